@@ -162,6 +162,9 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
     said = [about if values is None else values for values in clause.objects]
     if act.action in ("walk", "run", "turnTo", "climb"):
         to = [v if v is not None else about for where, v in clause.places if where not in _FROM] + said
+        if act.main == "character" and not to:
+            # "He turns to Emma": names of people are no nouns here.
+            return True
         return act.main is not None and any(act.main in values for values in to if values)
     if act.action in ("wipe", "scrub", "sweep"):
         return _cleans(clause, act, about)
@@ -176,6 +179,7 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
         "text",
         "stand",
         "fallsit",
+        "wakeUp",
         "drink",
         "play",
     ):

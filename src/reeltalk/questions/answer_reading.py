@@ -225,6 +225,9 @@ def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues
         words = part.split()
         if not [word for word in words if word.isalpha()]:
             continue
+        if absent and refused and _CORRECTION.match(part):
+            # What happens in place of the thing asked for.
+            break
         nouns = names_in(words, "noun", "room")
         here = [m for m in nouns if things & m.values]
         denied = re.search(r"\b(?:not|never|no|none|without|nor|nobody|nothing|neither)\b", part) is not None
@@ -244,6 +247,7 @@ def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues
     return ReadValues(key.values, right=True) if refused else NOTHING
 
 
+_CORRECTION: Final = re.compile(r"(?:in fact|instead|rather|what the video shows is)\b")
 _UNSURE: Final = re.compile(
     r"\b(?:not|never|no way to|impossible to|hard to|difficult to|unable to)\b(?: \w+){0,4}?"
     r" (?:say|tell|told|know|known|sure|certain|determined?|shown?|shows?|seen?|visible|clear|mentioned|specified"
@@ -276,7 +280,7 @@ def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence
         r" ?(?:sorry|unfortunately|i am afraid)\b", part
     ):
         return False
-    if re.search(r"\b(?:not|never|no|none|nothing)\b", part):
+    if re.search(r"\b(?:not|never|no|none|nothing|nobody)\b", part):
         return False
     if absent:
         bare = bool(nouns or names_in(words, "colour")) and not verbs_in(words, nouns)

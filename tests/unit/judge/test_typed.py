@@ -1,6 +1,7 @@
 """The judge of typed answers: which turns it scores, what its rows and numbers say."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -82,4 +83,4 @@ def test_the_signature_names_the_rules_and_their_words() -> None:
     ((name, rules),) = TypedJudge().signature
 
     assert name == "rules"
-    assert rules.startswith("v1-")
+    assert re.match(r"v\d+-[0-9a-f]{8}$", rules)
