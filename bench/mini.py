@@ -19,8 +19,9 @@ from typing import Final
 
 import numpy as np
 
-from household import Values, mean_with_interval, needing, reeltalk, values_of
+from household import Values, needing, reeltalk, values_of
 from reeltalk import __version__
+from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import CONTROLS_FOLDER, INFO
 from reeltalk.store.tables import DIALOGUES, VIDEOS
@@ -111,10 +112,19 @@ def picked(sweep: Sequence[Streams]) -> Streams:
     return max(quiet, key=lambda one: one.in_time) if quiet else min(sweep, key=lambda one: one.false_alarms)
 
 
+def mean_with_interval(rows: Sequence[tuple[str, float]], *, low: float = 0.0) -> tuple[float, float, float]:
+    """The mean of values of videos from `low` to 1, with its 95 % interval by video; NaN where videos are too few."""
+    if not rows:
+        return (float("nan"),) * 3
+    found = mean_interval(np.array([value for _, value in rows]), [video for video, _ in rows], (low, 1.0))
+    bounds = [float("nan") if bound is None else bound for bound in (found.low, found.high)]
+    return found.value, bounds[0], bounds[1]
+
+
 def difference(after: Values, before: Values) -> tuple[float, float, float]:
     """Mean difference on the same turns, with its interval by video."""
     items = sorted(set(after) & set(before))
-    return mean_with_interval([(after[item][0], after[item][1] - before[item][1]) for item in items])
+    return mean_with_interval([(after[item][0], after[item][1] - before[item][1]) for item in items], low=-1.0)
 
 
 def told(value: tuple[float, float, float], *, sign: bool = False) -> str:
@@ -136,7 +146,7 @@ def results(seeds: Mapping[str, Values], others: Mapping[str, Mapping[str, Value
         lines.append(f"| {seed} | {told(mean_with_interval(list(values.values())))} | {above} |")
     for name, by_seed in others.items():
         mean = np.mean([value for values in by_seed.values() for _, value in values.values()])
-        lines.append(f"| {name} | {100 * mean:.1f} |" + " |" * len(others))
+        lines.append(f"| {name} | {100 * float(mean):.1f} |" + " |" * len(others))
     return lines
 
 

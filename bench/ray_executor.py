@@ -28,7 +28,7 @@ from reeltalk.video.write import write_video
 from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.house import build_house
-from reeltalk.world.situation import CannotError, begin
+from reeltalk.world.situation import CannotError, ProgramStep, begin
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import cached
@@ -50,13 +50,13 @@ def film(number: int, seconds: int) -> Path:
 
     def write(path: Path) -> None:
         house = build_house(number)
-        situation, steps = begin(house, next(iter(house.rooms))), []
+        situation, steps = begin(house, next(iter(house.rooms))), list[ProgramStep]()
         for activity in activities().values():
             with contextlib.suppress(CannotError):
-                done = perform(house, activity, situation)
+                done = perform(house, activity, situation, steps[-1].end_s if steps else 0.0)
                 steps += done
                 situation = done[-1].after
-            if sum(step.duration_s for step in steps) > seconds:
+            if steps and steps[-1].end_s > seconds:
                 break
         pictures = (picture for _, picture in Camera(house, width_px=640, fps=FPS).film(steps))
         write_video(path, islice(pictures, seconds * FPS), fps=FPS)

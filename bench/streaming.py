@@ -39,7 +39,7 @@ def filmed(seconds: int = 300) -> list[NDArray[np.uint8]]:
     situation, steps = begin(house, next(iter(house.rooms))), list[ProgramStep]()
     for name in RECIPES:
         try:
-            done = perform(house, activities()[name], situation)
+            done = perform(house, activities()[name], situation, steps[-1].end_s if steps else 0.0)
         except CannotError:
             continue
         steps += done

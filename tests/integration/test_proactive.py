@@ -297,7 +297,7 @@ def test_streams_are_played_by_the_oracle_the_floors_and_a_chat_server(
     site = tmp_path / "site"
     assert run(["report", *runs, "--bench", str(filmed), "--out", str(site)]) == 0
     page = (site / "index.html").read_text()
-    for words in ("Whole streams right", "Answer readiness", "always:5", "poll:scripted", "ends a request"):
+    for words in ("Whole streams right", "Answer readiness", "always:5", "poll:scripted", "Kinds of streams"):
         assert words in page
     for task in (task for task in Benchmark.open(filmed).content().proactive if task.kind == "standing"):
         if str(task.video_id) in page:

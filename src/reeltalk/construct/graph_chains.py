@@ -230,7 +230,16 @@ def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind:
 
 
 LEFT_OUT: Final = frozenset(
-    {"video_length", "people_count", "unknown_person", "opinion", "never_handled", "rooms_count", "acts", "false_person"}
+    {
+        "video_length",
+        "people_count",
+        "unknown_person",
+        "opinion",
+        "never_handled",
+        "rooms_count",
+        "acts",
+        "false_person",
+    }
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
 MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}

@@ -737,7 +737,7 @@ class DialogueMaker:
 
 _PARTS_OF_A_CORE: Final = 2
 """Slashes in the name of a form without an opening, such as `where_put/forms/3`."""
-_COMMON: Final = frozenset({"lost"})
+_COMMON: Final = frozenset({"lost", "waits", "talk"})
 
 
 def facts_of(turn: Turn) -> list[dict[str, Json]]:

@@ -116,7 +116,8 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
         moments=tuple(moment.interval for _, moment in due),
         replies=tuple(replies),
         until_s=task.until_s,
-        asked_at_s=min((task.requests[place].at_s for place in places), default=task.until_s),
+        # If nothing is to be looked out for, silence is right all the time.
+        asked_at_s=min((task.requests[place].at_s for place in places), default=0.0),
         requests=tuple(
             PlayedRequest(
                 task.requests[place].act,

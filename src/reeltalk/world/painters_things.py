@@ -155,7 +155,7 @@ def _knife(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None
 def _sponge(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
     c.rounded(x, y, w, h, 0.03, body, outline=shade(body, -0.3))
-    c.rectangle(x, y + h * 0.66, w, h * 0.34, shade(LEAF, -0.15))
+    c.rectangle(x + 0.01, y + h * 0.76, w - 0.02, h * 0.18, shade(body, -0.1))
     for px, py in ((0.25, 0.3), (0.55, 0.2), (0.75, 0.42)):
         c.disc(x + w * px, y + h * py, 0.018, shade(body, -0.3))
 
@@ -282,7 +282,7 @@ def _soap(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None,
 def _cream(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
     c.rounded(x, y, w, h * 0.66, 0.03, body, outline=shade(body, -0.3))
-    c.rounded(x - 0.01, y + h * 0.62, w + 0.02, h * 0.36, 0.03, (150, 132, 176))
+    c.rounded(x - 0.01, y + h * 0.62, w + 0.02, h * 0.36, 0.03, shade(body, -0.08), outline=shade(body, -0.3))
 
 
 def _watering_can(
@@ -355,12 +355,12 @@ def _kettle(c: Canvas, x: float, y: float, w: float, h: float, colour: str | Non
     c.limb([(x + w * 0.74, y + h * 0.2), (x + w * 0.97, y + h * 0.62)], shade(body, -0.12), 0.06, outline=line)
     c.line([(x + w * 0.14, y + h * 0.66), (x - 0.01, y + h * 0.5), (x + w * 0.06, y + h * 0.2)], DARK, 0.042)
     c.polygon(
-        [(x + w * 0.1, y + 0.04), (x + w * 0.84, y + 0.04), (x + w * 0.68, y + h * 0.8), (x + w * 0.24, y + h * 0.8)],
+        [(x + w * 0.08, y + 0.04), (x + w * 0.86, y + 0.04), (x + w * 0.72, y + h * 0.8), (x + w * 0.2, y + h * 0.8)],
         body,
         outline=line,
     )
-    c.rounded(x + w * 0.06, y, w * 0.82, 0.055, 0.02, DARK)
-    c.ellipse(x + w * 0.46, y + h * 0.8, w * 0.24, 0.035, shade(body, -0.15), outline=line)
+    c.rounded(x + w * 0.06, y, w * 0.82, 0.05, 0.02, shade(body, -0.2))
+    c.ellipse(x + w * 0.46, y + h * 0.8, w * 0.25, 0.035, shade(body, -0.06))
     c.disc(x + w * 0.46, y + h * 0.9, 0.026, DARK)
     c.disc(x + w * 0.46, y + 0.1, 0.026, (250, 96, 56) if "ON" in values else METAL)
     if "HOT" in values:
@@ -429,7 +429,7 @@ def _gift_box(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
     line, band = shade(body, -0.35), (250, 232, 170) if colour != "yellow" else (206, 60, 70)
     high = h * 0.66
     c.rectangle(x + 0.02, y, w - 0.04, high, body, outline=line)
-    c.rectangle(x + w * 0.45, y, w * 0.1, high, band)
+    c.rectangle(x + w * 0.46, y, w * 0.08, high, band)
     if "OPEN" in values:
         c.rectangle(x + 0.04, y + high - 0.05, w - 0.08, 0.05, shade(body, -0.55))
         c.polygon(
@@ -444,7 +444,7 @@ def _gift_box(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
         )
         return
     c.rectangle(x, y + high - 0.07, w, 0.08, shade(body, 0.1), outline=line)
-    c.rectangle(x + w * 0.45, y + high - 0.07, w * 0.1, 0.08, band)
+    c.rectangle(x + w * 0.46, y + high - 0.07, w * 0.08, 0.08, band)
     for side in (-1, 1):
         c.ellipse(
             x + w / 2 + side * 0.065,

@@ -43,7 +43,7 @@ STYLES: Final[Mapping[str, Style]] = {
         shadows=True,
     ),
     "paper": Style(
-        Manner(outline="light", line=1.2, form="straight"),
+        Manner(outline="light", line=0.85, form="straight"),
         walls=("plain", "stripes", "leaves"),
         texture="paper",
         shadows=True,

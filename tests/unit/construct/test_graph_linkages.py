@@ -108,7 +108,7 @@ def test_each_linkage_names_what_its_turns_share_and_the_graph_holds_it(
             kinds = {earlier.extra["kind"], later.extra["kind"]}
             assert kinds <= {"which_room", "where_put", "where_from", "puts_back", "first_in_room"}
         elif linkage.relation == "People" and "people" in ground:
-            assert sorted((one.agent, other.agent)) == ground["people"]
+            assert sorted((str(one.agent), str(other.agent))) == ground["people"]
         elif linkage.relation == "People":
             assert one.agent == other.agent == ground["person"]
         elif ground["quantity"] == "duration":

@@ -157,6 +157,22 @@ def test_a_stream_of_requests_and_questions_by_hand() -> None:
     assert unasked.unscored["m"] == {"s": "it was asked 0 of 1 questions at their times"}
 
 
+def test_words_that_nobody_asked_for_are_false_alarms_between_questions_too() -> None:
+    question = UserRequest(
+        at_s=25,
+        text="Where is the mug?",
+        act="ask",
+        moments=(Moment(interval=Interval(start_s=25, end_s=25), references=("On the table.",)),),
+    )
+    only = STANDING.model_copy(update={"requests": (question,), "kind": "changing"})
+    found = values(score_sessions([standing(ASKED, ("replied", 25, "On the table."))], [only]))
+    assert (found["false_alarms_per_hour"], found["turn_accuracy"], found["stream_accuracy"]) == (0, 1, 1)
+    found = values(
+        score_sessions([standing(("replied", 9, "A mug."), ASKED, ("replied", 25, "On the table."))], [only])
+    )
+    assert found["false_alarms_per_hour"] == pytest.approx(60)
+
+
 def test_measures_of_a_log_by_hand() -> None:
     tasks = [task("a", "v1", MUG, DOOR), task("b", "v2", MUG), task("c", "v2", kind="absent")]
     scores = score_sessions(

@@ -16,6 +16,7 @@ from reeltalk.graph.activity import people_of
 from reeltalk.graph.rdf import curate_triples, parse_rdf, short_triples
 from reeltalk.graph.reading import build_activity, read_graphs
 from reeltalk.graph.statistics import count_triples, mean_counts
+from reeltalk.graph.telling import tell_activity
 from reeltalk.graph.vocabulary import CATEGORIES, FEELINGS, SPATIAL
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
@@ -415,3 +416,25 @@ def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: 
 def test_lengths_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match="lower --min-duration-s or raise --max-duration-s"):
         FilmSettings(max_duration_s=40)
+
+
+def test_people_are_told_by_name_with_what_they_say_and_what_happens_by_itself() -> None:
+    house = build_house(1)
+    anna, other = house.people[0].name, house.people[1].name
+    kitchen = next(iter(house.rooms))
+    salmon, fridge, kettle = (house.of_class(name)[0].name for name in ("salmon", "fridge", "kettle"))
+    commands = [
+        *(Command("walk", kettle), Command("switchOn", kettle), Command("walk", fridge), Command("open", fridge)),
+        *(Command("grab", salmon), Command("walk", "character2"), Command("give", salmon, ("character2",))),
+        Command("say", salmon, ("character1",), "character2", "Thank you!", "thank"),
+        Command("smile", None, (), "character1"),
+    ]
+    steps = carry_out(house, commands, begin(house, [kitchen, kitchen]))
+    triples = parse_rdf(activity_triples(house, "Give1_scene1", "Other", steps), file="full.nt")
+    graph = build_activity(short_triples(curate_triples(triples)), name="Give1_scene1", file="full.nt")
+    told = tell_activity(graph, None)
+    assert told[:2] == [f"{anna} is in the kitchen.", f"{other} is in the kitchen."]
+    assert f"{anna} gives the salmon to {other}." in told
+    assert f'{other} says to {anna}: "Thank you!"' in told
+    assert f"{anna} smiles." in told
+    assert "The kettle boils." in told

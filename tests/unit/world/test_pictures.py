@@ -155,7 +155,7 @@ def colours_of(style: str, *, light: Light, lamps: bool, houses: range) -> Count
 @pytest.mark.parametrize("style", STYLES)
 def test_colours_keep_their_names_in_every_style(style: str, full: bool) -> None:
     checks: tuple[tuple[Light, bool, float, int], ...] = (
-        ("day", False, 0.95, 2),
+        ("day", False, 0.95, 4),
         ("evening", False, 0.9, 2),
         ("evening", True, 0.8, 8),
     )
