@@ -130,7 +130,7 @@ STANDING = ProactiveTask(
 def standing(*said: tuple[str, float, str]) -> SessionLog:
     found = session("s", "v1")
     events = [
-        StreamEvent(model="m", session="s", video_id=VideoId("v1"), kind=kind, at_s=at_s, text=text)  # type: ignore[arg-type]
+        StreamEvent(model="m", session="s", video_id=VideoId("v1"), kind=kind, at_s=at_s, text=text)
         for kind, at_s, text in said
     ]
     found.events[1:1] = events
