@@ -1,7 +1,7 @@
 """Proactive measures: values worked out by hand, and what holds of any play."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -284,7 +284,7 @@ def test_of_two_moments_a_reply_at_the_tolerance_counts_for_the_first() -> None:
 
 
 def standing(
-    replies: list[tuple[float, tuple[int, ...], set[int]]], answers: tuple[bool, ...] = (), until_s: float = 100
+    replies: Sequence[tuple[float, tuple[int, ...], set[int]]], answers: tuple[bool, ...] = (), until_s: float = 100
 ) -> Play:
     """Everything from 0 to 40 s, one person's acts from 40 to 80 s, then nothing more."""
     made = (
