@@ -242,6 +242,27 @@ VASE = Scene(
         (8, "towel14", "place", "on kitchentable5"),
     ],
 )
+JUICE = Scene(
+    "Drink_juice3_scene1",
+    {A: ("Anna", "kitchen1", ANNA), T: ("Tom", "kitchen1", TOM), M: ("Mara", "livingroom2", MARA)},
+    {
+        "juice18": ("inside fridge11", (), ()),
+        "fridge11": ("inside kitchen1", (), ("CLOSED",)),
+        "waterglass19": ("on kitchentable5", (), ()),
+        "kitchentable5": ("inside kitchen1", (), ()),
+    },
+    [
+        Does(A, "open", "fridge11", at=0.0),
+        Does(A, "grab", "juice18", at=2.0),
+        Does(A, "close", "fridge11", at=4.0),
+        Does(A, "pour", "juice18", ("waterglass19",), at=6.0, takes=4.0),
+        Does(A, "grab", "waterglass19", at=10.5),
+        Does(A, "drink", "waterglass19", at=13.0, takes=5.0),
+        Does(A, "give", "waterglass19", (T,), at=18.5),
+    ],
+    light="evening",
+)
+"""What the other scenes lack: pouring, a glass to drink from, and somebody who holds a thing at the end."""
 SCENES = (TEA, VASE)
 
 

@@ -133,7 +133,7 @@ def test_dialogues_keep_the_rules_of_their_task_and_are_worded_without_slips(con
         for turn in dialogue.turns:
             for text in (turn.question, *turn.references):
                 assert not SLIPS.search(text), text
-            assert turn.references[0][-1] in ".?", turn.references
+            assert turn.references[0][-1] in ".?”", turn.references
 
 
 def test_evidence_lies_in_the_clips_that_are_shown(constructed: Path) -> None:

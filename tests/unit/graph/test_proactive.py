@@ -152,7 +152,7 @@ def test_one_question_has_answers_that_change(written: list[tuple[Story, Proacti
         assert answers.most_common(1)[0][1] <= COMMONEST * len(task.requests)
         timeline = Timeline(story, task.until_s)
         fact = task.requests[0].fact
-        kinds[fact["kind"]] += 1
+        kinds[str(fact["kind"])] += 1
         for request in task.requests:
             # It is asked while the answer holds, and never while it changes.
             asked = [a for a in askings(timeline) if a.kind == fact["kind"] and dict(a.params).items() <= fact.items()]
