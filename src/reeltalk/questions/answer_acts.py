@@ -162,10 +162,10 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
     said = [about if values is None else values for values in clause.objects]
     if act.action in ("walk", "run", "turnTo", "climb"):
         to = [v if v is not None else about for where, v in clause.places if where not in _FROM] + said
-        if act.main == "character" and not to:
-            # "He turns to Emma": names of people are no nouns here.
-            return True
-        return act.main is not None and any(act.main in values for values in to if values)
+        if act.main is None:
+            # "He turns to Emma": the key of an act towards a person has no main object.
+            return not [values for values in to if values]
+        return any(act.main in values for values in to if values)
     if act.action in ("wipe", "scrub", "sweep"):
         return _cleans(clause, act, about)
     if act.action in (
