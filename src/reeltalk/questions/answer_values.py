@@ -396,7 +396,7 @@ def _is_lazy(tokens: Sequence[str], mention: Mention) -> bool:
 def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read the person in an answer."""
     if not {*key.values, *key.among} <= {value for values in lexicon().names["person"].values() for value in values}:
-        return _read_named(tokens, key)
+        return _read_named(tokens, question, key)
     found = names_in(tokens, "person")
     known = [m for m in found if not is_denied_before(tokens, m)]
     known = [m for m in known if tokens[max(0, clause_start(tokens, m.start) - 1)] not in ("while", "whereas")] or known
@@ -420,7 +420,7 @@ def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return compare_values([m.values for m in (doing or named)], key)
 
 
-def _read_named(tokens: list[str], key: AnswerKey) -> ReadValues:
+def _read_named(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read one of several people, by name or by looks that nobody else has."""
     known = {tuple(answer_tokens(normalise_answer(words))): words for words in (*key.among, *key.also, *key.values)}
     right = {*key.values, *key.also}
@@ -440,10 +440,18 @@ def _read_named(tokens: list[str], key: AnswerKey) -> ReadValues:
     standing = [m for m in found if not (is_denied_before(tokens, m) or is_denied_after(tokens, m, found))]
     aside = ("while", "whereas", "not", "unlike")
     standing = [m for m in standing if tokens[max(0, clause_start(tokens, m.start) - 1)] not in aside] or standing
+    # "Emma throws the ball to Hugo", where the question names Hugo.
+    asked = frozenset(answer_tokens(question))
+    towards = [m for m in standing if asked >= set(tokens[m.start : m.end]) and _follows_verb(tokens, m)]
+    standing = [m for m in standing if m not in towards or m.values & right] or standing
     said = tuple(dict.fromkeys(value for m in standing for value in m.values))
     if any("or" in tokens[a.end : b.start] for a, b in itertools.pairwise(standing)) and not set(said) <= right:
         return ReadValues(said, why="it leaves open which")
     return ReadValues(said, right=bool(said) and set(said) <= right)
+
+
+def _follows_verb(tokens: list[str], mention: Mention) -> bool:
+    return bool(verbs_in(tokens[clause_start(tokens, mention.start) : mention.start]))
 
 
 _PRONOUNS: Final = frozenset({("he",), ("him",), ("she",), ("her",)})
