@@ -576,14 +576,16 @@ def which_of_several(story: Story, draw: random.Random) -> Iterator[Question]:
                     "class": plain_name(name),
                     "verb": _HANDLES[event.action],
                     "value": right,
-                    "option": f"the {right} one",
+                    "option": f"the {right} {plain_name(name)}",
                 }
                 | {"first": pair[0], "second": pair[1]},
                 evidence=(event,),
                 focus_object=name,
                 focus_event=event.order,
                 distractors=tuple(
-                    f"the {value} one" for value in dict.fromkeys(str(v) for v in values) if value != right
+                    f"the {value} {plain_name(name)}"
+                    for value in dict.fromkeys(str(v) for v in values)
+                    if value != right
                 ),
             )
             yield about_person(made, person, story) if own is not story else made
