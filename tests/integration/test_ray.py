@@ -121,7 +121,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 def filming(full: bool) -> tuple[str, ...]:
     """What is filmed: a video for each core, and more of them with full counts."""
     counts = ("--scenarios", "3", "--max-duration-s", "90") if full else ("--scenarios", "2", "--max-duration-s", "45")
-    short = () if full else ("--min-duration-s", "20", "--max-activities", "2")
+    short = () if full else ("--min-duration-s", "20")
     return ("--houses", "1", "--width-px", "320", "--fps", "2", *counts, *short)
 
 
