@@ -57,8 +57,8 @@ _OPENINGS: Final[dict[str, tuple[Opening, ...]]] = {
         Opening("Are you able to tell me", True),
         Opening("I am wondering", True, "."),
         Opening("Would you know", True),
-        Opening("Going by the pictures,", False),
-        Opening("Here is my question:", False),
+        Opening("From what one sees,", False),
+        Opening("One thing I wonder:", False),
         Opening("Now tell me this:", False),
     ),
     "test": (
@@ -67,7 +67,7 @@ _OPENINGS: Final[dict[str, tuple[Opening, ...]]] = {
         Opening("I want to hear", True, "."),
         Opening("Would you mind telling me", True),
         Opening("As far as you have seen,", False),
-        Opening("Here is what I want to ask:", False),
+        Opening("One more thing:", False),
         Opening("Next question:", False),
     ),
 }

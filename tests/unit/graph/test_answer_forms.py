@@ -26,7 +26,8 @@ EACH = 1
 _RARE = {
     "linked_use", "linked_outcome", "linked_left", "linked_posture", "linked_often", "linked_state", "linked_longer",
     "linked_trajectory", "linked_previous", "linked_rooms", "mood_changes", "offers_what", "asks_about", "would_happen",
-    "would_place", "would_state", "reply", "whom", "who_has", "vessel", "fills_with", "at_hand", "longer",
+    "would_place", "would_state", "reply", "whom", "who_has", "vessel", "fills_with", "at_hand", "longer", "linked_return",
+    "how_clean", "tool",
 }  # fmt: skip
 """Kinds that few households give."""
 
@@ -58,7 +59,7 @@ def answers(question: Question) -> list[str]:
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Question, AnswerKey]]:
-    return list(asked(tmp_path_factory.mktemp("told"), 6))
+    return list(asked(tmp_path_factory.mktemp("told"), 8))
 
 
 def test_every_answer_form_is_read_as_right_under_every_question_form(pool: list[tuple[Question, AnswerKey]]) -> None:
