@@ -11,7 +11,7 @@ from reeltalk.cli import app, run
 from reeltalk.cli.commands import COMMANDS, EXAMPLE, REMOVED, command_names
 
 ROOT = Path(__file__).parents[2]
-MOST_COMMANDS = 45
+MOST_COMMANDS = 46
 UNNAMED = {"", "Options", "Parameters"}
 """Titles of groups that say nothing."""
 
