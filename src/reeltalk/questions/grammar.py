@@ -57,7 +57,7 @@ _OPENINGS: Final[dict[str, tuple[Opening, ...]]] = {
         Opening("Are you able to tell me", True),
         Opening("I am wondering", True, "."),
         Opening("Would you know", True),
-        Opening("From what one sees,", False),
+        Opening("Judging by the film,", False),
         Opening("One thing I wonder:", False),
         Opening("Now tell me this:", False),
     ),
