@@ -60,7 +60,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Content:
     content = benchmark.content()
     assert {row.task for row in content.dialogues} <= {task.value for task in Task}
     # Keys that any stage may come to write, and a turn that is worded anew for its path.
-    mark = {"rests_on": {"object": "mug1"}, "anything": [1]}
+    mark = {"rests_on": {"object": "mug1"}, "of_no_layout": [1]}
     content.linkages = [row.model_copy(update={"extra": {**row.extra, **mark}}) for row in content.linkages]
     for number, path in enumerate(content.paths):
         steps = tuple(
@@ -89,7 +89,7 @@ def test_an_export_of_our_own_is_read_and_comes_back_with_as_much_as_fits(
         print(f"{layout:<16}{name:<12}{ours[name]:>6}{found[name]:>6}{again[name]:>6}")
     assert {name: found[name] for name in FIT[layout]} == ours == again
     assert all(ours.values())
-    assert not any("anything" in path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.*"))
+    assert not any("of_no_layout" in path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.*"))
     left = {line.rpartition(":")[0] for line in lost}
     assert "turns lose their extra" in left
     if layout == "svbench":

@@ -95,7 +95,7 @@ class OraclePlayer:
             script: The script.
         """
         told = [
-            [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood]
+            [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood, step.across]
             for step in script.steps
         ]
         known = self._videos.get(script.video_id)
@@ -117,7 +117,9 @@ class OraclePlayer:
         if seen.video_id != self._of:
             # Only the stories of the last video are kept: a store needs memory, and videos are played in turn.
             self._parts, self._of = {}, seen.video_id
-        for part in self._candidates(known, seen.step.clips, seen.step.turn.extra):
+        # An event of the whole video has another number among those of its clips.
+        clips = () if seen.step.across else seen.step.clips
+        for part in self._candidates(known, clips, seen.step.turn.extra):
             found = part.find(seen)
             if found is not None:
                 return Response(text=_in_words(found, seen.options))

@@ -43,6 +43,8 @@ class Step:
     """The chain or dialogue of a step of a path; its unit by default."""
     understood: bool = True
     """False if it refers to a turn that its path has skipped, so that its meaning is unclear."""
+    across: bool = False
+    """True in a dialogue across scenes: its questions count the events of the whole video, not of its clips."""
 
     @property
     def source_id(self) -> str:
@@ -151,6 +153,7 @@ def _paths(
                     interval,
                     source=step.ref.unit_id,
                     understood=finds_its_reference(before, step, turn),
+                    across=step.ref.unit == "dialogue" and _is_across(dialogues[step.ref.unit_id]),
                 )
             )
         found.append(Script(path.id, path.video_id, tuple(steps)))
@@ -272,11 +275,16 @@ def _dialogues(
                 intervals,
                 answered=_is_answered(turn, dialogue.task, settings.rounds),
                 task=dialogue.task,
+                across=_is_across(dialogue),
             )
             for index, turn in enumerate(dialogue.turns)
         ]
         found.append(Script(dialogue.id, dialogue.video_id, tuple(steps)))
     return found
+
+
+def _is_across(dialogue: Dialogue) -> bool:
+    return dialogue.extra.get("kind") == "cross"
 
 
 def _is_answered(turn: Turn, task: str | None, rounds: Rounds) -> bool:
