@@ -353,7 +353,7 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     # What somebody says in a video may be a question; other questions in an answer are no statements.
     quoted = key.type == "utterance"
-    text = answer if quoted else final_statement(answer, question, hedged=key.type == "refusal")
+    text = normalise_answer(answer) if quoted else final_statement(answer, question, hedged=key.type == "refusal")
     if not any(letter.isalnum() for letter in text):
         return AnswerReading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
     if key.type != "refusal" and _ELSE.search(text):
