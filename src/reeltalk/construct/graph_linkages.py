@@ -7,14 +7,14 @@ names everything that it asks about. SPARQL checks each draft.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from reeltalk.construct.graph_chains import KnownFact, VideoPart, are_news, asked_facts, known_facts, named_facts
 from reeltalk.construct.graph_needs import event_clause
-from reeltalk.construct.leakage import own_answer
+from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.round_forms import round_forms, texts_of_split
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
@@ -316,7 +316,14 @@ class Links:
     """Number of related pairs of turns by relation for which no method gives a question; they are left out."""
 
 
-def find_links(pair: ChainPair, *, wanted: int, seed: str, often: Mapping[str, int] | None = None) -> Links:
+def find_links(
+    pair: ChainPair,
+    *,
+    wanted: int,
+    seed: str,
+    has_draft: Callable[[Linkage], bool],
+    often: Mapping[str, int] | None = None,
+) -> Links:
     """Linkages between two consecutive chains, with relations as varied as possible.
 
     A link is left out if no question for it fits between its neighbours, as SVBench's annotators delete a link that
@@ -326,6 +333,7 @@ def find_links(pair: ChainPair, *, wanted: int, seed: str, often: Mapping[str, i
         pair: The chains.
         wanted: Most linkages; SVBench asks for six pairs or more.
         seed: Chooses among equally good candidates.
+        has_draft: Whether a draft of a linkage can be worded that gives no answer away.
         often: How often each method has been used so far; linkages for rare ones come first.
     """
     draw, often = random.Random(f"link {seed}"), often or {}
@@ -340,8 +348,9 @@ def find_links(pair: ChainPair, *, wanted: int, seed: str, often: Mapping[str, i
                     rarest[repr(shared), x, y] = min(often.get(name, 0) for name in methods)
                 else:
                     left_out.add((shared.relation, x, y))
-    left_out -= {(shared.relation, x, y) for shared, x, y in candidates}
     draw.shuffle(candidates)
+    related = {(shared.relation, x, y) for shared, x, y in candidates}
+    unworded: set[tuple[Relation, int, int]] = set()
     found: dict[tuple[int, int, str], Linkage] = {}
     used: Counter[Relation] = Counter()
     grounds: Counter[str] = Counter()
@@ -367,16 +376,23 @@ def find_links(pair: ChainPair, *, wanted: int, seed: str, often: Mapping[str, i
                 sources[c[1]] + targets[c[2]],
             ),
         )
-        used[shared.relation] += 1
-        grounds[repr(_rests_on(pair, shared))] += 1
-        sources[x] += 1
-        targets[y] += 1
-        found[x, y, shared.relation.value] = Linkage(
+        linkage = Linkage(
             source=TurnRef(unit_id=pair.before.id, turn_index=x),
             target=TurnRef(unit_id=pair.after.id, turn_index=y),
             relation=shared.relation.value,
             extra={RESTS_ON: _rests_on(pair, shared)},
         )
+        if not has_draft(linkage):
+            candidates.remove((shared, x, y))
+            unworded.add((shared.relation, x, y))
+            continue
+        used[shared.relation] += 1
+        grounds[repr(_rests_on(pair, shared))] += 1
+        sources[x] += 1
+        targets[y] += 1
+        found[x, y, shared.relation.value] = linkage
+    left_out -= related
+    left_out |= {(relation, x, y) for relation, x, y in unworded if (x, y, relation.value) not in found}
     return Links([found[key] for key in sorted(found)], Counter(relation.value for relation, _, _ in left_out))
 
 
@@ -392,7 +408,8 @@ def _rests_on(pair: ChainPair, shared: SharedGround) -> dict[str, Json]:
 def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, writer: str) -> Iterator[Rewrite]:
     """One draft for each method of the catalogue that fits the linkage and that graphs support.
 
-    A question that contains its own answer is left out.
+    A draft is left out if it contains its own answer, if what is asked before it tells that, or if a turn after it is
+    answered once it is asked.
 
     Args:
         pair: The chains.
@@ -412,7 +429,7 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
         draw.shuffle(found)
         tried = found * WORDINGS
         drafts = ((method, q, _draft(pair, linkage, q, split=split, draw=draw)) for method, q in tried)
-        fitting = ((method, q, draft) for method, q, draft in drafts if own_answer(draft) is None)
+        fitting = ((method, q, draft) for method, q, draft in drafts if not gives_away(pair, draft, x, y))
         if (chosen := next(fitting, None)) is None:
             continue
         method, question, draft = chosen
@@ -427,6 +444,19 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
             coherent=True,
             writer=writer,
         )
+
+
+def gives_away(pair: ChainPair, draft: Turn, x: int, y: int) -> bool:
+    """True if a turn from the draft on is answered by itself or by a turn before it, on a path from `x` to `y`.
+
+    A path may have entered the earlier chain at any turn up to `x`; a turn that it skips says nothing, so all count.
+    """
+    said = [(turn.question, turn.references[0]) for turn in pair.before.turns[: x + 1]]
+    for turn in (draft, *pair.after.turns[y + 1 :]):
+        if leak_of(turn, said) is not None:
+            return True
+        said.append((turn.question, turn.references[0]))
+    return False
 
 
 def _draft(pair: ChainPair, linkage: Linkage, question: Question, *, split: str, draw: random.Random) -> Turn:

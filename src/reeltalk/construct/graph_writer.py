@@ -5,7 +5,7 @@ SPARQL answers every question again before the writer returns it. It writes Engl
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -228,7 +228,11 @@ class GraphWriter:
         if isinstance(pair, Unwritten):
             return pair
         seed = f"{self.settings.seed} {before.id} {after.id}"
-        found = find_links(pair, wanted=self.settings.pairs, seed=seed, often=self._methods)
+
+        def has_draft(linkage: Linkage) -> bool:
+            return next(self._drafts(video, pair, linkage), None) is not None
+
+        found = find_links(pair, wanted=self.settings.pairs, seed=seed, has_draft=has_draft, often=self._methods)
         left_out = [
             GateResult(
                 gate="linkage.rewrite",
@@ -255,14 +259,13 @@ class GraphWriter:
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
         """Drafts by those methods of the catalogue that graphs support."""
-        graphs, pair = self.video(video), self._pair(video, before, after)
-        if graphs is None or isinstance(pair, Unwritten):
+        pair = self._pair(video, before, after)
+        if isinstance(pair, Unwritten):
             return Unwritten("it has no graph")
-        seed = f"{self.settings.seed} {linkage.source.unit_id} {linkage.source.turn_index} {linkage.target.turn_index}"
-        made = list(write_drafts(pair, linkage, split=graphs.split, seed=seed, writer=SIGNATURE))
+        made = list(self._drafts(video, pair, linkage))
         if not made:
             return Unwritten(f"no method for {linkage.relation} that the graphs can carry out")
-        random.Random(seed).shuffle(made)
+        random.Random(self._draft_seed(linkage)).shuffle(made)
         # Rare methods come first, and those of the paper before ours.
         made.sort(
             key=lambda rewrite: (self._methods[rewrite.method] + 1) * (2 if catalogue()[rewrite.method].ours else 1)
@@ -271,6 +274,16 @@ class GraphWriter:
         self._methods.update(rewrite.method for rewrite in kept)
         _check(pair.part, [rewrite.draft for rewrite in kept], kept[0].id)
         return [rewrite.model_copy(update={"position": n}) for n, rewrite in enumerate(kept)]
+
+    def _drafts(self, video: Video, pair: ChainPair, linkage: Linkage) -> Iterator[Rewrite]:
+        """The drafts of a linkage, the same at each call."""
+        graphs = self.video(video)
+        if graphs is None:
+            return iter(())
+        return write_drafts(pair, linkage, split=graphs.split, seed=self._draft_seed(linkage), writer=SIGNATURE)
+
+    def _draft_seed(self, linkage: Linkage) -> str:
+        return f"{self.settings.seed} {linkage.source.unit_id} {linkage.source.turn_index} {linkage.target.turn_index}"
 
     def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
         """Whether a path may enter the later chain here, decided by what its turns refer to.

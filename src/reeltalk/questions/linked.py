@@ -411,9 +411,8 @@ def _trends(scenes: _Scenes) -> Iterator[Question]:
             params={"action": action, "boundary": scenes.boundary},
             slots={"act": words, "more": key, "as": "as" if key == "as many" else "than"}
             | {"n1": phrases.times(len(before)), "n": phrases.times(len(after))},
+            # It counts acts on whatever things, and names neither one of them nor a thing that *it* might mean.
             evidence=(*before, *after),
-            focus_event=after[-1].order,
-            focus_object=only_object(after[-1]),
         )
 
 

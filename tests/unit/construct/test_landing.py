@@ -26,6 +26,7 @@ from reeltalk.evaluate.playing.play import TurnInput
 from reeltalk.evaluate.playing.script import make_scripts
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.graph import phrases
+from reeltalk.graph.vocabulary import is_person
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
@@ -100,9 +101,10 @@ class TestOfAGraph:
         said = " ".join(f"{before.question} {before.references[0]}" for before in since).casefold()
         if "object" in params:
             return phrases.noun(params["object"]).removeprefix("the ") in said
-        # Questions about an act hold its place among all, or what it is.
-        act = params.get("signature") or checker.answer("next_action", {"event": params["event"] - 1})
-        things = [thing for thing in act.split("|")[1:] if thing]
+        # Questions about an act hold its place among its person's, or what it is. People in it have names of their own.
+        whose = {"person": params["person"]} if "person" in params else {}
+        act = params.get("signature") or checker.answer("next_action", {"event": params["event"] - 1} | whose)
+        things = [thing for thing in act.split("|")[1:] if thing and not is_person(thing)]
         return all(phrases.noun(f"{thing}1").removeprefix("the ") in said for thing in things)
 
     def test_paths_ask_coherent_drafts_and_nothing_else_in_place_of_a_chain(self, walked: Path) -> None:
