@@ -8,6 +8,7 @@ from typing import Final
 from reeltalk.baselines.answerer import DialogueHistory, Frames, as_option
 from reeltalk.baselines.constant import question_head
 from reeltalk.metrics.agree import content_words, is_negated, is_yes_no, polarity, stem, words_of
+from reeltalk.questions.grammar import without_opening
 
 LEAST_COVERAGE: Final = 0.6
 """Weighted share of the question's words that an earlier turn must have for its answer to be tried."""
@@ -23,6 +24,7 @@ _SAME: Final = {
     "pick": "tak", "grab": "tak", "get": "tak", "find": "tak", "reach": "tak", "collect": "tak", "handl": "tak",
     "leav": "put", "plac": "put", "set": "put", "return": "back",
     "first": "begin", "start": "begin", "beginning": "begin", "last": "end", "final": "end", "finish": "end",
+    "lift": "tak", "shut": "clos", "talk": "say", "initially": "begin", "mood": "feel",
     "follow": "next", "thing": "object", "things": "object", "length": "second", "long": "second",
 }  # fmt: skip
 """Stemmed words that questions use for one another: of taking, of putting down, of beginning and end."""
@@ -32,7 +34,8 @@ _ASIDE: Final = (
         stem(word)
         for word in """point moment time total number count many much often long second length colour color room posture
         way reason purpose kind sort house object thing action video part people hand state sequence final all
-        describe appear aside beside direct directly immediate immediately right include each""".split()
+        describe appear aside beside direct directly immediate immediately right include each mood feel
+        possible nothing anything everything something without still same""".split()
     }
     | {"1"}
 )
@@ -49,13 +52,19 @@ _POINTING: Final = frozenset("it its they them their that this those these there
 """Words that refer to the turn before, unless the question names a thing before them."""
 _NOT_POINTING: Final = re.compile(
     r"\b(?:(?:is|are|was|were) there|is it (?:in|on|at|to) (?:which|whom)|does it take|in this"
-    r"|(?:ones?|things?) that)\b"
+    r"|(?:ones?|things?|times?|moments?) that|after this(?=:))\b"
 )
 """Phrases in which such a word refers to nothing before."""
 _GOING_ON: Final = frozenset("then next else".split())
 """Words that refer to the turn before unless the question names a thing anywhere."""
 _PEOPLE: Final = re.compile(r"\b(?:many|of|one|two|three|four|\d+)(?: different)? (?:people|persons?)\b", re.IGNORECASE)
 """Phrases that count people; elsewhere *the person* says nothing."""
+_NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
+"""A capitalised word within a sentence: somebody's name."""
+_DESCRIBED: Final = re.compile(
+    r"\b(man|woman|person) in the (?:\w+ ){1,2}?(?:shirt|trousers|dress|clothes)\b", re.IGNORECASE
+)
+"""Whom a question means, told by clothes."""
 _DETERMINERS: Final = frozenset("the a an his her some any".split())
 _FAR: Final = 99
 _FITS: Final[dict[str, Callable[[str], bool]]] = {
@@ -137,21 +146,33 @@ class HistoryAnswerer:
             question: The question.
             history: Earlier questions and answers.
         """
-        asked, decides, head = _topic(question), is_yes_no(question), question_head(question)
+        question, history = _plain(question), tuple((_plain(earlier), answer) for earlier, answer in history)
+        named = _names([question, *(text for turn in history for text in turn)])
+        about = named & set(content_words(question))
+        asked = tuple(word for word in _topic(question) if word not in named) or _topic(question)
+        decides, head = is_yes_no(question), question_head(question)
         counted = frozenset(asked) & _COUNTED if head.startswith("how ") or "number" in asked else frozenset()
         contexts = _contexts(history)
         rests = bool(history) and rests_on_history(question)
-        meant = contexts[-1] - set(asked) if rests else frozenset()
+        meant = contexts[-1] - set(asked) - named if rests else frozenset()
         found: list[StatedAnswer] = []
         for turn, (earlier, answer) in enumerate(history):
             before = contexts[turn - 1] if turn and rests_on_history(earlier) else frozenset()
             context = frozenset(_told(earlier)) | before
-            if is_yes_no(earlier) == decides and (decides or question_head(earlier) == head):
+            others = named & set(content_words(earlier))
+            like = not about or not others or bool(about & others)
+            if like and is_yes_no(earlier) == decides and (decides or question_head(earlier) == head):
                 # A similar question must cover this one; with yes-or-no questions, also the other way round.
                 covered = self._coverage(asked, meant, context | set(_told(answer)), verbs=decides)
                 if decides:
                     covered = min(
-                        covered, self._coverage(_topic(earlier), before, frozenset(asked) | meant, verbs=True)
+                        covered,
+                        self._coverage(
+                            tuple(word for word in _topic(earlier) if word not in named),
+                            before - named,
+                            frozenset(asked) | meant,
+                            verbs=True,
+                        ),
                     )
                 if covered >= self._least:
                     found.append(StatedAnswer(answer, turn, covered, True))
@@ -237,6 +258,16 @@ def _contexts(history: DialogueHistory) -> list[frozenset[str]]:
         before = contexts[-1] if contexts and rests_on_history(question) else frozenset()
         contexts.append(frozenset((*content_words(question), *content_words(answer))) | before)
     return contexts
+
+
+def _plain(question: str) -> str:
+    """A question without its opening, and without the clothes by which it tells whom it means."""
+    return _DESCRIBED.sub(r"\1", without_opening(question))
+
+
+def _names(texts: Sequence[str]) -> frozenset[str]:
+    """Stemmed names of people in some texts: who does it, which pronouns and other words tell just as well."""
+    return frozenset(word for text in texts for name in _NAME.findall(text) for word in content_words(name))
 
 
 def _topic(question: str) -> tuple[str, ...]:

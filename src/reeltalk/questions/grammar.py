@@ -71,6 +71,13 @@ _OPENINGS: Final[dict[str, tuple[Opening, ...]]] = {
         Opening("Next question:", False),
     ),
 }
+_ANY_OPENING: Final = re.compile(
+    r"(?:^|(?<=[.?!] ))(?:"
+    + "|".join(re.escape(opening.words) for own in _OPENINGS.values() for opening in own)
+    + r")\s+(?P<whether>(?:whether|if)\b(?! not\b))?",
+    re.IGNORECASE,
+)
+_ENDING: Final = re.compile(r"\. Do you\?$")
 PLAIN_SHARE: Final = 0.5
 """Probability of a question without an opening."""
 _DIRECT: Final = re.compile(
@@ -78,6 +85,21 @@ _DIRECT: Final = re.compile(
     r"|From (?:where|whom)|Does|Do|Did|Is|Are|Was|Were|\{Is(?:_it)?\}|\{Was_it\}|\{Are\}|Can|Would|Of all)\b",
     re.IGNORECASE,
 )
+
+
+def without_opening(question: str) -> str:
+    """A question without the words before it that say nothing, as *Do you know*; *whether* becomes *does*.
+
+    Args:
+        question: The question, of any split.
+    """
+
+    def direct(match: re.Match[str]) -> str:
+        # After a colon or comma, *if* begins a condition.
+        whether = match["whether"] or ""
+        return "Does" if whether and not re.search("[:,]", match[0]) else whether
+
+    return _ENDING.sub("?", _ANY_OPENING.sub(direct, question))
 
 
 @cache

@@ -14,6 +14,9 @@ from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import write_dialogue
 from reeltalk.store.benchmark import Benchmark
 
+PLENTY = 8
+"""Dialogues of each video, so that most kinds of question are asked often."""
+
 
 @pytest.fixture(scope="module")
 def stories(world: World) -> list[Story]:
@@ -31,11 +34,11 @@ def possible(stories: list[Story]) -> AnswerCounts:
     return counts
 
 
-def chosen(stories: list[Story], *, balanced: bool) -> list[tuple[Question, Story]]:
+def chosen(stories: list[Story], *, balanced: bool, rounds: int = 4) -> list[tuple[Question, Story]]:
     balance = AnswerBalance(possible(stories)) if balanced else None
     return [
         (asked.question, story)
-        for number in range(4)
+        for number in range(rounds)
         for place, story in enumerate(stories)
         for asked in write_dialogue(story, split="train", seed=100 * number + place, balance=balance)[1]
     ]
@@ -52,8 +55,9 @@ def most_often(asked: list[tuple[Question, Story]]) -> dict[str, float]:
 
 
 def test_neither_yes_nor_no_prevails(stories: list[Story]) -> None:
-    assert max(most_often(chosen(stories, balanced=False)).values()) > 0.65
-    assert all(share <= 0.65 for share in most_often(chosen(stories, balanced=True)).values())
+    # What prevails without a balance differs by household; over more dialogues more kinds have answers enough to tell.
+    assert max(most_often(chosen(stories, balanced=False, rounds=PLENTY)).values()) > 0.65
+    assert all(share <= 0.65 for share in most_often(chosen(stories, balanced=True, rounds=PLENTY)).values())
 
 
 def test_what_a_thing_gives_away_is_left_out(stories: list[Story]) -> None:
