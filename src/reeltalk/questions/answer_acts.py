@@ -266,6 +266,8 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             presupposed = other.main in (
                 held if other.action == "grab" else key.about if other.action == "walk" else ()
             )
+            # "He goes there to open it" tells no walk of its own.
+            presupposed = presupposed or (other.action == "walk" and not any(clause.objects) and not clause.places)
             told.append((clause, None if presupposed else "other"))
         else:
             told.append((clause, None))
