@@ -67,7 +67,7 @@ _OPENINGS: Final[dict[str, tuple[Opening, ...]]] = {
         Opening("I want to hear", True, "."),
         Opening("Would you mind telling me", True),
         Opening("As far as you have seen,", False),
-        Opening("One more thing:", False),
+        Opening("A further question:", False),
         Opening("Next question:", False),
     ),
 }
