@@ -135,7 +135,8 @@ def _timed(tokens: Sequence[str], mentions: Sequence[Mention], question: str) ->
         return late or [m for m in standing if m not in early]
     if asked & _BEGINNING:
         first = [m for m in standing if _words(tokens, m) & _BEGINNING]
-        return first or [m for m in standing if not _words(tokens, m) & (_ENDING | _LATER)]
+        # "The first thing after that": *after* says which first is meant.
+        return first or [m for m in standing if not _words(tokens, m) & ((_ENDING | _LATER) - asked)]
     kept = [m for m in standing if not _words(tokens, m) & (_LATER - {"after", "next"})]
     return kept if kept and standing and kept[0] == standing[0] else standing
 
