@@ -20,6 +20,8 @@ ORDER_WORDS: Final = frozenset(
     "first last next before after afterwards end beginning start again back else then thing things".split()
 )
 """Function words elsewhere, but they decide which of several like questions is asked."""
+RULES: Final = "v2"
+"""Version of the rules by which questions are alike. Raise it when answers change."""
 _SAME: Final = {
     "pick": "tak", "grab": "tak", "get": "tak", "find": "tak", "reach": "tak", "collect": "tak", "handl": "tak",
     "leav": "put", "plac": "put", "set": "put", "return": "back",
@@ -39,7 +41,7 @@ _ASIDE: Final = (
     }
     | {"1"}
 )
-"""Words that say what kind of answer is wanted; the answer itself shows that."""
+"""Words that do not tell what a question is about: the kind of answer, and words that say little."""
 _LIGHT: Final = frozenset(
     stem(word)
     for word in """take put go come walk enter use keep play run last cover want look begin end make give bring serve
@@ -116,8 +118,8 @@ class HistoryAnswerer:
 
     @property
     def signature(self) -> str:
-        """Name and threshold."""
-        return f"baseline:history|coverage:{self._least:g}"
+        """Name, version of the rules, and threshold."""
+        return f"baseline:history|rules:{RULES}|coverage:{self._least:g}"
 
     def answer(
         self,

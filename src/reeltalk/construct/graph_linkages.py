@@ -208,13 +208,13 @@ class ChainPair:
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
                 continue
             for kind in method.kinds:
-                if kind not in linked_forms() and not self.told_of(x):
+                if kind not in linked_forms() and not self.events_of_turn(x):
                     continue
                 for question in self._by_kind.get(kind, ()):
                     if self.asks(shared, question) and not self.problems(question, x, y):
                         yield method, question
 
-    def told_of(self, x: int) -> list[StoryEvent]:
+    def events_of_turn(self, x: int) -> list[StoryEvent]:
         """The events of turn `x` of the earlier chain that are worth telling again."""
         return [event for event in self.events_of(self.before.turns[x]) if event.action not in DULL]
 
@@ -473,7 +473,7 @@ def _draft(pair: ChainPair, linkage: Linkage, question: Question, *, split: str,
 def _context(pair: ChainPair, linkage: Linkage, *, split: str, draw: random.Random) -> str:
     """A sentence that tells the event of the earlier turn."""
     ground = linkage.extra.get(RESTS_ON, {})
-    told = pair.told_of(linkage.source.turn_index)
+    told = pair.events_of_turn(linkage.source.turn_index)
     named = [event for event in told if pair.name_of(event) == ground.get("earlier")]
     subject, predicate = event_clause((named or told)[-1], pair.story)
     template = draw.choice(texts_of_split(round_forms()["context"].questions, split))
