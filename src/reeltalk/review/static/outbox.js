@@ -43,13 +43,17 @@ export class Outbox extends EventTarget {
     super();
     this._prefix = `${PREFIX}${assignment}.`;
     this._send = send;
-    this._tab = "";
+    /** What is typed before the identity of the tab is found is stored under this one. */
+    this._tab = makeKey();
+    this._named = false;
     /** @type {Map<string, Slot>} In the order of sending. */
     this._slots = new Map();
     /** @type {Map<string, number>} The server's revision of each place. */
     this._known = new Map();
     this._busy = false;
     this._opened = false;
+    /** @type {Promise<void>} */
+    this._opening = new Promise((resolve) => (this._welcome = resolve));
     /** False if the browser stores nothing, as in some private windows. */
     this.kept = true;
     this._tries = 0;
@@ -62,6 +66,9 @@ export class Outbox extends EventTarget {
     /** True if a closed tab left text for a place that has unsaved text here too. */
     this._passedOver = false;
     this._channel = new BroadcastChannel(this._prefix);
+    this._channel.onmessage = ({ data }) => {
+      if (data.ask) this._channel.postMessage({ here: this._tab });
+    };
   }
 
   /**
@@ -72,6 +79,7 @@ export class Outbox extends EventTarget {
     for (const [place, revision] of Object.entries(revisions)) this._known.set(place, revision);
     await this._takeOver();
     this._opened = true;
+    this._welcome?.();
     const again = () => this._drain();
     window.addEventListener("online", again);
     window.addEventListener("focus", again);
@@ -158,8 +166,10 @@ export class Outbox extends EventTarget {
     for (const [place, { revision }] of Object.entries(entries)) this._known.set(place, revision);
   }
 
-  /** Saves everything; returns true if all is saved, false if that is not possible now. */
+  /** Saves everything, once this is open; returns true if all is saved, false if that is not possible now. */
   async settle() {
+    // Keys can be faster than the identity of the tab is found.
+    await this._opening;
     do {
       await this.hurry();
       while (this._busy) await new Promise((resolve) => this.addEventListener("state", resolve, { once: true }));
@@ -289,13 +299,11 @@ export class Outbox extends EventTarget {
   /** Finds the identity of this tab, and takes over the text of closed tabs. */
   async _takeOver() {
     const present = await this._callRoll();
-    if (!this._tab) {
+    if (!this._named) {
+      this._named = true;
       const before = read(sessionStorage, PREFIX);
       // A duplicated tab has a copy of the session storage.
-      this._tab = before && !present.has(before) ? before : makeKey();
-      this._channel.onmessage = ({ data }) => {
-        if (data.ask) this._channel.postMessage({ here: this._tab });
-      };
+      if (before && !present.has(before)) this._rename(before);
       try {
         sessionStorage.setItem(PREFIX, this._tab);
       } catch {
@@ -327,8 +335,22 @@ export class Outbox extends EventTarget {
     roll.postMessage({ ask: true });
     await new Promise((resolve) => setTimeout(resolve, ROLL_CALL_MS));
     roll.close();
-    if (this._tab) present.delete(this._tab);
+    present.delete(this._tab);
     return present;
+  }
+
+  /**
+   * Stores unsaved text under another identity, and takes over what an earlier page left there. Text of this page wins.
+   * @param {string} tab
+   */
+  _rename(tab) {
+    const left = parse(read(localStorage, this._prefix + tab));
+    for (const [place, slot] of left) {
+      if (!this._slots.has(place)) this._slots.set(place, { ...slot, conflict: null, refused: false });
+    }
+    if (this.kept) localStorage.removeItem(this._prefix + this._tab);
+    this._tab = tab;
+    this._store();
   }
 
   _leftByOthers() {
