@@ -4,7 +4,7 @@ Facts record the information in a question and its answer, so that no later turn
 """
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +19,7 @@ from reeltalk.questions.checking import Checker
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import WordedQuestion, fitting_forms, identity, rests_on, word_question
+from reeltalk.questions.wording import WordedQuestion, fitting_forms, identity, word_question
 from reeltalk.schema.media import Clip, Video
 
 
@@ -303,7 +303,13 @@ class _Search:
     ) -> None:
         self.draw, self.length, self.wanted, self.forward = draw, length, wanted, forward
         self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
-        self.followers = [q for q in pool if q.anchor is not None and fitting_forms(q, split, ref=True)]
+        self.followers: dict[object, list[Question]] = defaultdict(list)
+        for question in pool:
+            if question.anchor is not None and fitting_forms(question, split, ref=True):
+                self.followers[_anchor_of(question)].append(question)
+        self.names = {id(q): question_id(q) for q in pool}
+        self.asked = {id(q): asked_facts(q) for q in pool}
+        self.known = {id(q): known_facts(q) for q in pool}
         self.looked_at = 0
 
     def run(self) -> list[Question] | None:
@@ -311,7 +317,7 @@ class _Search:
         times = sorted(map(_starts, self.starts))
         half = times[len(times) // 2] if times else (0, 0)
         for start in sorted(self._ordered(self.starts, Counter()), key=lambda q: _starts(q) > half):
-            found = self._extend([start], known_facts(start), Counter({start.kind: 1}))
+            found = self._extend([start], self.known[id(start)], Counter({start.kind: 1}))
             if found is not None:
                 return found
             if self.looked_at > LOOKED_AT:
@@ -324,22 +330,25 @@ class _Search:
         self.looked_at += 1
         if self.looked_at > LOOKED_AT:
             return None
-        used = {(q.kind, identity(q)) for q in chain}
+        used = {self.names[id(q)] for q in chain}
+        closed = any(other.answer_type in CLOSED for other in chain)
+        last = chain[-1]
+        anchors = (last.focus_object, (last.focus_event, last.person))
         following = [
             q
-            for q in self.followers
-            if rests_on(q, chain[-1])
-            and kinds[q.kind] < MOST.get(q.kind, 1)
-            and not (q.answer_type in CLOSED and any(other.answer_type in CLOSED for other in chain))
-            and (q.kind, identity(q)) not in used
-            and is_news(q, told)
+            for anchor in anchors
+            for q in self.followers.get(anchor, ())
+            if kinds[q.kind] < MOST.get(q.kind, 1)
+            and not (q.answer_type in CLOSED and closed)
+            and self.names[id(q)] not in used
+            and are_news(self.asked[id(q)], told, kind=q.kind, key=q.key)
             and not (self.forward and _lies_before(q, chain[0]))
         ]
         # Questions about later events come before those about earlier ones.
         now = _starts(chain[-1])
         ordered = sorted(self._ordered(following, kinds), key=lambda q: _starts(q) < now)
         for question in ordered:
-            found = self._extend([*chain, question], told | known_facts(question), kinds + Counter({question.kind: 1}))
+            found = self._extend([*chain, question], told | self.known[id(question)], kinds + Counter([question.kind]))
             if found is not None:
                 return found
         return None
@@ -351,6 +360,11 @@ class _Search:
             (self.draw.random() ** (many[q.kind] / self.wanted.get(id(q), 1.0)), n, q) for n, q in enumerate(options)
         ]
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
+
+
+def _anchor_of(question: Question) -> object:
+    """What the turn before must speak of: a thing, or an event in the numbers of a person's story."""
+    return (question.anchor, question.person) if isinstance(question.anchor, int) else question.anchor
 
 
 def _starts(question: Question) -> tuple[int, int]:
