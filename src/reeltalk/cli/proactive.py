@@ -26,7 +26,6 @@ proactive = App(
     group_parameters=Group("Proactive evaluation", sort_key=1),
 )
 
-EVENTS = "events.jsonl"
 WORKERS = 2
 
 
@@ -127,7 +126,7 @@ def run(
     from reeltalk.evaluate.run_folder import RunFolder
     from reeltalk.stages.run import open_replies
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.event_log import EventLog
+    from reeltalk.store.event_log import EVENT_LOG, EventLog
 
     if model.startswith("poll:"):
         check_player(model.removeprefix("poll:"), answering)
@@ -163,7 +162,7 @@ def run(
             told=threshold is not None or refractory is not None,
             tuned_for=read_tuned(tuned).model if tuned is not None else None,
         )
-        with EventLog(out / EVENTS) as log:
+        with EventLog(out / EVENT_LOG) as log:
             done = play_tasks(
                 tasks,
                 watcher,
@@ -173,7 +172,7 @@ def run(
                 progress=lambda n, total: bar.show("playing", n, total, n / total),
             )
     before = f", {done.before:,} before" if done.before else ""
-    print(f"{done.played:,} tasks played{before}, {done.replies:,} replies in {out / EVENTS}")
+    print(f"{done.played:,} tasks played{before}, {done.replies:,} replies in {out / EVENT_LOG}")
     if done.failed:
         say(
             f"{done.failed:,} plays failed; 'reeltalk proactive score' shows why, and the same command plays them again"
@@ -272,7 +271,7 @@ def score(
     from reeltalk.metrics.proactive_scores import score_sessions, scores_json, scores_table
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.event_log import read_event_log
+    from reeltalk.store.event_log import EVENT_LOG, read_event_log
     from reeltalk.store.tables import PROACTIVE
 
     if not logs:
@@ -281,7 +280,7 @@ def score(
     opened = Benchmark.open(benchmark)
     tasks = _tasks(opened, split, kinds, limit)
     known = {task.id: task for task in opened.read(PROACTIVE)}
-    files = [path / EVENTS if path.is_dir() else path for path in logs]
+    files = [path / EVENT_LOG if path.is_dir() else path for path in logs]
     sessions = [session for path in files for session in read_event_log(path, known)]
     scores = score_sessions(sessions, tasks)
     print(scores_table(scores))

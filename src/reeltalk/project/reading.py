@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reeltalk.errors import InputError
-from reeltalk.project.sections import MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
+from reeltalk.project.sections import MODELLED, MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
 from reeltalk.schema.server_address import without_user
 from reeltalk.store.documents import read_text
 
@@ -115,7 +115,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class ProjectModel:
-    """One model of `evaluate`."""
+    """One model of `evaluate` or `proactive`."""
 
     name: str
     values: Values
@@ -134,8 +134,9 @@ class ProjectFile:
     benchmark: str
     """Folder of the benchmark, from the project's folder."""
     sections: dict[str, Values]
-    """The settings of each section in the file, except `evaluate`."""
-    models: tuple[ProjectModel, ...] = field(default=())
+    """The settings of each section in the file that lists no models."""
+    models: dict[str, tuple[ProjectModel, ...]] = field(default_factory=dict)
+    """The models of each section in the file that lists them."""
 
     @property
     def folder(self) -> Path:
@@ -180,13 +181,13 @@ class _Checked:
             )
         shared = self._shared(commands)
         sections: dict[str, Values] = {}
-        models: tuple[ProjectModel, ...] = ()
+        models: dict[str, tuple[ProjectModel, ...]] = {}
         for name in (name for name in SECTIONS if name in value):
             given = self._mapping(value[name], (name,))
             command = commands[name]
             own = {key: shared[key] for key in shared if command.option(key) is not None and shared[key] is not None}
-            if name == "evaluate":
-                models = self._models(given, command, own)
+            if name in MODELLED:
+                models[name] = self._models(name, given, command, own)
             else:
                 sections[name] = own | self._values(given, (name,), command, SECTIONS[name].filled)
         return ProjectFile(self.read.file, str(Path(benchmark)), sections, models)
@@ -285,19 +286,22 @@ class _Checked:
                 at = tuple(part for part in first["loc"][:1] if part in values) or (next(iter(values)),)
                 raise self.read.wrong(first["msg"].removeprefix("Value error, "), (*place, *at)) from None
 
-    def _models(self, given: dict[str, Any], command: CommandSpec, own: Values) -> tuple[ProjectModel, ...]:
-        filled = SECTIONS["evaluate"].filled
-        named = self._mapping(given.get(MODELS), ("evaluate", MODELS))
+    def _models(
+        self, section: str, given: dict[str, Any], command: CommandSpec, own: Values
+    ) -> tuple[ProjectModel, ...]:
+        filled = SECTIONS[section].filled
+        named = self._mapping(given.get(MODELS), (section, MODELS))
         if not named:
-            raise self.read.wrong("'evaluate' names no model", ("evaluate",), hint="as models: {blind: baseline:blind}")
+            example = "{blind: baseline:blind}" if section == "evaluate" else "{silence: never}"
+            raise self.read.wrong(f"'{section}' names no model", (section,), hint=f"as models: {example}")
         common = {key: value for key, value in given.items() if key != MODELS}
         options = [o.key for o in command.options if o.key not in filled]
-        self.keys(common, ("evaluate",), (MODELS, *(key for key in options if key != "model")))
-        shared_modes, common = self._modes(common, ("evaluate",), command)
-        shared = own | self._values(common, ("evaluate",), command, filled, whole=False)
+        self.keys(common, (section,), (MODELS, *(key for key in options if key != "model")))
+        shared_modes, common = self._modes(common, (section,), command)
+        shared = own | self._values(common, (section,), command, filled, whole=False)
         models = []
         for name, wanted in named.items():
-            place: Place = ("evaluate", MODELS, name)
+            place: Place = (section, MODELS, name)
             if not NAME.fullmatch(name):
                 raise self.read.wrong("a model's name is letters, digits, '.', '_' and '-'", place)
             settings = {"model": wanted} if isinstance(wanted, str) else self._mapping(wanted, place)

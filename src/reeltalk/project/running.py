@@ -288,7 +288,7 @@ class Runner:
         if before.decides != step.decides or before.reads != self._reads(step):
             return True
         # The command of a run repeats failed requests itself.
-        asks_again = step.kind == "run" and before.version == self._version and before.ended == "done"
+        asks_again = step.kind in ("run", "stream") and before.version == self._version and before.ended == "done"
         return step.whole(self._folder) and not asks_again
 
     def _make_room(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> Path | None:

@@ -112,6 +112,7 @@ SECTIONS: Final = {
         _section("construct", "construct", "benchmark", "out", "rubrics"),
         _section("evaluate", "evaluate", "benchmark", "out", "latency_s", "judge_latency_s"),
         _section("judge", "judge", "sources", "out", "bench", "format", "attack", "every"),
+        _section("proactive", "proactive run", "benchmark", "out", "tune", "thresholds"),
         _section("compare", "compare", "runs", "out"),
         _section(
             "report", "report", "runs", "out", "bench", "format", "dialogue", "turns", "models", "scenarios", "only"
@@ -130,7 +131,9 @@ SHARED: Final = {
 }
 """Options that apply to all sections if they are at the top of the file, with their meaning there."""
 MODELS: Final = "models"
-"""The key of `evaluate` that lists the models. Each model is a run."""
+"""The key that lists the models of a section. Each model is a run."""
+MODELLED: Final = ("evaluate", "proactive")
+"""Sections that list models."""
 HOW: Final = frozenset(
     {
         *("workers", "processes", "executor", "connections", "replies"),
@@ -181,16 +184,16 @@ def _of_section(name: str, command: CommandSpec) -> dict[str, Json]:
         "properties": dict(properties),
     }
     required: list[Json] = [option.key for option in options if option.required]
-    if name != "evaluate":
+    if name not in MODELLED:
         return found | ({"required": required} if required else {})
-    mode = properties.get("mode", {})
-    properties["mode"] = {
-        "description": mode.get("description"),
-        "anyOf": [
-            {k: v for k, v in mode.items() if k != "description"},
-            {"type": "array", "items": {"type": "string"}},
-        ],
-    }
+    if mode := properties.get("mode"):
+        properties["mode"] = {
+            "description": mode.get("description"),
+            "anyOf": [
+                {k: v for k, v in mode.items() if k != "description"},
+                {"type": "array", "items": {"type": "string"}},
+            ],
+        }
     model: dict[str, Json] = {
         "anyOf": [
             {"type": "string", "description": str(properties["model"]["description"])},

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from reeltalk.project.reading import ProjectFile, Values, refuse_same_results
 from reeltalk.project.sections import HOW, READ, SOURCES, WRITERS, WRITTEN, CommandSpec
+from reeltalk.store.event_log import EVENT_LOG
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import INFO
 
@@ -14,9 +15,14 @@ RUNS: Final = "runs"
 REPLIES: Final = f"{RUNS}/replies.sqlite"
 """Replies of all runs, so that a repeated run does not pay for a request twice."""
 REPORT: Final = "report"
+STREAMS: Final = "streams"
+STREAMS_REPORT: Final = "streams-report"
 COMPARISONS: Final = {"text": "txt", "json": "json", "csv": "csv", "latex": "tex", "markdown": "md"}
-Result = Literal["benchmark", "run", "site", "file", "folder"]
-WHOLE: Final[dict[Result, str]] = {"benchmark": MANIFEST, "run": INFO, "site": "index.html", "file": "", "folder": ""}
+Result = Literal["benchmark", "run", "stream", "site", "file", "folder"]
+WHOLE: Final[dict[Result, str]] = {
+    **{"benchmark": MANIFEST, "run": INFO, "stream": EVENT_LOG, "site": "index.html"},
+    **{"file": "", "folder": ""},
+}
 """The file that marks a result as complete; the result itself if there is none."""
 
 
@@ -95,7 +101,7 @@ class _Steps:
             reads = (StepInput(self._benchmark, drafts=False),)
             yield self._step(writer, given[writer] | wired_writer, reads, result=self._benchmark, kind="benchmark")
         runs = []
-        for label, values in self._runs():
+        for label, values in self._runs("evaluate"):
             out = f"{RUNS}/{label}"
             wired = {"benchmark": self._benchmark, "out": out}
             yield self._step("evaluate", values | wired, (bench,), result=out, kind="run", label=label)
@@ -106,7 +112,16 @@ class _Steps:
                 wired_run = {"replies": REPLIES} | given["judge"] | {"sources": (out,), "out": judged}
                 yield self._step("judge", wired_run, (StepInput(out), bench), result=judged, kind="run", label=label)
                 runs[place] = label, judged
+        streams = tuple((label, f"{STREAMS}/{label}", values) for label, values in self._runs("proactive"))
+        for label, out, values in streams:
+            wired = values | {"benchmark": self._benchmark, "out": out}
+            yield self._step("proactive", wired, (bench,), result=out, kind="stream", label=label)
         yield from self._shown(given, tuple(out for _, out in runs), bench)
+        if "report" in given and streams:
+            logs = tuple(out for _, out, _ in streams)
+            shown: Values = {"runs": logs, "bench": self._benchmark, "out": STREAMS_REPORT}
+            played = tuple(StepInput(out) for out in logs)
+            yield self._step("report", shown, (*played, bench), result=STREAMS_REPORT, kind="site", label=STREAMS)
         if "release" in given:
             out = f"releases/{given['release']['version']}"
             wired = {"benchmark": self._benchmark, "release": out}
@@ -127,9 +142,9 @@ class _Steps:
             wired = given["report"] | about | {"out": REPORT}
             yield self._step("report", wired, (*reads, bench), result=REPORT, kind="site")
 
-    def _runs(self) -> Iterator[tuple[str, Values]]:
-        """Every run of every model: its name, and its settings."""
-        for model in self._project.models:
+    def _runs(self, section: str) -> Iterator[tuple[str, Values]]:
+        """Every run of every model of a section: its name, and its settings."""
+        for model in self._project.models.get(section, ()):
             for mode in model.modes:
                 label = f"{model.name}-{mode}" if model.several else model.name
                 yield label, {"replies": REPLIES} | model.values | ({"mode": mode} if mode else {})

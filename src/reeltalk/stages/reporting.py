@@ -33,7 +33,7 @@ from reeltalk.parallel import Executor
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import read_json
-from reeltalk.store.event_log import read_event_log
+from reeltalk.store.event_log import EVENT_LOG, read_event_log
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import REQUEST, Run, holds_plays, read_run
 from reeltalk.store.tables import PROACTIVE
@@ -160,7 +160,6 @@ def _holds_plays(subject: Run | Benchmark | Path | str) -> bool:
     return not isinstance(subject, Run | Benchmark) and holds_plays(Path(subject))
 
 
-EVENTS: Final = "events.jsonl"
 _CHOICE: Final = ("benchmark", "split", "kinds", "limit")
 """What a run of `reeltalk proactive` says about which tasks it played."""
 
@@ -181,7 +180,7 @@ def _write_streams(paths: Sequence[Path], benchmark: Benchmark | None, folder: P
         raise BenchmarkError(f"{paths[0]} was played on another benchmark than {benchmark.path}, or on older tasks")
     tasks = choose_tasks(benchmark, split=chosen["split"], kinds=chosen["kinds"] or (), limit=chosen["limit"])
     known = {task.id: task for task in benchmark.read(PROACTIVE)}
-    sessions = [session for path in paths for session in read_event_log(path / EVENTS, known)]
+    sessions = [session for path in paths for session in read_event_log(path / EVENT_LOG, known)]
     write_streams_report(tasks, sessions, benchmark.manifest.name, folder)
 
 

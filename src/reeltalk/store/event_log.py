@@ -20,6 +20,8 @@ from reeltalk.schema.stream import ProactiveTask, StreamEvent
 from reeltalk.store.atomic import storage_errors, sync_directory, writing
 from reeltalk.store.documents import input_error
 
+EVENT_LOG: Final = "events.jsonl"
+"""The name of the log in the folder of a run of `reeltalk proactive`."""
 LAST: Final = frozenset({"ended", "failed"})
 """Kinds of the last event of a session."""
 SLACK_S: Final = 0.05

@@ -25,11 +25,14 @@ def test_every_part_of_a_release_is_a_step(tmp_path: Path) -> None:
     assert list(steps) == [
         *("film", "questions", "streams", "construct"),
         *(f"evaluate:{name}" for name in models),
-        *("compare", "report", "release", "export"),
+        *(f"proactive:{name}" for name in ("silence", "every5s", "mini", "oracle")),
+        *("compare", "report", "report:streams", "release", "export"),
     ]
     assert "--proactive" in steps["streams"].arguments
     assert "--proactive" not in steps["questions"].arguments
     assert steps["export"].arguments[:4] == ("export", "hub", "releases/1.0.0", "exports/hub")
+    assert steps["proactive:every5s"].arguments[:4] == ("proactive", "run", "benchmark", "--model")
+    assert [read.path for read in steps["report:streams"].reads][-2:] == ["streams/oracle", "benchmark"]
     assert [read.path for read in steps["export"].reads] == ["releases/1.0.0"]
 
 

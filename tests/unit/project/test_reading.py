@@ -119,6 +119,22 @@ def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, comm
     assert typed["release"] == "freeze benchmarks/k releases/1.0 --version 1.0"
 
 
+def test_players_of_streams_are_steps_with_a_report_of_their_own(read: Read, commands: dict[str, CommandSpec]) -> None:
+    project = read(
+        "benchmark: b\nreport: {media: cut}\n"
+        "proactive:\n  fps: 2\n  models:\n    silence: never\n    mine: {model: 'poll:qwen', fps: 1}\n"
+    )
+    typed = {step.name: " ".join(step.arguments) for step in steps_of_project(project, commands)}
+    assert typed == {
+        "proactive:silence": "proactive run b --model never --out streams/silence --fps 2.0 --replies runs/replies.sqlite",
+        "proactive:mine": "proactive run b --model poll:qwen --out streams/mine --replies runs/replies.sqlite",
+        "report": "report b --out report --media cut",
+        "report:streams": "report streams/silence streams/mine --out streams-report --bench b",
+    }
+    with pytest.raises(InputError, match="'proactive' names no model"):
+        read("benchmark: b\nproactive: {fps: 1}\n")
+
+
 def test_a_setting_wins_over_a_preset_also_where_it_is_the_default(
     read: Read, commands: dict[str, CommandSpec]
 ) -> None:
