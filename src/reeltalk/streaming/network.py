@@ -227,8 +227,8 @@ TAG: Final = 6
 """The glimpse at whose place a name is read."""
 KEY: Final = 32
 """Width of the keys by which glimpses choose cells."""
-APART: Final = 3
-"""People are at least about half so many cells apart."""
+APART: Final = 5
+"""Of two people whose middles are in one square of so many cells, one is found."""
 
 
 def _at(values: Tensor, cells: Tensor) -> Tensor:

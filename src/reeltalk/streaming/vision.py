@@ -81,6 +81,18 @@ class Readings(nn.Module):
         return read | {"looks": seen.looks[..., : self.looks]}
 
 
+NONE_WEIGHT: Final = 0.2
+"""Weight of the value that stands for none, which is by far the most frequent one of many labels."""
+
+
+def _rare_loss(logits: Tensor, values: Tensor) -> Tensor:
+    """Cross entropy (M, values) in which none counts less than each value."""
+    weight = torch.ones(logits.shape[1], device=logits.device)
+    weight[0] = NONE_WEIGHT
+    # The mean over all of them stays small where nearly all are none.
+    return F.cross_entropy(logits.float(), values, weight=weight, reduction="sum") / len(values) / NONE_WEIGHT**0.5
+
+
 def things_loss(layers: nn.ModuleDict, seen: Tensor, labels: Labels) -> Tensor:
     """Loss of what is told of things.
 
@@ -93,23 +105,32 @@ def things_loss(layers: nn.ModuleDict, seen: Tensor, labels: Labels) -> Tensor:
     for name in OF_THING:
         known = labels[name] >= 0
         if bool(known.any()):
-            total = total + F.cross_entropy(layers[name](seen[known]).float(), labels[name][known])
+            total = total + _rare_loss(layers[name](seen[known]), labels[name][known])
     for name in SEVERAL_OF_THING:
         if labels[name].numel():
             total = total + F.binary_cross_entropy_with_logits(layers[name](seen).float(), labels[name]) * 5
     return total
 
 
-def finding_loss(heat: Tensor, people: Tensor) -> Tensor:
+FOUND_WEIGHT: Final = 20.0
+"""Weight of the middle of somebody, relative to a cell with nobody."""
+
+
+def finding_loss(heat: Tensor, people: Tensor, shape: MiniShape) -> Tensor:
     """Cross entropy of where people are. The cells around the middle of somebody count neither as right nor as wrong.
 
     Args:
         heat: (N, cells) logits, as `glimpse` returns them.
         people: (N, people) cells; -1 for nobody.
+        shape: The sizes.
     """
     target = torch.zeros(len(heat), heat.shape[1] + 1, device=heat.device)
     target = target.scatter(1, torch.where(people < 0, heat.shape[1], people), 1.0)[:, :-1]
-    return F.binary_cross_entropy_with_logits(heat.float(), target, reduction="sum") / len(heat)
+    near = F.max_pool2d(target.view(-1, 1, shape.cells_high, shape.cells_wide), 3, 1, 1).flatten(1)
+    # Without a weight, a place is found only where it is sure to the cell.
+    weight = target.new_tensor(FOUND_WEIGHT)
+    losses = F.binary_cross_entropy_with_logits(heat.float(), target, pos_weight=weight, reduction="none")
+    return (losses * (1 - near + target)).sum() / len(heat) / FOUND_WEIGHT**0.5
 
 
 def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels) -> Tensor:
@@ -127,7 +148,7 @@ def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels)
             shown = (where[..., at] >= 0) & (labels[name] >= 0)
             if bool(shown.any()):
                 told = readings.close[name](close[:, :, at][shown])
-                total = total + F.cross_entropy(told.float(), labels[name][shown])
+                total = total + _rare_loss(told, labels[name][shown])
     return total
 
 
@@ -187,7 +208,7 @@ def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
     for name in (*OF_FRAME, *OF_PERSON):
         known = labels[name] >= 0
         if bool(known.any()):
-            total = total + F.cross_entropy(read[name].float()[known], labels[name][known])
+            total = total + _rare_loss(read[name][known], labels[name][known])
     for name in SEVERAL_OF_FRAME:
         total = total + F.binary_cross_entropy_with_logits(read[name].float(), labels[name]) * 10
     if bool(there.any()):
@@ -457,7 +478,7 @@ def train_encoder(
             seen = encoder.glimpse(pictures, people, cells)
             loss = loss_of(readings(seen), labels) + close_loss(readings, seen.close, cells, labels)
             loss = loss + things_loss(readings.things, seen.seen[places[:, 0], places[:, 1]], of_things)
-            loss = loss + looking_loss(seen.attend, where) + finding_loss(seen.heat, people)
+            loss = loss + looking_loss(seen.attend, where) + finding_loss(seen.heat, people, encoder.shape)
             loss = loss + LETTERS_WEIGHT * _spelling_loss(encoder, pictures, seen.tags, frames, chosen, mirrored)
             parts, names = tagged_parts([frames.pixels[v][t] for v, t in chosen], random.Random(f"{seed} {step}"))
             told = encoder.letters(_varied_parts(parts, draw).to(device) - 0.5)
