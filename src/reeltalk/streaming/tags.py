@@ -108,4 +108,5 @@ def _encoded(pixels: Pixels, quality: int) -> Pixels:
 def _halved(pixels: Pixels) -> Pixels:
     high, wide, _ = pixels.shape
     means = pixels.reshape(high // TIMES, TIMES, wide // TIMES, TIMES, 3).mean(axis=(1, 3))
-    return means.round().astype(np.uint8)
+    out: Pixels = means.round().astype(np.uint8)
+    return out
