@@ -1,7 +1,7 @@
 """First part of reeltalk-mini's training: the vision encoder learns the contents of frames.
 
 In training, a linear layer reads each label from the token that it belongs to: of the scene, or of a person.
-Afterwards these layers are discarded. Brightness, contrast and noise vary, by so little that colours keep their names.
+Afterwards these layers are discarded. Brightness, contrast and tint vary, by so little that colours keep their names.
 """
 
 import random
@@ -399,7 +399,7 @@ def shown_cells(where: Tensor, shape: MiniShape, draw: np.random.Generator) -> T
 
 
 def varied(pictures: Tensor, draw: np.random.Generator) -> Tensor:
-    """Pictures (N, 6, H, W) from 0 to 1 with other brightness, contrast, tint and noise. Colours keep their names."""
+    """Pictures (N, 6, H, W) from 0 to 1 with other brightness, contrast and tint. Colours keep their names."""
     n = len(pictures)
 
     def drawn(low: float, high: float, *size: int) -> Tensor:
@@ -407,11 +407,7 @@ def varied(pictures: Tensor, draw: np.random.Generator) -> Tensor:
 
     tint = drawn(0.94, 1.06, n, 3).repeat(1, 2)[:, :, None, None] * drawn(0.85, 1.1, n, 1, 1, 1)
     bright = drawn(-0.08, 0.08, n, 1, 1, 1) + 0.5 - 0.5 * tint
-    # One noise for all pictures of a step, at another place in each: to draw it anew would take longer than to learn.
-    noise = torch.from_numpy(draw.standard_normal(pictures.shape[1:], dtype=np.float32))
-    moved = torch.stack([noise.roll((int(down), int(right)), (1, 2)) for down, right in draw.integers(0, 999, (n, 2))])
-    varied = torch.addcmul(bright, pictures, tint).addcmul_(moved, drawn(0.0, 0.025, n, 1, 1, 1))
-    return varied.clamp_(0, 1)
+    return torch.addcmul(bright, pictures, tint).clamp_(0, 1)
 
 
 def pair_of(pixels: NDArray[np.uint8], t: int) -> NDArray[np.uint8]:
