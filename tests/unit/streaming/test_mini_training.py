@@ -49,7 +49,16 @@ from reeltalk.streaming.network import GLIMPSES, Mini
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
 from reeltalk.streaming.tags import LONGEST, SHORTEST, draw_tag, invented_name, tag_size, tagged_parts
-from reeltalk.streaming.vision import Frames, boxes_of, cells_of, letters_loss, matched, shown_cells, varied
+from reeltalk.streaming.vision import (
+    Frames,
+    boxes_of,
+    cells_of,
+    finding_loss,
+    letters_loss,
+    matched,
+    shown_cells,
+    varied,
+)
 from reeltalk.world import bubbles
 
 SETTINGS = MiniSettings(
@@ -234,6 +243,22 @@ def test_who_is_found_is_whoever_has_the_nearest_middle() -> None:
     assert matched(second, np.array([cells[0], cells[1], -1]), shape).tolist() == [0, 1, -1]
     assert matched(second, np.array([cells[1], cells[2], -1]), shape).tolist() == [1, -1, -1]
     assert matched(second, np.array([cells[0], cells[0] + 1, -1]), shape).tolist() == [0, 1, -1]
+
+
+def test_cells_around_the_middle_of_somebody_count_neither_as_right_nor_as_wrong() -> None:
+    shape = MiniShape()
+    wide = shape.cells_wide
+    people = torch.tensor([[5 * wide + 5, -1, -1], [-1, -1, -1]])
+    heat = torch.full((2, shape.cells_high * wide), -9.0)
+    heat[0, 5 * wide + 5] = 9.0
+    right = float(finding_loss(heat, people, shape))
+    heat[0, 4 * wide + 4] = heat[0, 6 * wide + 5] = 9.0
+    assert float(finding_loss(heat, people, shape)) == pytest.approx(right)
+    heat[0, 5 * wide + 7] = 9.0
+    further = float(finding_loss(heat, people, shape))
+    assert further > right + 0.5
+    heat[1, 3] = 9.0
+    assert float(finding_loss(heat, people, shape)) > further + 0.5
 
 
 def test_tags_of_invented_names_look_like_those_of_films() -> None:
