@@ -238,7 +238,6 @@ LEFT_OUT: Final = frozenset(
         "never_handled",
         "rooms_count",
         "acts",
-        "false_person",
     }
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""

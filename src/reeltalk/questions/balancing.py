@@ -10,12 +10,12 @@ The counts grow in the order of the videos, so the same benchmark gives the same
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.questions.question import Question, answer_key, event_key, story_of
+from reeltalk.questions.question import ASKED_LIKE, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
 SLACK: Final = 0.08
@@ -110,6 +110,8 @@ class AnswerBalance:
         self._possible, self._chosen = possible or AnswerCounts(), AnswerCounts()
         self._cued = _Cued()
         self._given_away: dict[Cue, float] = defaultdict(float)
+        self._refused: Counter[Cue] = Counter()
+        """Questions without an answer that were chosen, by split and by the thing that they take for granted."""
 
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away.
@@ -120,6 +122,10 @@ class AnswerBalance:
             split: Split of the video.
         """
         return [self._weight(question, story, split) for question in questions]
+
+    def possible(self, kind: str, cue: str) -> Mapping[str, int]:
+        """How many questions of a kind with a cue could be asked in all videos, by answer."""
+        return self._possible.answers.get((kind, cue), {})
 
     def count(self, questions: Iterable[Question], story: Story, split: str) -> None:
         """Count questions that were chosen.
@@ -133,6 +139,9 @@ class AnswerBalance:
             if (cued := self._cued.of(question, story)) is not None:
                 self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
                 self._chosen.count(cued, split)
+            elif question.kind in ASKED_LIKE:
+                self._refused[split, question.kind] += 1
+                self._refused[split, question.kind, str(question.params["class"])] += 1
 
     def _worst(self, cued: CuedAnswer, split: str) -> float:
         return max((self._share(cue, cued.answer, split) for cue in cued.cues[1:]), default=0.0)
@@ -140,7 +149,7 @@ class AnswerBalance:
     def _weight(self, question: Question, story: Story, split: str) -> float:
         cued = self._cued.of(question, story)
         if cued is None:
-            return 1.0
+            return self._weight_of_refusal(question, split)
         whole = cued.cues[0]
         counts, total = self._chosen.answers[split, *whole], self._chosen.totals[split, *whole]
         most = MOST_OF_TWO if cued.of_two else MOST_OF_MANY
@@ -153,6 +162,17 @@ class AnswerBalance:
         if share > most or min(worst, mean) > limit:
             return 0.0
         return math.exp(-SHARPNESS * (share / most + worst / limit))
+
+    def _weight_of_refusal(self, question: Question, split: str) -> float:
+        """A thing of which it is often asked with an answer is preferred, one of which it never is left out."""
+        like = ASKED_LIKE.get(question.kind, ())
+        name = str(question.params.get("class"))
+        answered = sum(self._chosen.totals[split, kind] for kind in like)
+        if answered < EARLY:
+            return 1.0
+        usual = (self._refused[split, question.kind] + 1) / answered
+        refused = self._refused[split, question.kind, name] + 1
+        return min(1.0, usual * sum(self._chosen.totals[split, kind, name] for kind in like) / refused)
 
     def _share(self, cue: Cue, answer: str, split: str) -> float:
         """The share of an answer under a cue: of the chosen questions, and at first of all possible ones but this."""

@@ -433,31 +433,3 @@ def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
                 focus_event=event.order,
             )
             yield about_person(made, person, story, focus=event.agent)
-
-
-def premises_of_others(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Questions that take for granted what only somebody else does."""
-    events = [
-        event
-        for event in distinct_events(story)
-        if event.agent is not None and not event.targets and event.action not in ("turnTo", "say", "walk")
-        and event.main is not None and class_of(event.main) not in ROOMS and not is_person(event.main)
-        and called_thing(event.main, story) in act_phrase(event, story, "do")
-    ]  # fmt: skip
-    found = []
-    for event in events:
-        for person in story.people:
-            acts = {(other.action, class_of(other.main or "")) for other in story.of(person).events}
-            if person != event.agent and (event.action, class_of(event.main or "")) not in acts:
-                found.append((event, person))
-    for event, person in draw.sample(found, min(len(found), 4 * len(story.people))):
-        made = Question(
-            kind="false_person",
-            key="refusal",
-            answer_type="refusal",
-            params={"signature": event_key(event), "object": person},
-            slots=event_slots(event, story)
-            | object_slots(event.main or "", story)
-            | {"p": story.called[event.agent or ""]},
-        )
-        yield about_person(made, person, story, focus=event.agent)

@@ -22,7 +22,7 @@ from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.grammar import SPLITS, SurfaceForm, surface_forms
-from reeltalk.questions.question import Question, answer_key, story_of
+from reeltalk.questions.question import ASKED_LIKE, Question, answer_key, story_of
 from reeltalk.questions.questions import questions
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
 from reeltalk.schema.intervals import Interval
@@ -109,6 +109,8 @@ def forms_of(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
         split: The split.
         ref: True for forms that refer to the turn before.
     """
+    if kind in ASKED_LIKE:
+        return tuple(form for other in ASKED_LIKE[kind] for form in forms_of(other, split, ref=ref)) if not ref else ()
     form = form_of(kind)
     cores, more = (form.ref, form.more_ref) if ref else (form.forms, form.more)
     return surface_forms(kind, "ref" if ref else "forms", cores, more, split)
@@ -359,7 +361,7 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
         template: Its surface form.
         rests: True if it refers to the turn before.
     """
-    spec = form_of(question.kind)
+    spec = form_of(_asked_like(question.kind, template))
     types, target, content, thinking = spec.types, spec.target, spec.content, spec.thinking
     named = names_object(template, question.slots)
     for other in spec.otherwise:
@@ -376,6 +378,12 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
         "cogme.content": content,
         "cogme.thinking": ("Grasping" if rests and thinking == "Recall" else thinking,),
     }
+
+
+def _asked_like(kind: str, template: str) -> str:
+    """The kind whose form a question has."""
+    cores = {other: {form.core for form in all_forms(other)} for other in ASKED_LIKE.get(kind, ())}
+    return next((other for other, own in cores.items() if template in own), kind)
 
 
 def names_object(template: str, slots: Mapping[str, str]) -> bool:

@@ -110,7 +110,9 @@ def test_a_person_is_learnt_by_when_the_name_was_said() -> None:
 
     assert asked("Tom", "Anna").answer == asked("Tom", "Eve").answer == ("0",)
     assert asked("Anna", "Tom").answer == ("1",)
-    assert asked("Eve", "Tom").answer == ("not named",)
+    assert asked("Eve", "Tom").answer == ("1",)
+    assert asked("Zoe", "Yves").answer == ("1",), "of two who were not named, the second in the alphabet"
+    assert asked("Yves", "Zoe").answer == ("0",)
     assert asked("Anna", "Tom").accepts(("1",))
 
 
