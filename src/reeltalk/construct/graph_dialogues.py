@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -44,7 +44,7 @@ from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import FACTS
-from reeltalk.questions.question import ABSENT, Question, act_phrase
+from reeltalk.questions.question import ABSENT, COLOURS, Question, act_phrase
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import (
     WordedQuestion,
@@ -84,6 +84,10 @@ MOST_OF_A_SORT: Final = {"other person": 2, "that": 2}
 """Most rounds of a dialogue that refer in the same way, for ways that would grow tiresome."""
 FOLLOW_UP_SHARE: Final = 0.4
 """Probability that a round refers to the one before if it can, in the other tasks."""
+REFUSED_SHARE: Final = 0.5
+"""Probability that a round of an answer-refusal dialogue takes for granted what does not happen."""
+MOST_LIKE: Final = 2
+"""Most rounds of an answer-refusal dialogue that ask for the same."""
 LEAST_DISTANCE: Final = 3
 """Least number of rounds between a fact and its recall."""
 TRIES: Final = 12
@@ -428,9 +432,10 @@ class DialogueMaker:
         return statement_of(question, other=self.draw.choice(others) if others else "does nothing at all")
 
     def refusal(self, premise: FalsePremise) -> bool:
-        """Add a round that takes for granted what does not happen; False if its words were said before."""
+        """Add a round that takes for granted what does not happen; False if its words or what they deny were said."""
+        told = event_facts(premise.event, premise.event.agent if self.story.names else None)
         asked = self._word(premise.question, rests=False)
-        if asked is None:
+        if asked is None or told & self._told:
             return False
         slots = {"says": premise.says, "instead": premise.instead}
         shown = () if premise.event.interval is None else (premise.event.interval,)
@@ -460,13 +465,17 @@ class DialogueMaker:
         said = Statement(about=about, says=premise.says, wrong=premise.wrong, value=premise.instead)
         self.rounds.append(GraphRound(turn, says=(said,)))
         self._said.add(asked.text)
-        self._told |= event_facts(premise.event, premise.event.agent if self.story.names else None)
+        self._told |= told
         if premise.sort == "look":
             self._told |= {("colour", str(premise.event.main))}
         # No later question can refer to what does not happen.
         self._last = self._before = None
         self._listed = ()
         return True
+
+    def affirm(self, premise: FalsePremise) -> bool:
+        """Add the round from which a false premise was made; False if it asks for nothing new."""
+        return self.video(follow=False, fits=lambda q: q is premise.true, coloured=premise.sort == "look")
 
     def _whole(self, event: StoryEvent) -> StoryEvent:
         """An event of one person's story, as it stands in the story of everybody."""
@@ -481,7 +490,11 @@ class DialogueMaker:
 
     def _twin_colour(self, name: str, colours: Collection[str]) -> str | None:
         """A colour that things of a class have in other videos, so that it is not unlikely by itself."""
-        known = self._balance.possible("object_colour", class_of(name)) if self._balance else {}
+        known = (
+            dict.fromkeys(COLOURS, 1)
+            if self._balance is None
+            else self._balance.possible("object_colour", class_of(name))
+        )
         fitting = sorted(known.keys() - colours)
         return self.draw.choices(fitting, [known[colour] for colour in fitting])[0] if fitting else None
 
@@ -859,47 +872,28 @@ def _summary(maker: DialogueMaker, count: int) -> bool:
 
 
 def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
-    """Some rounds take for granted what does not happen; as many of the same kinds do not."""
-    wanted = 3 if count == 8 else 2
-    for premises in _plans(maker, wanted):
-        asked: list[tuple[str, FalsePremise | None]] = []
-        for premise in premises:
-            asked += [("true", premise), ("false", premise)]
-        asked += [("", None)] * (count - len(asked))
-        maker.draw.shuffle(asked)
-        first = next(n for n, (sort, _) in enumerate(asked) if sort != "false")
-        asked.insert(0, asked.pop(first))
-        if all(_ask_planned(maker, sort, premise) for sort, premise in asked):
-            return True
-        maker.begin_again()
-    return False
+    """Each round takes for granted what does not happen, or asks the same about what does, as a coin falls.
 
-
-def _plans(maker: DialogueMaker, wanted: int) -> Iterator[list[FalsePremise]]:
-    """Sets of false premises of different sorts and kinds."""
-    found = maker.premises()
-    order = sorted({premise.sort for premise in found})
-    for _ in range(TRIES):
-        maker.draw.shuffle(found)
-        maker.draw.shuffle(order)
-        chosen: list[FalsePremise] = []
-        sorts: Counter[str] = Counter()
-        while len(chosen) < wanted:
-            left = [p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)]
-            if not left:
-                break
-            chosen.append(min(left, key=lambda p: (sorts[p.sort], order.index(p.sort))))
-            sorts[chosen[-1].sort] += 1
-        if len(chosen) == wanted:
-            yield chosen
-
-
-def _ask_planned(maker: DialogueMaker, sort: str, premise: FalsePremise | None) -> bool:
-    if premise is None:
-        return maker.video(follow=False)
-    if sort == "false":
-        return maker.refusal(premise)
-    return maker.video(follow=False, fits=lambda q: q.kind == premise.question.kind, coloured=premise.sort == "look")
+    So neither the words of a question nor the rounds before it tell which of the two it is.
+    """
+    left = maker.premises()
+    order = sorted({premise.sort for premise in left})
+    maker.draw.shuffle(order)
+    sorts, kinds = Counter[str](), Counter[str]()
+    refused = False
+    while len(maker.rounds) < count:
+        last = len(maker.rounds) == count - 1
+        is_false = maker.draw.random() < REFUSED_SHARE or (last and not refused)
+        left = [premise for premise in left if kinds[premise.question.kind] < MOST_LIKE]
+        left.sort(key=lambda premise: (sorts[premise.sort], order.index(premise.sort)))
+        chosen = next((p for p in left if (maker.refusal(p) if is_false else maker.affirm(p))), None)
+        if chosen is None:
+            return False
+        refused = refused or (is_false and len(maker.rounds) > 1)
+        sorts[chosen.sort] += 1
+        kinds[chosen.question.kind] += 1
+        left = [premise for premise in left if premise.event != chosen.event]
+    return True
 
 
 def _topic_shifting(maker: DialogueMaker, count: int) -> bool:
@@ -931,6 +925,6 @@ _MAKERS: Final = {
 _REASONS: Final = {
     Task.OBJECT_REFERENCE: "too few questions could be about several things or people",
     Task.MEMORY_RECALL: "there are no two scenes with enough to ask about each",
-    Task.ANSWER_REFUSAL: "no false premise fits beside a question of its kind",
+    Task.ANSWER_REFUSAL: "too few acts can be asked about with a false premise",
     Task.PROACTIVE_INTERACTION: "too little happens for five rounds, or it meets no need",
 }

@@ -45,6 +45,8 @@ class FalsePremise:
 
     question: Question
     """In the form of its kind, with the false act in its slots."""
+    true: Question
+    """The question from which it was made, about what happens."""
     event: StoryEvent
     """The act that is shown instead."""
     sort: str
@@ -205,6 +207,7 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
     doer = person_slots(shown.agent or story.agent, story)["who"]
     return FalsePremise(
         question=replace(question, slots=slots, subject=act.event.agent if question.subject else None),
+        true=question,
         event=shown,
         sort=act.sort,
         says=f"nobody {words['does']}" if who == "nobody" else f"{who} does not {words['do']}",

@@ -18,7 +18,7 @@ from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.question import ASKED_LIKE, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
-SLACK: Final = 0.08
+SLACK: Final = 0.02
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
 PRIOR: Final = 4.0
 """Weight of all questions that could be asked, in chosen questions, in the share of an answer under a cue."""
