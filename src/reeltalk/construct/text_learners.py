@@ -97,7 +97,8 @@ def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False)
         said: list[tuple[str, str]] = []
         for turn in conversation.turns:
             is_refusal = turn.key is not None and turn.key.type == "refusal"
-            if turn.key is not None and turn.references and (is_refusal if refusals else is_counted(turn)):
+            wanted = is_refusal if refusals else is_counted(turn) and not is_refusal
+            if turn.key is not None and turn.references and wanted:
                 found.append(
                     TextTurn(
                         kind_of(turn),

@@ -17,7 +17,9 @@ ROOMS = ("kitchen", "bedroom", "bathroom", "livingroom")
 def turn(kind: str, question: str, value: str) -> Turn:
     """A turn with a typed answer."""
     key = AnswerKey(type="room" if kind != "refusal" else "refusal", values=(value,))
-    return Turn(question=question, references=(f"The {value}.",), key=key, extra={"kind": kind})
+    # A refusal is asked in the form of another kind.
+    form = "fair" if kind == "refusal" else kind
+    return Turn(question=question, references=(f"The {value}.",), key=key, extra={"kind": kind, "form": f"{form}/0"})
 
 
 def benchmark(kinds: tuple[str, ...], videos: int = 60) -> tuple[list[Dialogue], dict[str, str | None]]:
