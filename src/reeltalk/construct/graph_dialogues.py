@@ -888,6 +888,9 @@ def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
         left.sort(key=lambda premise: (sorts[premise.sort], order.index(premise.sort)))
         chosen = next((p for p in left if (maker.refusal(p) if is_false else maker.affirm(p))), None)
         if chosen is None:
+            # Few acts can be asked about twice, so the last rounds may ask for something else.
+            if refused and maker.video(follow=False):
+                continue
             return False
         refused = refused or (is_false and len(maker.rounds) > 1)
         sorts[chosen.sort] += 1

@@ -15,11 +15,13 @@ from typing import Final, NamedTuple
 
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.questions.question import ASKED_LIKE, Question, answer_key, event_key, story_of
+from reeltalk.questions.question import ASKED_LIKE, SECONDS_OFF, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
-SLACK: Final = 0.02
+SLACK: Final = 0.05
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
+MADE_UP_FOR: Final = 0.3
+"""By how much more, if other questions of the kind make up for it."""
 PRIOR: Final = 4.0
 """Weight of all questions that could be asked, in chosen questions, in the share of an answer under a cue."""
 UNKNOWN: Final = 2.0
@@ -159,7 +161,7 @@ class AnswerBalance:
         worst = self._worst(cued, split)
         # A question that gives its answer away is made up for by others of its kind that do not.
         mean = (self._given_away[split, *whole] + worst) / (total + 1)
-        if share > most or min(worst, mean) > limit:
+        if share > most or min(worst, mean) > limit or worst > limit + MADE_UP_FOR:
             return 0.0
         return math.exp(-SHARPNESS * (share / most + worst / limit))
 
@@ -187,7 +189,7 @@ def _answer_of(key: AnswerKey) -> str:
         return "first" if key.values[0] < key.among[0] else "second"
     if key.type == "seconds":
         # Lengths within the tolerance of each other are one answer.
-        return str(round(math.log(max(1.0, float(key.values[0]))) / math.log(1.5)))
+        return str(round(math.log(max(1.0, float(key.values[0]))) / math.log(1 + SECONDS_OFF)))
     return " ".join(sorted(key.values))
 
 
