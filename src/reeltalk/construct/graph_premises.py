@@ -5,7 +5,7 @@ so its words do not tell that its premise is false. The answer says what is wron
 finds no event as in the premise.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -83,11 +83,13 @@ def false_premises(pool: Sequence[Question], story: Story, *, twin_colour: TwinC
         story: The story that they are about.
         twin_colour: Finds the colour of a thing that is not there.
     """
+    told = {(event.agent, act_phrase(event, story, "does")) for event in story.events}
+    done = {(event.agent, event.action, event.main) for event in story.events}
     for question in pool:
         event = _assumed(question, story)
         if event is None or event.main is None or event.action in DULL:
             continue
-        for act in _altered(event, story, question.kind, twin_colour):
+        for act in _altered(event, story, question.kind, told, done, twin_colour):
             yield _as_question(question, event, act, story)
 
 
@@ -99,10 +101,16 @@ def _assumed(question: Question, story: Story) -> StoryEvent | None:
     return next((e for e in question.evidence if e.action in acts and e.main == question.params["object"]), None)
 
 
-def _altered(event: StoryEvent, story: Story, kind: str, twin_colour: TwinColour) -> Iterator[_Act]:
+def _altered(
+    event: StoryEvent,
+    story: Story,
+    kind: str,
+    told: Set[tuple[str | None, str]],
+    done: Set[tuple[str | None, str, str | None]],
+    twin_colour: TwinColour,
+) -> Iterator[_Act]:
+    """The event in other words, one for each part that can be false; `told` and `done` are what does happen."""
     agents = story.people if kind == "who_does" else ()
-    told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
-    done = {(e.agent, e.action, e.main) for e in story.events}
     for act in _candidates(event, story, kind, twin_colour):
         # Who puts a mug into the sink puts it down, too.
         if (
