@@ -22,6 +22,8 @@ SLACK: Final = 0.05
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
 MADE_UP_FOR: Final = 0.3
 """By how much more, if other questions of the kind make up for it."""
+SLACK_OF_TWO: Final = 0.15
+"""By how much more in a kind with two answers."""
 PRIOR: Final = 4.0
 """Weight of all questions that could be asked, in chosen questions, in the share of an answer under a cue."""
 UNKNOWN: Final = 2.0
@@ -157,11 +159,11 @@ class AnswerBalance:
         most = MOST_OF_TWO if cued.of_two else MOST_OF_MANY
         share = self._share(whole, cued.answer, split)
         usual = max(counts.values(), default=0) / total if total >= EARLY else most
-        limit = min(usual, most) + SLACK
+        limit = min(usual, most) + (0.0 if cued.of_two else SLACK)
         worst = self._worst(cued, split)
         # A question that gives its answer away is made up for by others of its kind that do not.
         mean = (self._given_away[split, *whole] + worst) / (total + 1)
-        if share > most or min(worst, mean) > limit or worst > limit + MADE_UP_FOR:
+        if share > most or min(worst, mean) > limit or worst > limit + (SLACK_OF_TWO if cued.of_two else MADE_UP_FOR):
             return 0.0
         return math.exp(-SHARPNESS * (share / most + worst / limit))
 
@@ -209,6 +211,9 @@ def _cues(question: Question, key: AnswerKey, story: Story) -> Iterator[Cue]:
             named[event_key(story.events[value])] = None
         elif isinstance(value, str):
             named["|".join(map(class_of, value.split("|")))] = None
+    actions = sorted(name.split("|")[0] for name in named if "|" in name)
+    if len(actions) > 1:
+        yield (question.kind, " ".join(actions))
     parts: dict[str, None] = {}
     for name in named:
         action, *rest = name.split("|")

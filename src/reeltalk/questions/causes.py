@@ -283,7 +283,7 @@ def _values_at_start(story: Story, name: str) -> tuple[str, ...]:
 KNOWN_FACTS: Final = {
     "can be eaten": "apple cupcake breadslice salmon carrot cereal cake cookie sandwich banana chips",
     "can be drunk": "milk juice wine",
-    "breaks most easily if it falls": "waterglass wineglass vase",
+    "breaks easily if it falls": "waterglass wineglass vase",
     "has to be kept cool": "milk salmon",
     "is made for reading": "book magazine",
     "is used for cleaning": "washingsponge broom papertowel",
@@ -295,10 +295,10 @@ KNOWN_FACTS: Final = {
     "is made of paper": "book magazine notes paper papertowel",
     "is made to be drunk from": "mug waterglass wineglass",
 }
-"""What people know about classes of things, and the classes of which it is so, two at least."""
+"""What people know about classes of things, and the classes of which it is so."""
 _DOUBTFUL: Final = {
     "can be drunk": "mug bottle",
-    "breaks most easily if it falls": "mug plate dishbowl bottle photoframe cellphone",
+    "breaks easily if it falls": "mug plate dishbowl bottle photoframe cellphone",
     "has to be kept cool": "juice cake wine",
     "is made for reading": "photoalbum notes paper cellphone",
     "is used for cleaning": "towel barsoap",
@@ -313,26 +313,28 @@ _DOUBTFUL: Final = {
 
 
 def common_knowledge(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Which of the things that somebody takes has a property that everybody knows."""
-    taken = sorted({event.main for event in story.events if event.action in GRABS and event.main})
-    if len(taken) < 2:
-        return
+    """If a thing is taken that has a property which everybody knows, asked as often where there is none."""
+    grabs = [event for event in story.events if event.action in GRABS and event.main]
+    taken = {class_of(event.main or "") for event in grabs}
+    found, missing = [], []
     for fact, listed in KNOWN_FACTS.items():
-        kinds, doubtful = listed.split(), _DOUBTFUL.get(fact, "").split()
-        fits = [name for name in taken if class_of(name) in kinds]
-        if len({class_of(name) for name in fits}) != 1 or any(class_of(name) in doubtful for name in taken):
-            continue
-        name = fits[0]
-        shown = tuple(event for event in story.events if event.action in GRABS and event.main == name)
-        yield Question(
+        shown = tuple(event for event in grabs if class_of(event.main or "") in listed.split())
+        names = sorted({event.main or "" for event in shown})
+        made = Question(
             kind="common_sense",
-            key=class_of(name),
-            answer_type="object",
+            key="yes" if names else "no",
+            answer_type="yes_no",
             params={"classes": listed},
-            slots=object_slots(name, story) | {"fact": fact},
+            slots={"fact": fact} | (object_slots(names[0], story) if names else {}),
             evidence=shown,
-            focus_object=name if len(fits) == 1 else None,
+            focus_object=names[0] if len(names) == 1 else None,
         )
+        if names:
+            found.append(made)
+        elif not taken & set(_DOUBTFUL.get(fact, "").split()):
+            missing.append(made)
+    yield from found
+    yield from draw.sample(missing, min(len(missing), max(1, len(found))))
 
 
 def lengths_compared(story: Story, draw: random.Random) -> Iterator[Question]:

@@ -518,7 +518,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "same_place": lambda q, s: _of("yes_no", q, f"put|{_thing(q)}", _thing(q)),
     "at_hand": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
     "could_take": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
-    "common_sense": _object,
+    "common_sense": lambda q, s: _of("yes_no", q),
     "longer": lambda q, s: _order(q),
     "vessel": _object,
     "fills_with": lambda q, s: _object(q, s, _thing(q)),

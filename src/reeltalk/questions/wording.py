@@ -36,6 +36,8 @@ FOLLOW_UP_SHARE: Final = 0.45
 """Probability that a turn refers to the one before if it can. Reference is a frequent type in VDAct."""
 GOING_ON_SHARE: Final = 0.5
 """Probability that a turn that does not refer to a thing or act is about the person of the one before, if it can."""
+BACK: Final = frozenset({"puts_back", "same_place"})
+"""Kinds of which one answer mostly tells the other, if they are about the same thing."""
 MOST_OF_A_KIND: Final = 2
 """Most questions of one kind in a dialogue."""
 
@@ -172,9 +174,11 @@ def write_dialogue(
     chosen: list[WordedQuestion] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
+    moved: set[str | int] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
+        open_ = [q for q in open_ if q.kind not in BACK or q.params["object"] not in moved]
         follow = [q for q in open_ if last is not None and rests_on(q, last) and fitting_forms(q, split, ref=True)]
         fresh = [q for q in open_ if fitting_forms(q, split, ref=False)]
         rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
@@ -191,6 +195,7 @@ def write_dialogue(
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
+        moved |= {question.params["object"]} if question.kind in BACK else set()
         chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last))
     if balance is not None:
         balance.count([asked.question for asked in chosen], story, split)
