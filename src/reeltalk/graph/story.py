@@ -92,7 +92,7 @@ class StoryEvent:
     speech_act: str | None = None
     """What the words do: one of `SPEECH_ACTS`."""
 
-    @property
+    @cached_property
     def signature(self) -> tuple[str, str, tuple[str, ...]]:
         """Action, class of the main object, classes of the targets."""
         return self.action, class_of(self.main or ""), tuple(class_of(target) for target in self.targets)
@@ -115,6 +115,8 @@ class Story:
         self.person = person
         self._begins_s = begins_s
         self._parts: dict[str, Story] = {}
+        self.worded: dict[tuple[object, ...], str] = {}
+        """Phrases for its events that `questions.question.act_phrase` has made, since many questions share them."""
 
     def of(self, person: str) -> "Story":
         """The same scenario with the events of one person alone, numbered anew from 0."""
