@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from page_world import World
 from planted_leaks import Told, biased, repeated, told_dialogues, without_kinds
 from scripted_judge import scripted_judge
 from told_households import told
@@ -22,6 +23,7 @@ from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
 from reeltalk.schema.record import DialogueId, VideoId
+from reeltalk.store.benchmark import Benchmark
 
 WANTED = 0.95
 ENOUGH = 15
@@ -45,8 +47,8 @@ def flagged(results: list[GateResult], gate: str | None = None) -> set[tuple[str
 
 
 @pytest.fixture(scope="module")
-def households(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
-    return list(told_dialogues(told(tmp_path_factory.mktemp("told") / "benchmark", scenarios=4)))
+def households(world: World) -> list[Told]:
+    return list(told_dialogues(Benchmark.open(world.made("told/4"))))
 
 
 def found_share(dialogues: list[Told], draw: random.Random) -> dict[str, float]:
