@@ -1,9 +1,9 @@
 """Trains reeltalk-mini on reeltalk-household with several seeds, and measures what its eyes are worth.
 
-Run `make train-mini`; a stopped run continues. Each seed answers the dialogues of the test split with the video's own
-frames, without frames, with shuffled frames, with black frames, and from the question alone. Baselines without eyes
-answer the same turns. Then each seed follows the streams of the test split, with a threshold that the dev split chose.
-`--install` puts the best seed on the dev split into the package, with its card.
+Run `make train-mini`; a stopped run continues, and `--until STAGE` stops after a stage. Each seed answers the dialogues
+of the test split with the video's own frames, without frames, with shuffled frames, with black frames, and from the
+question alone. Baselines without eyes answer the same turns. Then each seed follows the streams of the test split, with
+a threshold that the dev split chose. `--install` puts the best seed on the dev split into the package, with its card.
 """
 
 import argparse
@@ -41,6 +41,8 @@ GROUPS: Final = {
     "objects, colours and people": ("colour", "object", "thing", "who", "people", "looks", "holds", "clothes", "held"),
 }
 """Groups of kinds of questions, by parts of the kinds' names; a kind is in the first group that fits."""
+STAGES: Final = ("train", "answers", "streams", "shares", "card")
+"""What is done one after the other: training, answers with all controls, streams, the learning curve, and the card."""
 PACKAGE: Final = Path(__file__).parents[1] / "src" / "reeltalk" / "inference" / "mini"
 
 
@@ -245,46 +247,35 @@ def amounts(
     return lines
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[17, 18, 19])
-    parser.add_argument("--shares", type=float, nargs="*", default=[0.1, 0.3], help="of the learning curve")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--videos", type=int, default=VIDEOS_OF_RELEASE, help="of the release that is made")
-    parser.add_argument("--folder", type=Path, default=Path("build/mini"))
-    parser.add_argument("--bench", type=Path, help="a release's benchmark; made by default")
-    parser.add_argument(
-        "--quick", action="store_true", help="a few steps: shows that the script works, and nothing else"
-    )
-    parser.add_argument("--install", action="store_true", help="put the best seed into the package")
-    given = parser.parse_args()
-    thresholds: Sequence[float] = THRESHOLDS
-    if given.quick:
-        given.seeds, given.shares, given.videos, thresholds = given.seeds[:1], given.shares[:1], 5, THRESHOLDS[::8]
-    steps = ("--share", "0.002") if given.quick else ()
-    folder: Path = given.folder
-    bench: Path = given.bench or made(folder, given.videos)
-    trained = {
-        f"seed {seed}": train(folder, bench, f"seed-{seed}", given.threads, "--seed", str(seed), *steps)
-        for seed in given.seeds
-    }
-    content = Benchmark.open(bench).content()
-    wanted = needing(content)
+def answered(
+    folder: Path, bench: Path, trained: Mapping[str, Path], split: str, *controls: str
+) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The runs of each network on the dialogues of a split, and on each question alone where there are controls."""
+    speech = ("--subtitles",) if Benchmark.open(bench).content().speech else ()
+    asked = (*speech, "--controls", ",".join(controls)) if controls else speech
+    runs, alone = {}, {}
+    for name, out in trained.items():
+        runs[name] = played(folder, bench, weights(out), out.name, *asked, split=split)
+        if controls:
+            options = ("--mode", "single", "--controls", "none")
+            alone[name] = played(folder, bench, weights(out), f"{out.name}-alone", *options, split=split)
+    return runs, alone
+
+
+def answers_section(folder: Path, bench: Path, trained: Mapping[str, Path], wanted: set[tuple[str, int]]) -> list[str]:
+    """What each network and each baseline answers on the test split, as Markdown."""
     kinds = {
         f"{dialogue.id}/{index}": str(turn.extra.get("kind", turn.extra.get("form", "other")))
         for dialogue in Benchmark.open(bench).read(DIALOGUES)
         for index, turn in enumerate(dialogue.turns)
     }
-    speech = ("--subtitles",) if content.speech else ()
-    seeds: dict[str, Values] = {}
+    runs, alone = answered(folder, bench, trained, "test", *CONTROLS)
+    seeds = {name: values_of(run, wanted) for name, run in runs.items()}
     others: dict[str, dict[str, Values]] = defaultdict(dict)
-    for name, out in trained.items():
-        run = played(folder, bench, weights(out), out.name, *speech, "--controls", ",".join(CONTROLS))
-        seeds[name] = values_of(run, wanted)
+    for name, run in runs.items():
         for control in CONTROLS:
             others[f"{control} frames"][name] = values_of(run / CONTROLS_FOLDER / control, wanted)
-        alone = played(folder, bench, weights(out), f"{out.name}-alone", "--mode", "single", "--controls", "none")
-        others["question alone"][name] = values_of(alone / CONTROLS_FOLDER / "none", wanted)
+        others["question alone"][name] = values_of(alone[name] / CONTROLS_FOLDER / "none", wanted)
     for baseline in BASELINES:
         values = values_of(played(folder, bench, f"baseline:{baseline}", baseline), wanted)
         others[f"baseline {baseline}"] = dict.fromkeys(seeds, values)
@@ -303,20 +294,58 @@ def main() -> None:
         chosen = partial(only, {item for item, kind in kinds.items() if group_of(kind) == group})
         table = results(chosen(seeds), {name: chosen(values) for name, values in others.items()})
         sections += ["", f"Questions about {group}:", "", *table]
-    sections += ["", *by_kind(kinds, seeds, others)]
+    return [*sections, "", *by_kind(kinds, seeds, others)]
+
+
+def best_on_dev(folder: Path, bench: Path, trained: Mapping[str, Path], wanted: set[tuple[str, int]]) -> Path:
+    """The network that is right most often on the dev split. So the test figures of one are not the best of several."""
+    runs, _ = answered(folder, bench, trained, "dev")
+    right = {name: mean_with_interval(list(values_of(run, wanted).values()))[0] for name, run in runs.items()}
+    return trained[max(right, key=lambda name: right[name])]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[17, 18, 19])
+    parser.add_argument("--shares", type=float, nargs="*", default=[0.1, 0.3], help="of the learning curve")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--videos", type=int, default=VIDEOS_OF_RELEASE, help="of the release that is made")
+    parser.add_argument("--folder", type=Path, default=Path("build/mini"))
+    parser.add_argument("--bench", type=Path, help="a release's benchmark; made by default")
+    parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage; what is done stays")
+    parser.add_argument(
+        "--quick", action="store_true", help="a few steps: shows that the script works, and nothing else"
+    )
+    parser.add_argument("--install", action="store_true", help="put the best seed into the package")
+    given = parser.parse_args()
+    thresholds: Sequence[float] = THRESHOLDS
+    if given.quick:
+        given.seeds, given.shares, given.videos, thresholds = given.seeds[:1], given.shares[:1], 5, THRESHOLDS[::8]
+    steps = ("--share", "0.002") if given.quick else ()
+    folder: Path = given.folder
+    bench: Path = given.bench or made(folder, given.videos)
+    trained = {
+        f"seed {seed}": train(folder, bench, f"seed-{seed}", given.threads, "--seed", str(seed), *steps)
+        for seed in given.seeds
+    }
+    if given.until == "train":
+        return
+    wanted = needing(Benchmark.open(bench).content())
+    sections = answers_section(folder, bench, trained, wanted)
+    best = best_on_dev(folder, bench, trained, wanted)
+    if given.until == "answers":
+        return
     dev = {name: [streamed(folder, bench, out, at, "dev") for at in thresholds] for name, out in trained.items()}
     test = {name: streamed(folder, bench, out, picked(dev[name]).threshold, "test") for name, out in trained.items()}
     sections += ["", "## Speaking without being asked", "", *streams_section(dev, test)]
+    if given.until == "streams":
+        return
     if given.shares:
         shares = [0.001] if given.quick else given.shares
         lines = amounts(folder, bench, given.seeds[0], given.threads, shares, wanted)
         sections += ["", "## Learning curve", "", *lines]
-    # Chosen on dev, so that the test figures of the chosen one are not the best of several.
-    on_dev = {
-        name: values_of(played(folder, bench, weights(out), out.name, *speech, split="dev"), wanted)
-        for name, out in trained.items()
-    }
-    best = trained[max(on_dev, key=lambda name: mean_with_interval(list(on_dev[name].values()))[0])]
+    if given.until == "shares":
+        return
     text = card(bench, best, sections)
     (folder / "README.md").write_text(text, encoding="utf-8")
     print(f"{text}\nbest on dev: {best}; the card: {folder / 'README.md'}")

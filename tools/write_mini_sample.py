@@ -26,10 +26,13 @@ def tiny(seed: int = 0, shape: MiniShape = SHAPE) -> Mini:
         # Words that all look alike would leave it to the last digit which is said.
         torch.nn.init.normal_(model.decoder.words.weight, std=0.5)
         # And places that all look alike, at which of them the network looks closely.
-        torch.nn.init.normal_(model.encoder.attend[2].weight, std=2.0)
+        for layer in (model.encoder.attend, model.encoder.key, model.encoder.ask[2]):
+            torch.nn.init.normal_(layer.weight, std=2.0)
         torch.nn.init.normal_(model.encoder.column, std=2.0)
         # Somebody is there, and letters are read above the head.
-        torch.nn.init.constant_(model.encoder.present.bias, 3.0)
+        torch.nn.init.normal_(model.encoder.centre[0].weight, std=1.0)
+        torch.nn.init.normal_(model.encoder.centre[2].weight, std=1.0)
+        torch.nn.init.constant_(model.encoder.centre[2].bias, 30.0)
         torch.nn.init.normal_(model.encoder.letters.tell.weight, std=3.0)
         torch.nn.init.normal_(model.encoder.letters.read[0].weight, std=0.5)
         model.train()

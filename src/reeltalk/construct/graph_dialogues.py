@@ -44,7 +44,6 @@ from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import FACTS
 from reeltalk.questions.question import ABSENT, Question, act_phrase
-from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import (
     WordedQuestion,
     fill_form,
@@ -101,6 +100,7 @@ class DialogueMaker:
         part: The clips that the questions are about.
         split: The split whose surface forms are used.
         seed: Chooses questions and wordings.
+        pool_seed: Chooses the absent things and acts to ask for.
         shown: Indices of the activities that the dialogue may ask about, if the story contains more than those.
         earlier: Those of them that belong to the earlier of two scenes.
         objects: Objects that a cross-scene dialogue prefers to ask about.
@@ -113,6 +113,7 @@ class DialogueMaker:
         *,
         split: str,
         seed: str,
+        pool_seed: int = 0,
         shown: frozenset[int] | None = None,
         earlier: frozenset[int] = frozenset(),
         objects: frozenset[str] = frozenset(),
@@ -122,9 +123,7 @@ class DialogueMaker:
         last = part.clips[max(shown)].interval if shown else None
         self.asked_at_s = last.end_s if last else part.asked_at_s
         self.draw = random.Random(f"dialogue {seed}")
-        self.universe = [
-            q for q in questions(self.story, seed=self.draw.getrandbits(32)) if q.kind not in LEFT_OUT | REFUSALS
-        ]
+        self.universe = [q for q in part.question_pool(pool_seed) if q.kind not in LEFT_OUT | REFUSALS]
         self.pool = [q for q in self.universe if not is_guessable(q) and self._is_shown(q)]
         wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
         drawn = [(self.draw.random() ** (1 / want), q) for want, q in zip(wanted, self.pool, strict=True) if want > 0]

@@ -5,7 +5,7 @@ so its words do not tell that its premise is false. The answer says what is wron
 finds no event as in the premise.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -79,11 +79,13 @@ def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePrem
         pool: Questions that the dialogue may ask.
         story: The story that they are about.
     """
+    told = {(event.agent, act_phrase(event, story, "does")) for event in story.events}
+    done = {(event.agent, event.action, event.main) for event in story.events}
     for question in pool:
         event = _assumed(question, story)
         if event is None or event.main is None or event.action in DULL:
             continue
-        for act in _altered(event, story, question.kind):
+        for act in _altered(event, story, question.kind, told, done):
             yield _as_question(question, event, act, story)
 
 
@@ -95,10 +97,15 @@ def _assumed(question: Question, story: Story) -> StoryEvent | None:
     return next((e for e in question.evidence if e.action in acts and e.main == question.params["object"]), None)
 
 
-def _altered(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
+def _altered(
+    event: StoryEvent,
+    story: Story,
+    kind: str,
+    told: Set[tuple[str | None, str]],
+    done: Set[tuple[str | None, str, str | None]],
+) -> Iterator[_Act]:
+    """The event in other words, one for each part that can be false; `told` and `done` are what does happen."""
     agents = story.people if kind == "who_does" else ()
-    told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
-    done = {(e.agent, e.action, e.main) for e in story.events}
     for act in _candidates(event, story, kind):
         # Who puts a mug into the sink puts it down, too.
         if (

@@ -28,7 +28,7 @@ from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.questions.asking import possible_answers, stories
 from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question
-from reeltalk.questions.wording import form_of, question_labels, turn_of
+from reeltalk.questions.wording import WordedQuestion, form_of, question_labels, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import (
     FOLLOWING,
@@ -57,8 +57,6 @@ CANDIDATES = 4
 """Candidate chains per clip if labels are balanced."""
 CACHED = 8
 """Videos whose graphs are kept, so that the steps of a small benchmark read them once."""
-TRIES = 32
-"""Draws of a chain before the writer gives up on a clip because some turn never needs the video."""
 
 
 class GraphWriter:
@@ -167,45 +165,35 @@ class GraphWriter:
     def _chain(self, graphs: GraphVideo, part: VideoPart, seed: str) -> "_Written | Unwritten":
         """A chain in which no turn is answered by its own question or by earlier turns."""
         lengths = range(self.settings.max_turns, self.settings.min_turns - 1, -1)
-        passed_over: list[tuple[int, str, str]] = []
-        without: set[str] = set()
-        for attempt in range(TRIES):
-            own = f"{seed} again {attempt}" if attempt else seed
-            chain = graph_chains.chain_questions(
-                part.story,
-                split=graphs.split,
-                seed=own,
-                lengths=lengths,
-                without=without,
-                balance=self._chain_balance,
-            )
-            if chain is None:
-                if not passed_over:
-                    return Unwritten(
-                        f"too little happens for {self.settings.min_turns} questions that rest on each other"
-                    )
-                # Another draw may put the same questions in an order that reveals no answer.
-                without.clear()
-                continue
-            asked = graph_chains.word_chain(chain, split=graphs.split, seed=own)
-            draw = random.Random(f"turns {own}")
-            turns = [
-                turn.model_copy(
-                    update={
-                        "options": None,
-                        "correct_option": None,
-                        "extra": turn.extra | shown_facts(said.question, part.story) | {"tags_verified": False},
-                    }
-                )
-                for said in asked
-                for turn in (turn_of(said, part.story, draw, asked_at_s=part.asked_at_s),)
-            ]
-            leak = _first_leak(turns)
+        draw = random.Random(f"turns {seed}")
+        passed_over: dict[str, tuple[int, str, str]] = {}
+
+        def word(said: WordedQuestion, before: Sequence[Turn]) -> Turn | None:
+            made = turn_of(said, part.story, draw, asked_at_s=part.asked_at_s)
+            extra = made.extra | shown_facts(said.question, part.story) | {"tags_verified": False}
+            turn = made.model_copy(update={"options": None, "correct_option": None, "extra": extra})
+            leak = leak_of(turn, [(earlier.question, earlier.references[0]) for earlier in before])
             if leak is None:
-                return _Written(chain, tuple(turns), passed_over)
-            passed_over.append(leak)
-            without.add(graph_chains.question_id(chain[leak[0]]))
-        return Unwritten(f"in each of {TRIES} chains the turns before answer a question")
+                return turn
+            why = f"not asked, {turn.question!r}: {leak[1]}"
+            passed_over.setdefault(graph_chains.question_id(said.question), (len(before), leak[0], why))
+            return None
+
+        chain = graph_chains.write_chain(
+            part.story,
+            split=graphs.split,
+            seed=seed,
+            lengths=lengths,
+            word=word,
+            pool=part.question_pool(self.settings.seed),
+            balance=self._chain_balance,
+        )
+        if chain is None:
+            why = "in each chain the turns before answer a question" if passed_over else "too little happens"
+            return Unwritten(f"{why} for {self.settings.min_turns} questions that rest on each other")
+        return _Written(
+            [question for question, _ in chain], tuple(turn for _, turn in chain), list(passed_over.values())
+        )
 
     def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
         """Counts of a chain's labels in the balanced vocabularies."""
@@ -399,7 +387,14 @@ class GraphWriter:
                 return found
             own, part = found
             earlier = frozenset(_earlier_of(range(len(part.clips))))
-            return DialogueMaker(part, split=own.split, seed=seed, earlier=earlier, balance=self._dialogue_balance)
+            return DialogueMaker(
+                part,
+                split=own.split,
+                seed=seed,
+                pool_seed=self.settings.seed,
+                earlier=earlier,
+                balance=self._dialogue_balance,
+            )
         graphs = self.video(video)
         if graphs is None:
             return Unwritten("it has no graph")
@@ -409,6 +404,7 @@ class GraphWriter:
             graphs.whole,
             split=graphs.split,
             seed=seed,
+            pool_seed=self.settings.seed,
             shown=frozenset(shown),
             earlier=frozenset(_earlier_of(shown)),
             objects=objects,
@@ -443,15 +439,6 @@ class _Written:
     turns: tuple[Turn, ...]
     passed_over: list[tuple[int, str, str]]
     """Index of a turn, the gate, and why."""
-
-
-def _first_leak(turns: Sequence[Turn]) -> tuple[int, str, str] | None:
-    """The first turn that its own question or earlier turns answer: its index, the gate, and the reason."""
-    for index, turn in enumerate(turns):
-        leak = leak_of(turn, [(before.question, before.references[0]) for before in turns[:index]])
-        if leak is not None:
-            return index, leak[0], f"not asked, {turn.question!r}: {leak[1]}"
-    return None
 
 
 def _check(part: VideoPart, turns: Sequence[Turn], unit: str) -> None:

@@ -115,8 +115,6 @@ class Story:
         self.person = person
         self._begins_s = begins_s
         self._parts: dict[str, Story] = {}
-        self.worded: dict[tuple[object, ...], str] = {}
-        """Phrases for its events that `questions.question.act_phrase` has made, since many questions share them."""
 
     def of(self, person: str) -> "Story":
         """The same scenario with the events of one person alone, numbered anew from 0."""
@@ -207,6 +205,11 @@ class Story:
     def called(self) -> dict[str, str]:
         """Words for people, and for things of which there are several of a class, by name."""
         return called(self.people, self.names, self.things, self.attributes)
+
+    @cached_property
+    def worded(self) -> dict[tuple[object, ...], str]:
+        """Verb phrases of acts, by all that decides their words; filled by whoever words them."""
+        return {}
 
     @property
     def lights(self) -> tuple[str | None, ...]:

@@ -98,7 +98,7 @@ LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 """What is read from a name above a head; 0 is nothing, and letter n is n + 1."""
 TAG_HIGH_PX, TAG_WIDE_PX = 16, 48
 """Size of the part of the picture that a name is read from."""
-TAG_STEPS: Final = TAG_WIDE_PX // 2
+TAG_STEPS: Final = TAG_WIDE_PX
 """How many times a letter is read in it, from left to right."""
 TOKENIZER: Final = "tokenizer.json"
 _CLOSED_UP: Final = re.compile(r" ' (?=s\b)| [:;]")

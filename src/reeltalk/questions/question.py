@@ -89,15 +89,15 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
         form: `do`, `does`, `doing`, `did` or `done`.
         pronouns: Words to use instead of an object's name, by object.
     """
-    if pronouns:
-        return _act_phrase(event, story, form, pronouns)
-    said = (event.action, event.main, event.targets, event.agent, event.speech_act, form)
-    if said not in story.worded:
-        story.worded[said] = _act_phrase(event, story, form, None)
-    return story.worded[said]
+    # Most phrases are needed again and again.
+    told = (event.speech_act or event.action, event.speech_act is None, event.main, event.targets, event.agent, form)
+    known = (*told, *(pronouns or {}).items())
+    if known not in story.worded:
+        story.worded[known] = _worded(event, story, form, pronouns)
+    return story.worded[known]
 
 
-def _act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str, str] | None) -> str:
+def _worded(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str, str] | None) -> str:
     if event.speech_act is not None:
         names = story.called | dict(pronouns or {})
         return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=names)

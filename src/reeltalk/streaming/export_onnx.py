@@ -76,13 +76,14 @@ class Vision(nn.Module):
             pts_s: (N,) their times in seconds.
 
         Returns:
-            Tokens (N, K, D); of people the letters above their heads (N, P, L), the probabilities of looks (N, P, F)
-            and of being there (N, P).
+            Tokens (N, K, D); of people the letters above their heads (N, P, L), the probabilities of looks (N, P, F),
+            and 1 for somebody and 0 for nobody (N, P).
         """
         pixels = frames.permute(0, 1, 4, 2, 3).flatten(1, 2).float() / 255
         seen = self.encoder.glimpse(pixels)
         tokens = self.projector(seen.tokens, pts_s)
-        return tokens, seen.letters.argmax(dim=-1), seen.looks.sigmoid(), seen.present.sigmoid()
+        letters = self.encoder.spell(pixels, seen.tags).argmax(dim=-1)
+        return tokens, letters, seen.looks.sigmoid(), (seen.people >= 0).float()
 
 
 class Reading(nn.Module):

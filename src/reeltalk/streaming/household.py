@@ -86,11 +86,32 @@ class SeenPerson:
 
 
 @dataclass(frozen=True)
+class SeenThing:
+    """A thing, or a person, that is to be seen in a frame."""
+
+    box: Corners
+    kind: str
+    """Its class."""
+    tint: str | None = None
+    """Its colour."""
+    state: tuple[str, ...] = ()
+    """Its states, such as `open`."""
+
+
+OF_THING: Final = ("kind", "tint")
+"""Labels of each thing with one value; index 0 means none."""
+SEVERAL_OF_THING: Final = ("state",)
+"""Labels of each thing with several values."""
+
+
+@dataclass(frozen=True)
 class Seconds:
     """The labels of a frame, in words."""
 
     people: tuple[SeenPerson, ...] = ()
-    """Those in the picture, from left to right."""
+    """Those in the picture, by the middle of their boxes from left to right. Whoever has no box stands for nobody."""
+    things: tuple[SeenThing, ...] = ()
+    """All things and people in the picture, the smallest first."""
     room: str | None = None
     light: str | None = None
     visible: tuple[str, ...] = ()
@@ -109,7 +130,7 @@ class Seconds:
     def named(self) -> tuple[str, ...]:
         """The words for the frame's tokens: for the scene, then for each person."""
         words = [plain_name(self.room) if self.room else "", self.light or "", *self.states]
-        people = [person.named for person in self.people]
+        people = [person.named if person.box is not None else "" for person in self.people]
         return (" ".join(filter(None, words)), *people, *([""] * (MOST_PEOPLE - len(people))))
 
 
@@ -205,7 +226,7 @@ def _decoded(
                 "path": str(benchmark.media.whole(video.sha256 or "")),
                 "times_s": times,
                 "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
-                "longest_px": max(640, shape.width_px),
+                "longest_px": max(shape.width_px, shape.height_px),
             },
             LIMITS,
         )
@@ -273,21 +294,20 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
         now = {event.agent: event for event in story.events if event.interval is not None
                and event.part == part and event.agent is not None and no_later(event.interval.start_s, time_s)
                and not no_later(event.interval.end_s, time_s)}  # fmt: skip
-        people = sorted((box, name) for name, box in there.items() if class_of(name) == PERSON)
+        people = sorted((middle_of(box), name) for name, box in there.items() if class_of(name) == PERSON)
         things = sorted(name for name in there if class_of(name) != PERSON)
         rooms = Counter(filter(None, (graph.room_at(name, situation) for name in there)))
-        states = {
-            f"{class_of(name)} {value.lower()}"
-            for name in things
-            for value in graph.values_at(name, situation)
-            if value in STATES
-        }
+        states = {f"{class_of(name)} {state}" for name in things for state in _states(graph, name, situation)}
         found.append(
             Seconds(
                 people=tuple(
                     _person(story, graph, situation, name, now.get(name), there, tags[number].get(name))
                     for _, name in people
                 )[:MOST_PEOPLE],
+                things=tuple(
+                    SeenThing(there[name], class_of(name), _colour(story, name), _states(graph, name, situation))
+                    for _, name in sorted((_area(box), name) for name, box in there.items())
+                ),
                 room=class_of(max(rooms, key=lambda room: (rooms[room], room))) if rooms else None,
                 light=story.lights[part],
                 visible=tuple(sorted({class_of(name) for name in things})),
@@ -353,6 +373,20 @@ def effect_s(event: StoryEvent) -> float:
     return event.interval.end_s if walks else (event.interval.start_s + event.interval.end_s) / 2
 
 
+def middle_of(box: Corners) -> tuple[float, float]:
+    """The x and y of the middle of a box, as shares of the picture."""
+    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+
+
+def _area(box: Corners) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _states(graph: ActivityGraph, name: str, situation: int) -> tuple[str, ...]:
+    """The states of a thing that a picture shows, in small letters."""
+    return tuple(sorted(value.lower() for value in graph.values_at(name, situation) if value in STATES))
+
+
 def _colour(story: Story, name: str | None) -> str | None:
     """The colour of a thing, without `colour_`."""
     words = story.attributes.get(name or "", ())
@@ -402,14 +436,14 @@ class LabelWords:
     @classmethod
     def of(cls, videos: Sequence[FilmedVideo]) -> "LabelWords":
         """All values that occur in some videos."""
-        found: dict[str, set[str]] = {
-            name: set() for name in (*OF_FRAME, *SEVERAL_OF_FRAME, *OF_PERSON, *SEVERAL_OF_PERSON)
-        }
+        names = (*OF_FRAME, *SEVERAL_OF_FRAME, *OF_PERSON, *SEVERAL_OF_PERSON, *OF_THING, *SEVERAL_OF_THING)
+        found: dict[str, set[str]] = {name: set() for name in names}
         for video in videos:
             for second in video.labels:
                 for shown, single, several in (
                     (second, OF_FRAME, SEVERAL_OF_FRAME),
                     *((person, OF_PERSON, SEVERAL_OF_PERSON) for person in second.people),
+                    *((thing, OF_THING, SEVERAL_OF_THING) for thing in second.things),
                 ):
                     for name in single:
                         if (value := getattr(shown, name)) is not None:
@@ -443,12 +477,22 @@ class LabelWords:
             numbers[name] = np.stack([np.stack([self._marks(name, person) for person in people]) for people in shown])
         return numbers
 
-    def _index(self, name: str, shown: "Seconds | SeenPerson") -> int:
+    def of_things(self, things: Sequence[SeenThing]) -> dict[str, NDArray[np.int64] | NDArray[np.float32]]:
+        """Labels of things as numbers: indices (things,), and 0 and 1 (things, W) for several values."""
+        numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {
+            name: np.array([self._index(name, thing) for thing in things], np.int64) for name in OF_THING
+        }
+        for name in SEVERAL_OF_THING:
+            rows = [self._marks(name, thing) for thing in things]
+            numbers[name] = np.array(rows, np.float32).reshape(len(things), len(self.words[name]))
+        return numbers
+
+    def _index(self, name: str, shown: "Seconds | SeenPerson | SeenThing") -> int:
         value = getattr(shown, name)
         if value is None:
             return 0
         return self.words[name].index(value) + 1 if value in self.words[name] else -1
 
-    def _marks(self, name: str, shown: "Seconds | SeenPerson") -> NDArray[np.float32]:
+    def _marks(self, name: str, shown: "Seconds | SeenPerson | SeenThing") -> NDArray[np.float32]:
         values = set(getattr(shown, name))
         return np.array([word in values for word in self.words[name]], np.float32)

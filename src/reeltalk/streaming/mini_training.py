@@ -10,6 +10,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from reeltalk.schema.record import VideoId
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
-from reeltalk.streaming.household import FilmedVideo, LabelWords, filmed_videos
+from reeltalk.streaming.household import FilmedVideo, LabelWords, SeenPerson, filmed_videos
 from reeltalk.streaming.lessons import SPLIT, Lessons
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings
@@ -157,7 +158,7 @@ def _moments(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, dict[str, 
 
 
 EYE: Final = "eye.safetensors"
-SEEN: Final = "seen.npy"
+SEEN: Final = "seen.npz"
 STATE: Final = "state.safetensors"
 LOSSES: Final = "loss.jsonl"
 RUN: Final = "run.json"
@@ -260,9 +261,9 @@ def train_mini(
     model = Mini(shape).to(settings.device)
     told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
     speech = settings.speech
-    features = _seen(model, videos, folder / SEEN, tell)
+    features, who = _seen(model, videos, folder / SEEN, tell)
     lessons = Lessons(
-        videos,
+        _as_seen(videos, who),
         words,
         shape.frame_tokens,
         seed=settings.seed,
@@ -318,18 +319,35 @@ def _eye(
     return found
 
 
-def _seen(model: Mini, videos: Sequence[FilmedVideo], path: Path, tell: Progress) -> list[NDArray[np.float32]]:
-    """The visual tokens of all frames. The trained vision encoder no longer changes them."""
+def _seen(
+    model: Mini, videos: Sequence[FilmedVideo], path: Path, tell: Progress
+) -> tuple[list[NDArray[np.float32]], list[NDArray[np.int64]]]:
+    """The visual tokens of all frames, and whom they show. The trained vision encoder no longer changes them."""
     ends = np.cumsum([len(video.times_s) for video in videos])
     if not path.is_file():
-        parts = []
+        parts, who = [], []
         for number, video in enumerate(videos, 1):
-            parts.append(visual_tokens(model.encoder, video))
+            tokens, people = visual_tokens(model.encoder, video)
+            parts.append(tokens)
+            who.append(people)
             tell("looking at every frame", number, len(videos), number / len(videos))
-        partial = path.with_suffix(".part.npy")
-        np.save(partial, np.concatenate(parts), allow_pickle=False)
+        partial = path.with_suffix(".part.npz")
+        np.savez(partial, tokens=np.concatenate(parts), who=np.concatenate(who))
         partial.replace(path)
-    return np.split(np.load(path, mmap_mode="r", allow_pickle=False), ends[:-1])
+    with np.load(path, allow_pickle=False) as found:
+        return np.split(found["tokens"], ends[:-1]), np.split(found["who"], ends[:-1])
+
+
+def _as_seen(videos: Sequence[FilmedVideo], who: Sequence[NDArray[np.int64]]) -> list[FilmedVideo]:
+    """The videos with the people of each frame in the order in which the eye found them."""
+    found = []
+    for video, people in zip(videos, who, strict=True):
+        labels = [
+            replace(second, people=tuple(second.people[at] if at >= 0 else SeenPerson() for at in row))
+            for second, row in zip(video.labels, people, strict=True)
+        ]
+        found.append(replace(video, labels=tuple(labels)))
+    return found
 
 
 def _speech(

@@ -50,10 +50,10 @@ class Residual(nn.Module):
 class FrameEncoder(nn.Module):
     """Encodes a frame and the one before it as one token for the scene and one for each person, from left to right.
 
-    The previous frame helps to distinguish taking from putting back. The encoder looks twice. First it looks at the
-    whole picture at half its size, and finds places to look at: each glimpse attends to cells of a feature map. Then
-    it looks closely: at the places of some glimpses it cuts a square out of the picture at its full size. The same
-    layers read the glimpses and squares of every person.
+    The previous frame helps to distinguish taking from putting back. The encoder looks at the whole picture at half its
+    size, and finds the people. From each person it looks around: each glimpse attends to cells of a feature map by
+    what they show and by how far away from the person they are. Then it looks closely: at the places of some glimpses
+    it cuts a square out of the picture at its full size. The same layers serve every person.
     """
 
     def __init__(self, shape: MiniShape) -> None:
@@ -66,59 +66,97 @@ class FrameEncoder(nn.Module):
         self.around_mid, self.around_coarse = nn.Conv2d(c[2], c[1], 1), nn.Conv2d(c[3], c[1], 1)
         self.row = nn.Parameter(torch.zeros(shape.cells_high, 1, c[1]))
         self.column = nn.Parameter(torch.zeros(1, shape.cells_wide, c[1]))
-        self.attend = nn.Sequential(nn.Linear(c[1], c[2]), nn.ReLU(), nn.Linear(c[2], shape.all_glimpses))
-        self.look = nn.Linear(2 * c[1], shape.glimpse_width)
+        g, w = shape.person_glimpses, shape.glimpse_width
+        self.look = nn.Sequential(nn.Linear(2 * c[1], w), nn.ReLU(), nn.Linear(w, w))
+        self.centre = nn.Sequential(nn.Linear(2 * c[1], c[1]), nn.ReLU(), nn.Linear(c[1], 1))
+        self.ask = nn.Sequential(nn.Linear(2 * c[1], c[2]), nn.ReLU(), nn.Linear(c[2], g * KEY))
+        self.key = nn.Linear(2 * c[1], KEY)
+        self.away = nn.Parameter(torch.zeros(g, (2 * shape.cells_high - 1) * (2 * shape.cells_wide - 1)))
+        self.attend = nn.Linear(2 * c[1], shape.glimpses)
         self.close = nn.Sequential(
-            _layer(6, c[0], 5, 2), _layer(c[0], c[1], 3, 2), Residual(c[1]), _layer(c[1], c[2], 3, 2), nn.Flatten(),
+            _layer(3, c[0], 3, 2), _layer(c[0], c[1], 3, 2), Residual(c[1]), _layer(c[1], c[2], 3, 2), nn.Flatten(),
             nn.Linear(c[2] * (shape.close_px // 8) ** 2, shape.close_width), nn.ReLU(),
         )  # fmt: skip
         self.whole = nn.Sequential(nn.Linear(2 * c[3], c[3]), nn.ReLU())
         v = shape.vision_width
-        gathered = shape.person_glimpses * shape.glimpse_width + len(CLOSE) * shape.close_width + c[3]
+        gathered = (g + 1) * w + len(CLOSE) * shape.close_width + c[3]
         self.person = nn.Sequential(nn.LayerNorm(gathered), nn.Linear(gathered, 2 * v), nn.ReLU(), nn.Linear(2 * v, v))
-        scene = shape.glimpses * shape.glimpse_width + c[3]
+        scene = shape.glimpses * w + c[3]
         self.scene = nn.Sequential(nn.LayerNorm(scene), nn.Linear(scene, 2 * v), nn.ReLU(), nn.Linear(2 * v, v))
+        self.nobody = nn.Parameter(torch.zeros(v))
         self.mix = nn.Sequential(nn.ReLU(), nn.Linear(shape.frame_tokens * v, shape.frame_tokens * v))
-        self.present, self.looks = nn.Linear(v, 1), nn.Linear(v, shape.looks)
+        self.looks = nn.Linear(v, shape.looks)
         self.letters = Letters(c)
 
-    def glimpse(self, frames: Tensor, where: Tensor | None = None) -> "Glimpsed":
+    def glimpse(self, frames: Tensor, people: Tensor | None = None, where: Tensor | None = None) -> "Glimpsed":
         """Looks at frames.
 
         Args:
             frames: (N, 6, height, width) from 0 to 1: the RGB of the frame, then of the frame before it.
+            people: (N, people) cells of the middle of each person, in training; below 0 for nobody. By default the
+                encoder finds them.
             where: (N, people, close looks + 1) cells to look at closely and to read the name at, in training; below 0
                 where the glimpse decides.
         """
-        n, people, shape = frames.shape[0], self.shape.people, self.shape
+        n, shape = frames.shape[0], self.shape
         fine = self.fine(F.avg_pool2d(frames, 2) - 0.5)  # (N, C, h, w)
         mid = self.mid(fine)
         coarse = self.coarse(mid)
         around = _spread(self.around_mid(mid), 2, fine) + _spread(self.around_coarse(coarse), 4, fine)
-        # Context decides the attention.
-        features = fine.flatten(2).transpose(1, 2)
-        context = ((fine + around).permute(0, 2, 3, 1) + self.row + self.column).flatten(1, 2)
-        attend = self.attend(context)
-        seen = self.look(torch.cat([features, context], dim=-1))  # (N, cells, width)
-        glimpses = attend.softmax(dim=1).transpose(1, 2) @ seen  # (N, glimpses, width)
-        of_people = people * shape.person_glimpses
-        cells = attend[:, :, :of_people].view(n, -1, people, shape.person_glimpses)[..., [*CLOSE, TAG]].argmax(dim=1)
+        context = (fine + around).permute(0, 2, 3, 1) + self.row + self.column
+        cells = torch.cat([fine.permute(0, 2, 3, 1), context], dim=-1).flatten(1, 2)  # (N, cells, 2 C)
+        seen = self.look(cells)  # (N, cells, width)
+        heat = self.centre(cells).squeeze(-1)
+        found = self._found(heat) if people is None else people
+        there, middle = found >= 0, found.clamp(min=0)
+        asked = self.ask(_at(cells, middle)).view(n, shape.people, shape.person_glimpses, KEY)
+        attend = asked.flatten(1, 2) @ self.key(cells).transpose(1, 2) / KEY**0.5
+        attend = attend.view(n, shape.people, shape.person_glimpses, -1) + self._by_distance(middle)
+        glimpses = attend.softmax(dim=-1) @ seen[:, None]  # (N, people, glimpses, width)
+        places = attend[:, :, [*CLOSE, TAG]].argmax(dim=-1)
         if where is not None:
-            cells = torch.where(where < 0, cells, where)
-        squares = self._cut(frames, cells[..., :-1].flatten(1), shape.close_px, shape.close_px)
-        close = self.close(squares - 0.5).view(n, people, len(CLOSE), -1)
+            places = torch.where(where < 0, places, where)
+        close = self.closely(frames, places[..., :-1].flatten(1)).view(n, shape.people, len(CLOSE), -1)
         whole = self.whole(torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1))
-        each = [glimpses[:, :of_people].reshape(n, people, -1), close.flatten(2), whole[:, None].expand(-1, people, -1)]
-        persons = self.person(torch.cat(each, dim=-1))
-        scene = self.scene(torch.cat([glimpses[:, of_people:].flatten(1), whole], dim=-1))
+        each = [glimpses.flatten(2), _at(seen, middle), close.flatten(2), whole[:, None].expand(-1, shape.people, -1)]
+        persons = torch.where(there[..., None], self.person(torch.cat(each, dim=-1)), self.nobody)
+        of_scene = self.attend(cells).softmax(dim=1).transpose(1, 2) @ seen  # (N, glimpses, width)
+        scene = self.scene(torch.cat([of_scene.flatten(1), whole], dim=-1))
         told = torch.cat([scene[:, None], persons], dim=1)
         mixed: Tensor = told + self.mix(told.flatten(1)).view_as(told)
-        letters = self.letters(self._cut(frames[:, :3], cells[..., -1], TAG_HIGH_PX, TAG_WIDE_PX) - 0.5)
-        of_person = mixed[:, 1:]
-        return Glimpsed(
-            mixed, attend, close, letters.view(n, people, *letters.shape[1:]),
-            self.present(of_person).squeeze(-1), self.looks(of_person),
-        )  # fmt: skip
+        return Glimpsed(mixed, seen, heat, attend, close, places[..., -1], found, self.looks(mixed[:, 1:]))
+
+    def spell(self, frames: Tensor, cells: Tensor) -> Tensor:
+        """(N, G, TAG_STEPS, letters + 1) logits of letters in parts of pictures (N, 6, H, W) around cells (N, G)."""
+        letters: Tensor = self.letters(self._cut(frames[:, :3], cells, TAG_HIGH_PX, TAG_WIDE_PX) - 0.5)
+        return letters.view(*cells.shape, *letters.shape[1:])
+
+    def closely(self, frames: Tensor, cells: Tensor) -> Tensor:
+        """(N · G, close width) what squares of the pictures (N, 6, H, W) around cells (N, G) show."""
+        told: Tensor = self.close(self._cut(frames[:, :3], cells, self.shape.close_px, self.shape.close_px) - 0.5)
+        return told
+
+    def _found(self, heat: Tensor) -> Tensor:
+        """(N, people) cells of the middle of people, from left to right, then -1, by logits (N, cells)."""
+        shape = self.shape
+        map_ = heat.view(-1, 1, shape.cells_high, shape.cells_wide)
+        highest = F.max_pool2d(map_, APART, 1, APART // 2).flatten(1)
+        peaks = torch.where((heat >= highest) & (heat > 0), heat, torch.full_like(heat, -1e4))
+        scores, cells = peaks.topk(shape.people, dim=1)
+        places = torch.where(scores > 0, cells % shape.cells_wide, shape.cells_wide)
+        # The cell makes the order unique where people are above one another.
+        order = (places * heat.shape[1] + cells).topk(shape.people, dim=1, largest=False).indices
+        return torch.where(scores > 0, cells, -1).gather(1, order)
+
+    def _by_distance(self, middle: Tensor) -> Tensor:
+        """(N, people, glimpses, cells) what cells count by their distance from a person, in the middle (N, people)."""
+        shape = self.shape
+        high, wide = shape.cells_high, shape.cells_wide
+        cells = torch.arange(high * wide, device=middle.device)
+        down = cells // wide - (middle // wide)[..., None] + high - 1
+        right = cells % wide - (middle % wide)[..., None] + wide - 1
+        table: Tensor = self.away.t()[down * (2 * wide - 1) + right]  # (N, people, cells, glimpses)
+        return table.transpose(2, 3)
 
     def _cut(self, frames: Tensor, cells: Tensor, high: int, wide: int) -> Tensor:
         """(N·G, C, high, wide) parts of frames (N, C, H, W) around cells (N, G)."""
@@ -144,14 +182,18 @@ class Glimpsed(NamedTuple):
 
     tokens: Tensor
     """(N, K, vision width) visual tokens."""
+    seen: Tensor
+    """(N, cells, glimpse width) what is seen in each cell."""
+    heat: Tensor
+    """(N, cells) logits that the middle of a person is in a cell."""
     attend: Tensor
-    """(N, cells, glimpses) logits of attention, those of people first."""
+    """(N, P, glimpses of a person, cells) logits of attention."""
     close: Tensor
     """(N, P, close looks, close width) what is read from the squares."""
-    letters: Tensor
-    """(N, P, TAG_STEPS, letters + 1) logits of the letters above heads, from left to right; the first is nothing."""
-    present: Tensor
-    """(N, P) logits that somebody is there."""
+    tags: Tensor
+    """(N, P) cells where the names of people may stand."""
+    people: Tensor
+    """(N, P) cells of the middle of people, from left to right; -1 for nobody."""
     looks: Tensor
     """(N, P, looks) logits of looks."""
 
@@ -163,13 +205,16 @@ class Letters(nn.Module):
         super().__init__()
         a, b, _, _ = channels
         self.net = nn.Sequential(
-            _layer(3, a, 3, 1), nn.MaxPool2d(2), _layer(a, b), _layer(b, b), nn.MaxPool2d((2, 1)), _layer(b, b),
+            _layer(3, a, 3, 1), nn.MaxPool2d((2, 1)), _layer(a, b), _layer(b, b), nn.MaxPool2d((2, 1)), _layer(b, b),
         )  # fmt: skip
         self.read = nn.Sequential(nn.Conv1d(b * (TAG_HIGH_PX // 4), b, 3, padding=1), nn.ReLU())
         self.tell = nn.Linear(b, len(LETTERS) + 1)
 
     def forward(self, tags: Tensor) -> Tensor:
-        """Logits (N, TAG_STEPS, letters + 1) for parts of pictures (N, 3, TAG_HIGH_PX, TAG_WIDE_PX)."""
+        """Logits (N, TAG_STEPS, letters + 1) for parts of pictures (N, 3, TAG_HIGH_PX, TAG_WIDE_PX).
+
+        The logits are those of the letters from left to right; the first is of nothing.
+        """
         found: Tensor = self.tell(self.read(self.net(tags).flatten(1, 2)).transpose(1, 2))
         return found
 
@@ -180,6 +225,15 @@ CLOSE: Final = (0, 3, 5)
 """The glimpses whose places are looked at closely: head, main object, held object."""
 TAG: Final = 6
 """The glimpse at whose place a name is read."""
+KEY: Final = 32
+"""Width of the keys by which glimpses choose cells."""
+APART: Final = 5
+"""Of two people whose middles are in one square of so many cells, one is found."""
+
+
+def _at(values: Tensor, cells: Tensor) -> Tensor:
+    """(N, P, C) values of cells (N, P) out of (N, cells, C)."""
+    return values.gather(1, cells[..., None].expand(-1, -1, values.shape[2]))
 
 
 def _spread(x: Tensor, times: int, like: Tensor) -> Tensor:
@@ -351,8 +405,10 @@ class Mini(nn.Module):
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
-        for place in (self.encoder.row, self.encoder.column):
+        for place in (self.encoder.row, self.encoder.column, self.encoder.nobody):
             nn.init.normal_(place, std=0.02)
+        # Most cells show the middle of nobody.
+        nn.init.constant_(self.encoder.centre[-1].bias, -4.0)
 
 
 WEIGHTS: Final = "model.safetensors"

@@ -1,10 +1,11 @@
 """First part of reeltalk-mini's training: the vision encoder learns the contents of frames.
 
 In training, a linear layer reads each label from the token that it belongs to: of the scene, or of a person.
-Afterwards these layers are discarded. Brightness, contrast and noise vary, by so little that colours keep their names.
+Afterwards these layers are discarded. Brightness, contrast and tint vary, by so little that colours keep their names.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,17 +21,21 @@ from reeltalk.inference.mini_people import read_name
 from reeltalk.streaming.household import (
     OF_FRAME,
     OF_PERSON,
+    OF_THING,
     SEVERAL_OF_FRAME,
     SEVERAL_OF_PERSON,
+    SEVERAL_OF_THING,
     Corners,
     FilmedVideo,
     LabelWords,
     Seconds,
     SeenPerson,
+    middle_of,
 )
 from reeltalk.streaming.network import CLOSE, GLIMPSES, TAG, FrameEncoder, Glimpsed
 from reeltalk.streaming.schedule import check_loss, rate_at
 from reeltalk.streaming.settings import VisionSettings
+from reeltalk.streaming.tags import tagged_parts
 
 Labels = dict[str, Tensor]
 _BODY: Final = {"head": (0.0, 0.25), "shirt": (0.2, 0.6), "trousers": (0.6, 1.0)}
@@ -64,12 +69,68 @@ class Readings(nn.Module):
         self.heads = nn.ModuleDict({name: nn.Linear(shape.vision_width, size) for name, size in sizes.items()})
         close = [name for names in OF_CLOSE for name in names]
         self.close = nn.ModuleDict({name: nn.Linear(shape.close_width, sizes[name]) for name in close})
+        of_thing = {name: len(labels.words[name]) + 1 for name in OF_THING}
+        of_thing |= {name: len(labels.words[name]) for name in SEVERAL_OF_THING}
+        self.things = nn.ModuleDict({name: nn.Linear(shape.glimpse_width, size) for name, size in of_thing.items()})
+        self.near = nn.ModuleDict({name: nn.Linear(shape.close_width, size) for name, size in of_thing.items()})
 
     def forward(self, seen: Glimpsed) -> dict[str, Tensor]:
-        """Logits by label: (N, values) of the frame, (N, people, values) of people, (N, people) of `present`."""
+        """Logits by label: (N, values) of the frame, (N, people, values) of people."""
         of_frame, tokens = (*OF_FRAME, *SEVERAL_OF_FRAME), seen.tokens
         read = {name: head(tokens[:, 0] if name in of_frame else tokens[:, 1:]) for name, head in self.heads.items()}
-        return read | {"present": seen.present, "looks": seen.looks[..., : self.looks]}
+        return read | {"looks": seen.looks[..., : self.looks]}
+
+
+NONE_WEIGHT: Final = 0.2
+"""Weight of the value that stands for none, which is by far the most frequent one of many labels."""
+
+
+def _rare_loss(logits: Tensor, values: Tensor) -> Tensor:
+    """Cross entropy (M, values) in which none counts less than each value."""
+    weight = torch.ones(logits.shape[1], device=logits.device)
+    weight[0] = NONE_WEIGHT
+    # The mean over all of them stays small where nearly all are none.
+    return F.cross_entropy(logits.float(), values, weight=weight, reduction="sum") / len(values) / NONE_WEIGHT**0.5
+
+
+def things_loss(layers: nn.ModuleDict, seen: Tensor, labels: Labels) -> Tensor:
+    """Loss of what is told of things.
+
+    Args:
+        layers: One layer for each label of things.
+        seen: (M, width) what is seen of M things.
+        labels: The labels of these things.
+    """
+    total = seen.new_zeros(())
+    for name in OF_THING:
+        known = labels[name] >= 0
+        if bool(known.any()):
+            total = total + _rare_loss(layers[name](seen[known]), labels[name][known])
+    for name in SEVERAL_OF_THING:
+        if labels[name].numel():
+            total = total + F.binary_cross_entropy_with_logits(layers[name](seen).float(), labels[name]) * 5
+    return total
+
+
+FOUND_WEIGHT: Final = 20.0
+"""Weight of the middle of somebody, relative to a cell with nobody."""
+
+
+def finding_loss(heat: Tensor, people: Tensor, shape: MiniShape) -> Tensor:
+    """Cross entropy of where people are. The cells around the middle of somebody count neither as right nor as wrong.
+
+    Args:
+        heat: (N, cells) logits, as `glimpse` returns them.
+        people: (N, people) cells; -1 for nobody.
+        shape: The sizes.
+    """
+    target = torch.zeros(len(heat), heat.shape[1] + 1, device=heat.device)
+    target = target.scatter(1, torch.where(people < 0, heat.shape[1], people), 1.0)[:, :-1]
+    near = F.max_pool2d(target.view(-1, 1, shape.cells_high, shape.cells_wide), 3, 1, 1).flatten(1)
+    # Without a weight, a place is found only where it is sure to the cell.
+    weight = target.new_tensor(FOUND_WEIGHT)
+    losses = F.binary_cross_entropy_with_logits(heat.float(), target, pos_weight=weight, reduction="none")
+    return (losses * (1 - near + target)).sum() / len(heat) / FOUND_WEIGHT**0.5
 
 
 def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels) -> Tensor:
@@ -87,7 +148,7 @@ def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels)
             shown = (where[..., at] >= 0) & (labels[name] >= 0)
             if bool(shown.any()):
                 told = readings.close[name](close[:, :, at][shown])
-                total = total + F.cross_entropy(told.float(), labels[name][shown])
+                total = total + _rare_loss(told, labels[name][shown])
     return total
 
 
@@ -117,14 +178,37 @@ def letters_loss(letters: Tensor, names: Sequence[Sequence[str | None]]) -> Tens
     return sum((losses[part].mean() for part in (shown, ~shown) if bool(part.any())), losses.new_zeros(()))
 
 
+def _spelling_loss(
+    encoder: FrameEncoder, pictures: Tensor, tags: Tensor, frames: "Frames", chosen: NDArray[np.int64],
+    mirrored: NDArray[np.bool_],
+) -> Tensor:  # fmt: skip
+    """Loss of the names above heads in films, and of as many places without a name."""
+    places = [(row, at, name) for row, people in enumerate(frames.names(chosen, mirrored))
+              for at, name in enumerate(people) if name is not None]  # fmt: skip
+    shown = [place for place in places if place[2]]
+    picked = [*shown, *[place for place in places if not place[2]][: len(shown)]]
+    if not picked:
+        return tags.new_zeros(())
+    rows, people = [row for row, _, _ in picked], [at for _, at, _ in picked]
+    return letters_loss(encoder.spell(pictures[rows], tags[rows, people][:, None]), [[name] for *_, name in picked])
+
+
+def _varied_parts(parts: NDArray[np.uint8], draw: np.random.Generator) -> Tensor:
+    """(N, 3, H, W) from 0 to 1 with other contrast, brightness and noise."""
+    n = len(parts)
+    values = parts.astype(np.float32) / 255 * draw.uniform(0.85, 1.1, (n, 1, 1, 1))
+    values = values + draw.uniform(-0.08, 0.08, (n, 1, 1, 1)) + draw.normal(0, 0.015, parts.shape)
+    return torch.from_numpy(values.astype(np.float32)).permute(0, 3, 1, 2).clamp(0, 1)
+
+
 def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
     """Cross entropy of labels with one value and, summed over words, of labels with several values."""
     there = labels["present"]
-    total = F.binary_cross_entropy_with_logits(read["present"].float(), there) * 3
+    total = there.new_zeros(())
     for name in (*OF_FRAME, *OF_PERSON):
         known = labels[name] >= 0
         if bool(known.any()):
-            total = total + F.cross_entropy(read[name].float()[known], labels[name][known])
+            total = total + _rare_loss(read[name][known], labels[name][known])
     for name in SEVERAL_OF_FRAME:
         total = total + F.binary_cross_entropy_with_logits(read[name].float(), labels[name]) * 10
     if bool(there.any()):
@@ -138,12 +222,12 @@ def looking_loss(attend: Tensor, where: Tensor) -> Tensor:
     """Loss of the first glimpses for attention outside their targets.
 
     Args:
-        attend: Logits (N, cells, glimpses).
-        where: (N, cells, boxes) 1 in a box and 0 outside; all 0 if there is no box.
+        attend: Logits (N, people, glimpses, cells).
+        where: (N, people, boxes, cells) 1 in a box and 0 outside; all 0 if there is no box.
     """
-    shares = attend[:, :, : where.shape[2]].float().log_softmax(dim=1)
-    known = where.amax(dim=1) > 0  # (N, boxes)
-    inside = torch.logsumexp(shares.masked_fill(where == 0, -1e4), dim=1)
+    shares = attend[:, :, : where.shape[2]].float().log_softmax(dim=-1)
+    known = where.amax(dim=-1) > 0  # (N, people, boxes)
+    inside = torch.logsumexp(shares.masked_fill(where == 0, -1e4), dim=-1)
     return -inside[known].mean() if bool(known.any()) else inside.new_zeros(())
 
 
@@ -191,6 +275,10 @@ class Frames:
     """(frames, 2): video and frame."""
     seconds: Sequence[Sequence[Seconds]]
     shape: MiniShape
+    _of_things: list[dict[str, NDArray[np.int64] | NDArray[np.float32]]]
+    """Labels of all things of a video."""
+    _first: list[NDArray[np.int64]]
+    """The number of the first thing of each frame among them."""
 
     @classmethod
     def of(cls, videos: Sequence[FilmedVideo], words: LabelWords, shape: MiniShape) -> "Frames":
@@ -202,22 +290,60 @@ class Frames:
             np.array(places, np.int64),
             [video.labels for video in videos],
             shape,
+            [words.of_things([thing for second in video.labels for thing in second.things]) for video in videos],
+            [np.cumsum([0, *(len(second.things) for second in video.labels)]) for video in videos],
         )
 
     def where(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_]) -> Tensor:
-        """(N, cells, glimpses of people): 1 in the target of a glimpse; all 0 for a glimpse without a target."""
-        shape, taught = self.shape, len(GLIMPSES)
-        found = np.zeros(
-            (len(chosen), shape.cells_high, shape.cells_wide, shape.people, shape.person_glimpses), np.float32
-        )
+        """(N, people, glimpses, cells): 1 in the target of a glimpse; all 0 for a glimpse without a target."""
+        high, wide = self.shape.cells_high, self.shape.cells_wide
+        found = np.zeros((len(chosen), self.shape.people, len(GLIMPSES), high, wide), np.float32)
         for row, (v, t) in enumerate(chosen):
             for at, person in enumerate(self.seconds[v][t].people):
-                cells = [cells_of(box, shape.cells_high, shape.cells_wide) for box in boxes_of(person)]
-                found[row, :, :, at, :taught] = np.stack(cells, -1).reshape(shape.cells_high, shape.cells_wide, taught)
-        order = self._order(chosen, mirrored)
-        found = np.take_along_axis(found, order[:, None, None, :, None], axis=3)
-        found[mirrored] = found[mirrored, :, ::-1]
-        return torch.from_numpy(found.reshape(len(chosen), shape.cells_high * shape.cells_wide, -1))
+                for place, box in enumerate(boxes_of(person)):
+                    found[row, at, place] = cells_of(box, high, wide).reshape(high, wide)
+        found = np.take_along_axis(found, self._order(chosen, mirrored)[:, :, None, None, None], axis=1)
+        found[mirrored] = found[mirrored, ..., ::-1]
+        return torch.from_numpy(found.reshape(*found.shape[:3], -1))
+
+    def people(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_]) -> Tensor:
+        """(N, people) cells of the middle of people; -1 for nobody."""
+        found = np.full((len(chosen), self.shape.people), -1, np.int64)
+        for row, (v, t) in enumerate(chosen):
+            for at, person in enumerate(self.seconds[v][t].people):
+                if person.box is not None:
+                    found[row, at] = self._cell(*middle_of(person.box), mirrored=bool(mirrored[row]))
+        return torch.from_numpy(np.take_along_axis(found, self._order(chosen, mirrored), axis=1))
+
+    def things(
+        self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_], draw: np.random.Generator
+    ) -> tuple[Tensor, Labels]:
+        """A place of each thing that nothing smaller covers.
+
+        Returns:
+            (M, 2) the row in `chosen` and the cell of each, and their labels.
+        """
+        places, which = [], []
+        for row, (v, t) in enumerate(chosen):
+            things = self.seconds[v][t].things
+            boxes = np.array([thing.box for thing in things]).reshape(-1, 4)
+            # A place in the middle half of each box.
+            at = boxes[:, :2] + (boxes[:, 2:] - boxes[:, :2]) * draw.uniform(0.25, 0.75, (len(boxes), 2))
+            inside = ((at[:, None] >= boxes[None, :, :2]) & (at[:, None] <= boxes[None, :, 2:])).all(axis=2)
+            # Things are in the order of their sizes.
+            for thing in np.flatnonzero(inside.argmax(axis=1) == np.arange(len(boxes))):
+                places.append((row, self._cell(*at[thing], mirrored=bool(mirrored[row]))))
+                which.append((v, self._first[v][t] + thing))
+        labels = {}
+        for name in (*OF_THING, *SEVERAL_OF_THING):
+            rows = [self._of_things[v][name][n] for v, n in which]
+            labels[name] = torch.from_numpy(np.array(rows, self._of_things[0][name].dtype))
+        return torch.tensor(places, dtype=torch.long).view(-1, 2), labels
+
+    def _cell(self, x: float, y: float, *, mirrored: bool) -> int:
+        high, wide = self.shape.cells_high, self.shape.cells_wide
+        column = min(int((1 - x if mirrored else x) * wide), wide - 1)
+        return min(int(y * high), high - 1) * wide + column
 
     def _order(self, chosen: NDArray[np.int64], mirrored: NDArray[np.bool_]) -> NDArray[np.int64]:
         """(N, people): where each person from the left stands in the labels. A mirror turns the order around."""
@@ -256,24 +382,24 @@ def shown_cells(where: Tensor, shape: MiniShape, draw: np.random.Generator) -> T
     """(N, people, close looks + 1): cells near the middle of the targets of some close looks, and -1 for the others.
 
     Args:
-        where: (N, cells, glimpses of people), as `Frames.where` returns it.
+        where: (N, people, glimpses, cells), as `Frames.where` returns it.
         shape: The sizes.
         draw: Decides which of them are shown, and how near.
     """
     n, high, wide = where.shape[0], shape.cells_high, shape.cells_wide
-    there = where.view(n, high, wide, shape.people, shape.person_glimpses)[..., [*CLOSE, TAG]].numpy()
-    count = np.maximum(1, there.sum(axis=(1, 2)))
-    row = (there.sum(axis=2) * np.arange(high)[:, None, None]).sum(axis=1) / count
-    column = (there.sum(axis=1) * np.arange(wide)[:, None, None]).sum(axis=1) / count
+    there = where[:, :, [*CLOSE, TAG]].view(n, shape.people, -1, high, wide).numpy()
+    count = np.maximum(1, there.sum(axis=(3, 4)))
+    row = (there.sum(axis=4) * np.arange(high)).sum(axis=3) / count
+    column = (there.sum(axis=3) * np.arange(wide)).sum(axis=3) / count
     jitter = draw.integers(-JITTER, JITTER + 1, (2, *row.shape))
     row = np.clip(np.rint(row).astype(np.int64) + jitter[0], 0, high - 1)
     column = np.clip(np.rint(column).astype(np.int64) + jitter[1], 0, wide - 1)
-    told = there.any(axis=(1, 2)) & (draw.random(row.shape) < SHOWN)
+    told = there.any(axis=(3, 4)) & (draw.random(row.shape) < SHOWN)
     return torch.from_numpy(np.where(told, row * wide + column, -1))
 
 
 def varied(pictures: Tensor, draw: np.random.Generator) -> Tensor:
-    """Pictures (N, 6, H, W) from 0 to 1 with other brightness, contrast, tint and noise. Colours keep their names."""
+    """Pictures (N, 6, H, W) from 0 to 1 with other brightness, contrast and tint. Colours keep their names."""
     n = len(pictures)
 
     def drawn(low: float, high: float, *size: int) -> Tensor:
@@ -281,11 +407,7 @@ def varied(pictures: Tensor, draw: np.random.Generator) -> Tensor:
 
     tint = drawn(0.94, 1.06, n, 3).repeat(1, 2)[:, :, None, None] * drawn(0.85, 1.1, n, 1, 1, 1)
     bright = drawn(-0.08, 0.08, n, 1, 1, 1) + 0.5 - 0.5 * tint
-    # One noise for all pictures of a step, at another place in each: to draw it anew would take longer than to learn.
-    noise = torch.from_numpy(draw.standard_normal(pictures.shape[1:], dtype=np.float32))
-    moved = torch.stack([noise.roll((int(down), int(right)), (1, 2)) for down, right in draw.integers(0, 999, (n, 2))])
-    varied = torch.addcmul(bright, pictures, tint).addcmul_(moved, drawn(0.0, 0.025, n, 1, 1, 1))
-    return varied.clamp_(0, 1)
+    return torch.addcmul(bright, pictures, tint).clamp_(0, 1)
 
 
 def pair_of(pixels: NDArray[np.uint8], t: int) -> NDArray[np.uint8]:
@@ -345,11 +467,18 @@ def train_encoder(
         where, draw = frames.where(chosen, mirrored=mirrored), np.random.default_rng([seed, step, 2])
         cells, pictures = shown_cells(where, encoder.shape, draw).to(device), varied(pictures, draw).to(device)
         labels, where = {name: values.to(device) for name, values in labels.items()}, where.to(device)
+        people = frames.people(chosen, mirrored=mirrored).to(device)
+        places, of_things = frames.things(chosen, mirrored=mirrored, draw=draw)
+        places, of_things = places.to(device), {name: values.to(device) for name, values in of_things.items()}
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=settings.bf16):
-            seen = encoder.glimpse(pictures, cells)
+            seen = encoder.glimpse(pictures, people, cells)
             loss = loss_of(readings(seen), labels) + close_loss(readings, seen.close, cells, labels)
-        loss = loss + looking_loss(seen.attend, where)
-        loss = loss + LETTERS_WEIGHT * letters_loss(seen.letters, frames.names(chosen, mirrored))
+            loss = loss + things_loss(readings.things, seen.seen[places[:, 0], places[:, 1]], of_things)
+            loss = loss + looking_loss(seen.attend, where) + finding_loss(seen.heat, people, encoder.shape)
+            loss = loss + LETTERS_WEIGHT * _spelling_loss(encoder, pictures, seen.tags, frames, chosen, mirrored)
+            parts, names = tagged_parts([frames.pixels[v][t] for v, t in chosen], random.Random(f"{seed} {step}"))
+            told = encoder.letters(_varied_parts(parts, draw).to(device) - 0.5)
+            loss = loss + LETTERS_WEIGHT * letters_loss(told[:, None], [[name] for name in names])
         check_loss(loss, step)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -377,41 +506,77 @@ def accuracy(
     Labels of people are counted where they have a value.
     """
     frames, device = Frames.of(videos, words, encoder.shape), next(encoder.parameters()).device
-    right: dict[str, list[float]] = {name: [] for name in ("present", "name", *OF_FRAME, *OF_PERSON)}
-    hits = {name: np.zeros(3) for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)}
+    right: dict[str, list[float]] = {name: [] for name in ("name", *OF_FRAME, *OF_PERSON)}
+    hits = {name: np.zeros(3) for name in ("present", *SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)}
     for start in range(0, len(frames.places), 128):
-        pictures, labels = frames.batch(frames.places[start : start + 128])
+        chosen = frames.places[start : start + 128]
+        pictures, labels = frames.batch(chosen)
         seen = encoder.glimpse(pictures.to(device))
         read = {name: found.cpu() for name, found in readings(seen).items()}
-        for person, spelt in _told_names(frames, start, seen.letters.cpu()):
-            right["name"].append(float(person == spelt))
-        right["present"] += ((read["present"] > 0) == (labels["present"] > 0)).flatten().float().tolist()
-        for name in (*OF_FRAME, *OF_PERSON):
-            # Frames in which nobody can tell a right answer from none would hide what is not recognised.
-            known = labels[name] >= (1 if name in OF_PERSON else 0)
+        letters = encoder.spell(pictures.to(device), seen.tags).argmax(-1).cpu().numpy()
+        seconds = [frames.seconds[v][t] for v, t in chosen]
+        people = seen.people.cpu().numpy()
+        who = np.stack([matched(*one, encoder.shape) for one in zip(seconds, people, strict=True)])
+        there = labels["present"] > 0
+        hits["present"] += [(who >= 0).sum(), (people >= 0).sum(), float(there.sum())]
+        # Who was not found is not recognised.
+        slots = np.stack([(who == at).argmax(axis=1) for at in range(who.shape[1])], axis=1)
+        found = torch.from_numpy(np.stack([(who == at).any(axis=1) for at in range(who.shape[1])], axis=1))
+        rows = np.arange(len(chosen))[:, None]
+        for row, second in enumerate(seconds):
+            for at, person in enumerate(second.people):
+                if person.tagged and person.name:
+                    told = read_name(letters[row, slots[row, at]]) if found[row, at] else None
+                    right["name"].append(float(told == person.name))
+        for name in OF_FRAME:
+            known = labels[name] >= 0
             right[name] += (read[name].argmax(-1) == labels[name])[known].float().tolist()
-        for name in hits:
-            shown = labels["present"] > 0 if name in SEVERAL_OF_PERSON else slice(None)
-            said, true = read[name][shown] > 0, labels[name][shown] > 0.5
+        for name in OF_PERSON:
+            # Frames in which nobody can tell a right answer from none would hide what is not recognised.
+            known = labels[name] >= 1
+            said = read[name].argmax(-1)[rows, slots]
+            right[name] += ((said == labels[name]) & found)[known].float().tolist()
+        for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON):
+            of_person = name in SEVERAL_OF_PERSON
+            said = (read[name][rows, slots] > 0) & found[..., None] if of_person else read[name] > 0
+            shown = there if of_person else slice(None)
+            said, true = said[shown], labels[name][shown] > 0.5
             hits[name] += [float((said & true).sum()), float(said.sum()), float(true.sum())]
     single = {name: float(np.mean(values)) for name, values in right.items() if values}
     return single | {name: float(2 * hit / max(1.0, said + true)) for name, (hit, said, true) in hits.items()}
 
 
-def _told_names(frames: Frames, start: int, letters: Tensor) -> Iterator[tuple[str, str | None]]:
-    """The names above heads in frames from `start` on, and what is read there."""
-    for (v, t), told in zip(frames.places[start : start + len(letters)], letters.argmax(-1).numpy(), strict=True):
-        for person, spelt in zip(frames.seconds[v][t].people, told, strict=False):
-            if person.tagged and person.name:
-                yield person.name, read_name(spelt)
+def matched(second: Seconds, found: NDArray[np.int64], shape: MiniShape) -> NDArray[np.int64]:
+    """(people,) which of the people of a frame was found at each of the cells `found`; -1 for none of them."""
+    who = np.full(len(found), -1, np.int64)
+    pairs = []
+    for slot, cell in enumerate(found):
+        x, y = (cell % shape.cells_wide + 0.5) / shape.cells_wide, (cell // shape.cells_wide + 0.5) / shape.cells_high
+        for at, person in enumerate(second.people):
+            if cell >= 0 and person.box is not None:
+                left, top, right, bottom = person.box
+                middle = middle_of(person.box)
+                if left - MARGIN <= x <= right + MARGIN and top - MARGIN <= y <= bottom + MARGIN:
+                    pairs.append((np.hypot(x - middle[0], (y - middle[1]) * 9 / 16), slot, at))
+    for _, slot, at in sorted(pairs):
+        if who[slot] < 0 and at not in who:
+            who[slot] = at
+    return who
+
+
+MARGIN: Final = 0.02
+"""Share of the picture by which somebody may be found outside their box."""
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
-def visual_tokens(encoder: FrameEncoder, video: FilmedVideo) -> NDArray[np.float32]:
-    """(T, K, V) visual tokens of a video's frames."""
+def visual_tokens(encoder: FrameEncoder, video: FilmedVideo) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The visual tokens of a video's frames (T, K, V), and which of the people of each frame they show (T, P)."""
     pixels, device = video.pixels(), next(encoder.parameters()).device
-    parts = []
+    parts, who = [], []
     for start in range(0, len(pixels), 64):
-        pairs = np.stack([pair_of(pixels, t) for t in range(start, min(start + 64, len(pixels)))])
-        parts.append(encoder(as_input(pairs).to(device)).cpu().numpy())
-    return np.concatenate(parts)
+        times = range(start, min(start + 64, len(pixels)))
+        seen = encoder.glimpse(as_input(np.stack([pair_of(pixels, t) for t in times])).to(device))
+        parts.append(seen.tokens.cpu().numpy())
+        found = seen.people.cpu().numpy()
+        who += [matched(video.labels[t], row, encoder.shape) for t, row in zip(times, found, strict=True)]
+    return np.concatenate(parts), np.stack(who)

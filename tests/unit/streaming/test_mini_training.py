@@ -1,6 +1,7 @@
 """reeltalk-mini's training: what it learns from, and that it goes on where it stopped."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,19 @@ from safetensors.torch import load_file
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.inference.mini_input import ANSWER, END, HEARD, PAD, PEOPLE, QUESTION, SAYS, MiniShape, MiniWords
+from reeltalk.inference.mini_input import (
+    ANSWER,
+    END,
+    HEARD,
+    PAD,
+    PEOPLE,
+    QUESTION,
+    SAYS,
+    TAG_HIGH_PX,
+    TAG_WIDE_PX,
+    MiniShape,
+    MiniWords,
+)
 from reeltalk.parallel.local import LocalExecutor
 from reeltalk.questions.wording import LESSONS, forms, forms_of, write_dialogue
 from reeltalk.schema.intervals import Interval, no_later
@@ -28,13 +41,25 @@ from reeltalk.streaming.household import (
     _tagged,
     effect_s,
     filmed_videos,
+    middle_of,
 )
 from reeltalk.streaming.lessons import FRAME, NOT_LEARNED, Interleaved, Lessons, TokenWords, batch_of
 from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini, train_words
-from reeltalk.streaming.network import Mini
+from reeltalk.streaming.network import GLIMPSES, Mini
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
-from reeltalk.streaming.vision import Frames, boxes_of, cells_of, letters_loss, shown_cells, varied
+from reeltalk.streaming.tags import LONGEST, SHORTEST, draw_tag, invented_name, tag_size, tagged_parts
+from reeltalk.streaming.vision import (
+    Frames,
+    boxes_of,
+    cells_of,
+    finding_loss,
+    letters_loss,
+    matched,
+    shown_cells,
+    varied,
+)
+from reeltalk.world import bubbles
 
 SETTINGS = MiniSettings(
     seed=3,
@@ -122,10 +147,14 @@ def test_a_mirror_turns_the_order_of_people_around(videos: list[FilmedVideo]) ->
     assert labels["action"][1].tolist() == labels["action"][0, [1, 0, 2]].tolist()
     assert labels["looks"][1].tolist() == labels["looks"][0, [1, 0, 2]].tolist()
     assert labels["present"].tolist() == [[1, 1, 0]] * 2
-    cells = (2, shape.cells_high, shape.cells_wide, shape.people, shape.person_glimpses)
-    where = frames.where(chosen, mirrored=mirrored).view(cells)
-    assert torch.equal(where[1, :, :, :2], where[0].flip(1)[:, :, [1, 0]])
-    assert where[1, :, : shape.cells_wide // 2, 0].sum() > 0 == where[1, :, : shape.cells_wide // 2, 1].sum()
+    where = frames.where(chosen, mirrored=mirrored).view(2, shape.people, -1, shape.cells_high, shape.cells_wide)
+    assert torch.equal(where[1, :2], where[0, [1, 0]].flip(-1))
+    half = shape.cells_wide // 2
+    assert where[1, 0, ..., :half].sum() > 0 == where[1, 1, ..., :half].sum()
+    people = frames.people(chosen, mirrored=mirrored)
+    wide = shape.cells_wide
+    assert (people // wide).tolist() == [[int(0.55 * shape.cells_high)] * 2 + [-1]] * 2
+    assert (people[:, :2] % wide).tolist() == [[int(0.2 * wide), int(0.7 * wide)], [int(0.3 * wide), int(0.8 * wide)]]
 
 
 def test_who_came_into_the_picture_a_short_while_ago_has_a_name_above_the_head() -> None:
@@ -173,9 +202,9 @@ def test_people_of_a_lesson_have_marks_in_texts_and_at_their_tokens(
 
 def test_close_looks_are_sent_to_the_middle_of_what_they_shall_tell(videos: list[FilmedVideo]) -> None:
     shape = MiniShape()
-    where = torch.zeros(40, shape.cells_high, shape.cells_wide, shape.people, shape.person_glimpses)
-    where[:, 4:9, 10:13, 1, 3] = 1
-    cells = shown_cells(where.flatten(1, 2).flatten(2), shape, np.random.default_rng(1))
+    where = torch.zeros(40, shape.people, len(GLIMPSES), shape.cells_high, shape.cells_wide)
+    where[:, 1, 3, 4:9, 10:13] = 1
+    cells = shown_cells(where.flatten(3), shape, np.random.default_rng(1))
     assert (cells[:, [0, 2]] == -1).all()
     assert (cells[:, 1, [0, 2, 3]] == -1).all()
     told = cells[:, 1, 1]
@@ -183,6 +212,73 @@ def test_close_looks_are_sent_to_the_middle_of_what_they_shall_tell(videos: list
     rows, columns = told[told >= 0] // shape.cells_wide, told[told >= 0] % shape.cells_wide
     assert ((rows - 6).abs() <= 1).all()
     assert ((columns - 11).abs() <= 1).all()
+
+
+def test_a_place_of_a_thing_is_in_its_box_and_in_no_smaller_one(videos: list[FilmedVideo]) -> None:
+    shape, words = MiniShape(), LabelWords.of(videos)
+    frames = Frames.of(videos, words, shape)
+    chosen = frames.places[:: max(1, len(frames.places) // 12)]
+    mirrored = np.arange(len(chosen)) % 2 == 1
+    places, labels = frames.things(chosen, mirrored=mirrored, draw=np.random.default_rng(1))
+    assert len(places) == len(labels["kind"]) > len(chosen)
+    for (row, cell), kind in zip(places.tolist(), labels["kind"].tolist(), strict=True):
+        v, t = chosen[row]
+        column, line = cell % shape.cells_wide, cell // shape.cells_wide
+        x, y = (column + 0.5) / shape.cells_wide, (line + 0.5) / shape.cells_high
+        x = 1 - x if mirrored[row] else x
+        near = [
+            thing
+            for thing in videos[v].labels[t].things
+            if abs(x - middle_of(thing.box)[0]) <= (thing.box[2] - thing.box[0]) / 4 + 0.5 / shape.cells_wide
+            and abs(y - middle_of(thing.box)[1]) <= (thing.box[3] - thing.box[1]) / 4 + 0.5 / shape.cells_high
+        ]
+        assert words.words["kind"][kind - 1] in {thing.kind for thing in near}
+
+
+def test_who_is_found_is_whoever_has_the_nearest_middle() -> None:
+    shape = MiniShape()
+    wide, high = shape.cells_wide, shape.cells_high
+    second = Seconds(people=(SeenPerson(box=(0.1, 0.2, 0.3, 0.8)), SeenPerson(box=(0.2, 0.2, 0.4, 0.8))))
+    cells = [(high // 2) * wide + int(x * wide) for x in (0.21, 0.29, 0.9)]
+    assert matched(second, np.array([cells[0], cells[1], -1]), shape).tolist() == [0, 1, -1]
+    assert matched(second, np.array([cells[1], cells[2], -1]), shape).tolist() == [1, -1, -1]
+    assert matched(second, np.array([cells[0], cells[0] + 1, -1]), shape).tolist() == [0, 1, -1]
+
+
+def test_cells_around_the_middle_of_somebody_count_neither_as_right_nor_as_wrong() -> None:
+    shape = MiniShape()
+    wide = shape.cells_wide
+    people = torch.tensor([[5 * wide + 5, -1, -1], [-1, -1, -1]])
+    heat = torch.full((2, shape.cells_high * wide), -9.0)
+    heat[0, 5 * wide + 5] = 9.0
+    right = float(finding_loss(heat, people, shape))
+    heat[0, 4 * wide + 4] = heat[0, 6 * wide + 5] = 9.0
+    assert float(finding_loss(heat, people, shape)) == pytest.approx(right)
+    heat[0, 5 * wide + 7] = 9.0
+    further = float(finding_loss(heat, people, shape))
+    assert further > right + 0.5
+    heat[1, 3] = 9.0
+    assert float(finding_loss(heat, people, shape)) > further + 0.5
+
+
+def test_tags_of_invented_names_look_like_those_of_films() -> None:
+    draw = random.Random(3)
+    for _ in range(20):
+        name, shirt = invented_name(draw), (draw.randrange(256), 40, 90)
+        assert SHORTEST <= len(name) <= LONGEST
+        assert name.isalpha()
+        left, top, right, bottom = bubbles.tag_box(name, 320, 180, 640)
+        film = np.full((360, 640, 3), 200, np.uint8)
+        own = film.copy()
+        bubbles.draw_tag(film, name, (left, top, right, bottom), shirt)
+        assert tag_size(name) == (right - left, bottom - top)
+        draw_tag(own, name, left, top, shirt)
+        assert np.array_equal(own, film)
+    picture = np.full((180, 320, 3), 200, np.uint8)
+    parts, names = tagged_parts([picture] * 60, draw)
+    assert parts.shape == (60, TAG_HIGH_PX, TAG_WIDE_PX, 3)
+    for part, name in zip(parts, names, strict=True):
+        assert (part.min() < 100) == bool(name)
 
 
 def test_varied_pictures_stay_near_their_colours() -> None:

@@ -198,7 +198,8 @@ def test_what_a_word_costs_reaches_the_eye_and_every_layer(mini: Mini) -> None:
     mini.train()
     frames = torch.rand(3, 6, SHAPE.height_px, SHAPE.width_px)
     with torch.enable_grad():
-        visual = mini.projector(mini.encoder(frames), torch.arange(3.0)).flatten(0, 1)[None]
+        people = torch.tensor([[3], [9], [-1]])
+        visual = mini.projector(mini.encoder.glimpse(frames, people).tokens, torch.arange(3.0)).flatten(0, 1)[None]
         words = mini.decoder.words(torch.tensor([[3, 7, 8, 4]]))
         logits, ready = mini.decoder(torch.cat([visual, words], dim=1))
         (torch.nn.functional.cross_entropy(logits[:, -1], torch.tensor([11])) + ready.square().mean()).backward()
@@ -206,11 +207,40 @@ def test_what_a_word_costs_reaches_the_eye_and_every_layer(mini: Mini) -> None:
         name for name, weights in mini.named_parameters() if not (weights.grad is not None and weights.grad.any())
     }
     # Moving all scores of an attention alike moves none of its weights.
-    assert {name for name in untouched if not name.startswith(OF_WHO)} <= {"encoder.attend.bias"}
+    assert {name for name in untouched if not name.startswith(OF_WHO)} <= {"encoder.attend.bias", "encoder.key.bias"}
 
 
-OF_WHO = ("encoder.letters.", "encoder.looks.", "encoder.present.")
-"""Layers that tell who is who."""
+OF_WHO = ("encoder.letters.", "encoder.looks.", "encoder.centre.")
+"""Layers that tell who is who, and where."""
+
+
+def test_people_are_found_from_left_to_right_and_nobody_where_nothing_is(mini: Mini) -> None:
+    shape = SHAPE.model_copy(update={"frame_tokens": 4})
+    encoder, wide = Mini(shape).encoder, shape.cells_wide
+    heat = torch.full((3, shape.cells_high * wide), -5.0)
+    heat[0, 2 * wide + 5], heat[0, 2 * wide + 4], heat[0, 3 * wide + 1] = 2.0, 1.0, 0.5
+    heat[1, [0, 2, 4, 6]] = torch.tensor([4.0, 1.0, 3.0, 2.5])
+    found = encoder._found(heat)
+    # What is near a higher place is the same person, and there are no more than three.
+    assert found.tolist() == [[3 * wide + 1, 2 * wide + 5, -1], [0, 4, -1], [-1, -1, -1]]
+
+
+def test_how_far_a_cell_is_from_a_person_decides_and_not_where_the_person_is(mini: Mini) -> None:
+    torch.nn.init.normal_(mini.encoder.away)
+    wide, high = SHAPE.cells_wide, SHAPE.cells_high
+    people = torch.tensor([[1 * wide + 2], [2 * wide + 3]])
+    told = mini.encoder._by_distance(people).view(2, -1, high, wide)
+    assert torch.equal(told[0, :, :-1, :-1], told[1, :, 1:, 1:])
+    assert told[0].flatten(1).unique(dim=1).shape[1] == high * wide
+
+
+def test_a_token_of_nobody_shows_nothing_of_the_frame(mini: Mini) -> None:
+    torch.nn.init.zeros_(mini.encoder.mix[1].weight)
+    frames = torch.rand(2, 6, SHAPE.height_px, SHAPE.width_px)
+    nobody = mini.encoder.glimpse(frames, torch.tensor([[-1], [-1]])).tokens
+    somebody = mini.encoder.glimpse(frames, torch.tensor([[4], [4]])).tokens
+    assert torch.equal(nobody[0, 1], nobody[1, 1])
+    assert (somebody[0, 1] - somebody[1, 1]).abs().max() > 1e-5
 
 
 def test_marks_of_people_are_added_to_their_tokens_alone(mini: Mini) -> None:
