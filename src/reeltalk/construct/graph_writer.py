@@ -55,6 +55,8 @@ CAPTION_EVENTS = 6
 """Most actions in a caption."""
 CANDIDATES = 4
 """Candidate chains per clip if labels are balanced."""
+CACHED = 8
+"""Videos whose graphs are kept, so that the steps of a small benchmark read them once."""
 
 
 class GraphWriter:
@@ -116,8 +118,10 @@ class GraphWriter:
             return None
         if video.id not in self._videos:
             found, clips, texts = self._texts[video.id]
-            # Only the last video is cached: graphs take memory, and videos are written one after the other.
-            self._videos = {video.id: GraphVideo(found, clips, texts, file=self._folder)}
+            # Only the last videos are cached: graphs take memory, and videos are written one after the other.
+            while len(self._videos) >= CACHED:
+                self._videos.pop(next(iter(self._videos)), None)
+            self._videos[video.id] = GraphVideo(found, clips, texts, file=self._folder)
         return self._videos[video.id]
 
     def _part(self, video: Video, clips: Sequence[str]) -> tuple[GraphVideo, VideoPart] | Unwritten:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from page_world import World
 from planted_leaks import Told, biased, repeated, told_dialogues, without_kinds
 from scripted_judge import scripted_judge
 from told_households import told
@@ -25,6 +26,7 @@ from reeltalk.questions.asking import write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
 from reeltalk.schema.record import DialogueId, VideoId
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import DIALOGUES
 
 WANTED = 0.95
@@ -61,8 +63,8 @@ def test_dialogues_about_whole_videos_leave_out_what_their_earlier_turns_tell(tm
 
 
 @pytest.fixture(scope="module")
-def households(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
-    return list(told_dialogues(told(tmp_path_factory.mktemp("told") / "benchmark", scenarios=4)))
+def households(world: World) -> list[Told]:
+    return list(told_dialogues(Benchmark.open(world.made("told/4"))))
 
 
 def found_share(dialogues: list[Told], draw: random.Random) -> dict[str, float]:
