@@ -769,7 +769,7 @@ MOST_ABSENT: Final = 8
 """Most absent things of which it may be asked."""
 
 
-def questions(story: Story, *, seed: int = 0) -> list[Question]:
+def questions(story: Story, *, seed: int = 0, draw: random.Random | None = None) -> list[Question]:
     """All questions that a story's graphs can answer, in a fixed order.
 
     In a story of several people, questions about what somebody does are asked for each person.
@@ -777,8 +777,9 @@ def questions(story: Story, *, seed: int = 0) -> list[Question]:
     Args:
         story: The scenario.
         seed: Chooses the absent things and acts to ask for.
+        draw: Chooses them in place of the seed.
     """
-    draw = random.Random(f"questions {seed}")
+    draw = draw or random.Random(f"questions {seed}")
     if story.person is not None or (len(story.people) == 1 and not story.names):
         return [question for maker in (*_OF_A_PERSON, *_OF_THE_STORY) for question in maker(story, draw)]
     found = []

@@ -6,11 +6,12 @@ granted if SPARQL finds no such act. It also gives none to a turn of a path that
 skipped: only the graph would know what is meant.
 """
 
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from reeltalk.baselines.answerer import as_option
 from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
@@ -42,6 +43,9 @@ DRAWN: Final = frozenset(
     }
 )  # fmt: skip
 """Kinds of questions whose subject a seed chooses."""
+EVERYTHING: Final = (0.25, 0.75)
+"""Seeds for which everything is chosen that a seed may choose, with the one decision or the other where there are two.
+"""
 PREMISES: Final = frozenset({"premise", "premise_by", "premise_towards", "premise_towards_by", "premise_look"})
 """Kinds of turns that take for granted what does not happen."""
 NOT_HELD: Final = "the graphs do not hold what is asked for"
@@ -160,6 +164,20 @@ class OraclePlayer:
         return self._parts[key]
 
 
+class _Everything(random.Random):
+    """Draws all there is, and always the same number."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__(0)
+        self._number = 0.0 if number < 0.5 else 1.0
+
+    def random(self) -> float:
+        return self._number
+
+    def sample(self, population: Sequence[Any], k: int, *, counts: object = None) -> list[Any]:
+        return list(population)
+
+
 class _Part:
     """Some clips of a video, and all that can be asked about them."""
 
@@ -167,7 +185,7 @@ class _Part:
         self._texts = texts
         begins = [clip.interval.start_s for clip in clips if clip.interval is not None]
         self._begins = begins if len(begins) == len(clips) else None
-        self._pools: dict[int, list[Question]] = {}
+        self._pools: dict[float, list[Question]] = {}
 
     @cached_property
     def _graphs(self) -> list[ActivityGraph]:
@@ -181,9 +199,10 @@ class _Part:
     def _checker(self) -> Checker:
         return Checker(self._texts)
 
-    def _pool(self, seed: int) -> list[Question]:
+    def _pool(self, seed: int | float) -> list[Question]:
         if seed not in self._pools:
-            self._pools[seed] = questions(self._story, seed=seed)
+            draw = _Everything(seed) if isinstance(seed, float) else None
+            self._pools[seed] = questions(self._story, seed=int(seed), draw=draw)
             if seed == 0 and len(self._graphs) == 2:
                 boundary = len(Story(self._graphs[:1]).events)
                 self._pools[seed] += linked_questions(self._story, boundary)
@@ -194,7 +213,7 @@ class _Part:
         extra = seen.step.turn.extra
         kind, params = extra.get("kind"), extra.get("params")
         told = isinstance(kind, str) and isinstance(params, dict)
-        for seed in range(SEEDS if told and kind in DRAWN else 1):
+        for seed in (0, *EVERYTHING, *range(1, SEEDS)) if told and kind in DRAWN else (0,):
             fitting = [
                 question
                 for question in self._pool(seed)
