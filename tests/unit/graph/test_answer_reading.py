@@ -102,3 +102,9 @@ def test_a_thing_is_told_apart_by_its_own_name_though_others_are_called_so_too()
     assert read_answer(question, bottle, "She picks up the large bottle first.").right
     assert not read_answer(question, bottle, "She picks up the bottle of milk.").right
     assert not read_answer(question, milk, "She picks up the bottle.").right
+
+
+def test_a_question_from_before_does_not_ask_from_where() -> None:
+    question = "Concerning the thing from my third question: where does Lena put it down?"
+    key = AnswerKey(type="place", values=("kitchencounter",), about=("mug",), relation="on")
+    assert read_answer(question, key, "She puts it on the kitchen counter.").right
