@@ -19,7 +19,7 @@ from reeltalk.questions.checking import Checker
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import WordedQuestion, fitting_forms, identity, rests_on, word_question
+from reeltalk.questions.wording import BACK, WordedQuestion, fitting_forms, identity, rests_on, word_question
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.media import Clip, Video
 
@@ -161,13 +161,15 @@ def asked_facts(question: Question) -> frozenset[KnownFact]:
     if kind in _PARTS_OF_AN_EVENT and question.evidence:
         answer = question.focus_event if question.focus_event in orders else question.evidence[-1].order
         return frozenset({("event", orders[answer])})
+    # If somebody puts a thing back mostly tells if it is where it was, too.
+    same = {("same", str(params["object"]))} if kind in BACK else set()
     if kind in _OF_OBJECT:
-        return frozenset({(_OF_OBJECT[kind], _by(person, params["object"]))})
+        return frozenset({(_OF_OBJECT[kind], _by(person, params["object"])), *same})
     if kind in _OF_EVENT and params["event"] in orders:
         return frozenset({(_OF_EVENT[kind], orders[int(params["event"])])})
     if kind in _OF_SIGNATURE:
         return frozenset({(_OF_SIGNATURE[kind], _by(person, params["signature"]))})
-    return frozenset({(kind, repr(sorted(params.items())))})
+    return frozenset({(kind, repr(sorted(params.items()))), *same})
 
 
 def known_facts(question: Question) -> frozenset[KnownFact]:
@@ -252,7 +254,6 @@ LEFT_OUT: Final = frozenset(
         "never_handled",
         "rooms_count",
         "acts",
-        "false_person",
     }
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from checklist_reader import score, wrong_answers
 
 from reeltalk.cli import run as command
+from reeltalk.construct.graph_chains import MOST_OF_PEOPLE
 from reeltalk.construct.graph_checklists import statement_forms
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.leakage import BLIND, HISTORY, leaks, own_answer
@@ -30,6 +32,7 @@ from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker
 from reeltalk.questions.wording import forms
 from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.entrances import refers_back, resolves
 from reeltalk.schema.gates import GateOutcome, is_counted
 from reeltalk.schema.labels import Task, unknown_labels
 from reeltalk.store.benchmark import Benchmark
@@ -74,7 +77,9 @@ def test_chains_have_five_or_six_open_turns_each_resting_on_the_one_before(const
     for chain in Benchmark.open(constructed).read(CHAINS):
         assert 5 <= len(chain.turns) <= 6
         assert "/forms/" in str(chain.turns[0].extra["form"])
-        assert all("/ref/" in str(turn.extra["form"]) for turn in chain.turns[1:])
+        assert all(refers_back(turn) and resolves(before, turn) for before, turn in pairwise(chain.turns))
+        # The others say *it* or *that*.
+        assert sum("/ref/" not in str(turn.extra["form"]) for turn in chain.turns[1:]) <= MOST_OF_PEOPLE
         assert all("REF" in turn.labels["vdact.question_type"] for turn in chain.turns[1:])
         assert sum(turn.extra["answer_type"] in ("yes_no", "choice") for turn in chain.turns) <= 1
         assert all(turn.options is None for turn in chain.turns)

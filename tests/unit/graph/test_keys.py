@@ -82,7 +82,7 @@ def test_a_key_holds_what_the_question_was_written_from(asked: list[Asked]) -> N
         assert key.relation == question.slots["place"].split()[0]
     for question, key in keys_of(asked, "clothes_colour"):
         assert key.values == (question.slots["colour"],)
-        assert set(question.distractors) - {"blue", "green", "purple"} <= {*key.among}
+        assert set(question.distractors) <= {*key.among}
     for question, key in keys_of(asked, "duration"):
         assert key.tolerance == pytest.approx(max(1, 0.25 * int(question.key)))
     for question, key in keys_of(asked, "acts"):

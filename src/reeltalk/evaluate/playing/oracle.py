@@ -1,8 +1,9 @@
 """The upper bound for videos with known facts: answers from their graphs by SPARQL, never from references.
 
 Unlike other players, it gets the fact that a turn asks for (`kind` and `params` of a turn that a graph wrote). A turn
-without them is read by its wording. It gives no answer if it does not find the fact. It also gives none to a turn of a
-path that refers to a turn that the path has skipped: only the graph would know what is meant.
+without them is read by its wording. It gives no answer if it does not find the fact, and denies what a turn takes for
+granted if SPARQL finds no such act. It also gives none to a turn of a path that refers to a turn that the path has
+skipped: only the graph would know what is meant.
 """
 
 import re
@@ -36,7 +37,7 @@ SEEDS: Final = 64
 """Seeds that are tried to find a question whose subject was chosen by a seed, as an object that is not there."""
 DRAWN: Final = frozenset(
     {
-        "acts", "order", "times", "never_handled", "opinion", "longer", "false_person", "same_place", "at_hand",
+        "acts", "order", "times", "never_handled", "opinion", "longer", "same_place", "at_hand",
         "could_take",
     }
 )  # fmt: skip
