@@ -28,7 +28,7 @@ from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.questions.asking import possible_answers, stories
 from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question
-from reeltalk.questions.wording import WordedQuestion, form_of, question_labels, turn_of
+from reeltalk.questions.wording import WordedQuestion, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import (
     FOLLOWING,
@@ -55,6 +55,8 @@ CAPTION_EVENTS = 6
 """Most actions in a caption."""
 CANDIDATES = 4
 """Candidate chains per clip if labels are balanced."""
+CACHED = 8
+"""Videos whose graphs are kept, so that the steps of a small benchmark read them once."""
 
 
 class GraphWriter:
@@ -116,8 +118,10 @@ class GraphWriter:
             return None
         if video.id not in self._videos:
             found, clips, texts = self._texts[video.id]
-            # Only the last video is cached: graphs take memory, and videos are written one after the other.
-            self._videos = {video.id: GraphVideo(found, clips, texts, file=self._folder)}
+            # Only the last videos are cached: graphs take memory, and videos are written one after the other.
+            while len(self._videos) >= CACHED:
+                self._videos.pop(next(iter(self._videos)), None)
+            self._videos[video.id] = GraphVideo(found, clips, texts, file=self._folder)
         return self._videos[video.id]
 
     def _part(self, video: Video, clips: Sequence[str]) -> tuple[GraphVideo, VideoPart] | Unwritten:
@@ -142,8 +146,8 @@ class GraphWriter:
             candidates.append(written)
         chosen = candidates[0]
         if self.settings.balance is not None:
-            chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.questions), self._targets))
-            self._counts += self._labels_of(chosen.questions)
+            chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.turns), self._targets))
+            self._counts += self._labels_of(chosen.turns)
         _check(part, chosen.turns, clip.id)
         self._chain_balance.count(chosen.questions, part.story, graphs.split)
         chain = QAChain(
@@ -191,15 +195,14 @@ class GraphWriter:
             [question for question, _ in chain], tuple(turn for _, turn in chain), list(passed_over.values())
         )
 
-    def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
+    def _labels_of(self, turns: Sequence[Turn]) -> Counter[Label]:
         """Counts of a chain's labels in the balanced vocabularies."""
-        found: Counter[Label] = Counter()
-        for number, question in enumerate(chain):
-            form = form_of(question.kind)
-            given = question_labels(question, (form.ref if number else form.forms)[0], rests=number > 0)
-            for vocabulary in BALANCED[self.settings.balance or "types"]:
-                found.update((vocabulary, label) for label in given[vocabulary])
-        return found
+        return Counter(
+            (vocabulary, label)
+            for turn in turns
+            for vocabulary in BALANCED[self.settings.balance or "types"]
+            for label in turn.labels[vocabulary]
+        )
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
         """None: SPARQL has already checked the answers, so no judge is needed."""

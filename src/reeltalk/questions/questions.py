@@ -6,7 +6,7 @@ never a guess. `wording.py` puts questions into words, and `checking.py` answers
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -785,8 +785,9 @@ def questions(story: Story, *, seed: int = 0) -> list[Question]:
     for person in story.people:
         own = story.of(person)
         if own.events:
+            slots = person_slots(person, story)
             made = (question for maker in _OF_A_PERSON for question in maker(own, draw))
-            found += [ask_of_person(question, person, story) for question in made]
+            found += [_asked_of(question, person, slots) for question in made]
     found += [question for maker in (*_OF_THE_STORY, *_OF_SEVERAL) for question in maker(story, draw)]
     # Who it is follows where nobody else is left.
     return [question for question in found if question.answer_type != "person" or rivals_of(question, story)]
@@ -794,10 +795,14 @@ def questions(story: Story, *, seed: int = 0) -> list[Question]:
 
 def ask_of_person(question: Question, person: str, story: Story) -> Question:
     """A question about one person in a story of several."""
+    return _asked_of(question, person, person_slots(person, story))
+
+
+def _asked_of(question: Question, person: str, slots: Mapping[str, str]) -> Question:
     return replace(
         question,
         params={**question.params, "person": person},
-        slots={**question.slots, **person_slots(person, story)},
+        slots={**question.slots, **slots},
         person=person,
         subject=person,
         focus_person=person,

@@ -8,7 +8,7 @@ import random
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -145,6 +145,10 @@ class WordedQuestion:
         return self.question.subject if self.rests and not self.anchored else None
 
 
+IsTold = Callable[[Turn, Sequence[tuple[str, str]]], object]
+"""Whether a turn needs no video after the questions and answers before it."""
+
+
 def write_dialogue(
     story: Story,
     *,
@@ -153,6 +157,7 @@ def write_dialogue(
     turns: int = 10,
     asked_at_s: float | None = None,
     balance: AnswerBalance | None = None,
+    is_told: IsTold | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -163,6 +168,7 @@ def write_dialogue(
         turns: Number of turns; fewer if the story does not give as many.
         asked_at_s: Time of the questions in seconds; the end of the video by default.
         balance: The answers chosen so far; those of this dialogue are counted.
+        is_told: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
 
     Returns:
         The turns, and the worded question behind each.
@@ -172,6 +178,7 @@ def write_dialogue(
     wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     chosen: list[WordedQuestion] = []
+    said: list[tuple[str, str]] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
     moved: set[str | int] = set()
@@ -193,10 +200,16 @@ def write_dialogue(
             form_of(q.kind).weight * wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / many[q.kind] for q in options
         ]
         question = draw.choices(options, weights)[0]
-        kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
+        asked = word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last)
+        if is_told is not None:
+            turn = turn_of(asked, story, random.Random(f"told {seed}"))
+            if is_told(turn, said):
+                continue
+            said.append((asked.text, asked.answer))
+        kinds[question.kind] += 1
         moved |= {question.params["object"]} if question.kind in BACK else set()
-        chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last))
+        chosen.append(asked)
     if balance is not None:
         balance.count([asked.question for asked in chosen], story, split)
     at = story.interval.end_s if asked_at_s is None and story.interval is not None else asked_at_s

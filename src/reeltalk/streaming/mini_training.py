@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -158,6 +158,7 @@ def _moments(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, dict[str, 
 
 
 EYE: Final = "eye.safetensors"
+RECOGNISED: Final = "eye.json"
 SEEN: Final = "seen.npz"
 STATE: Final = "state.safetensors"
 LOSSES: Final = "loss.jsonl"
@@ -259,9 +260,9 @@ def train_mini(
     signature = _signature(videos, shape, settings, "eye", "speech", "vocabulary") + hash_file(folder / TOKENIZER)[0]
     torch.manual_seed(settings.seed)
     model = Mini(shape).to(settings.device)
-    told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
+    told = _eye(model, videos, lambda: read("dev"), folder, settings, eye_signature, losses, tell)
     speech = settings.speech
-    features, who = _seen(model, videos, folder / SEEN, tell)
+    features, who = _seen(model, videos, folder / SEEN, tell, bf16=settings.eye.bf16)
     lessons = Lessons(
         _as_seen(videos, who),
         words,
@@ -294,8 +295,8 @@ def _signature(videos: Sequence[FilmedVideo], shape: MiniShape, settings: MiniSe
 
 
 def _eye(
-    model: Mini, videos: Sequence[FilmedVideo], dev: Sequence[FilmedVideo], folder: Path, settings: MiniSettings,
-    signature: str, losses: _Losses, tell: Progress,
+    model: Mini, videos: Sequence[FilmedVideo], dev: Callable[[], Sequence[FilmedVideo]], folder: Path,
+    settings: MiniSettings, signature: str, losses: _Losses, tell: Progress,
 ) -> dict[str, float]:  # fmt: skip
     labels = LabelWords.of(videos)
     readings = Readings(model.shape, labels).to(settings.device)
@@ -315,19 +316,23 @@ def _eye(
     train_encoder(
         model.encoder, readings, videos, labels, settings.eye, optimiser, report, seed=settings.seed, first=first
     )
-    found: dict[str, float] = accuracy(model.encoder, readings, dev, labels)
-    return found
+    measured = folder / RECOGNISED
+    if first < steps or not measured.is_file():
+        found = accuracy(model.encoder, readings, dev(), labels, bf16=settings.eye.bf16)
+        write_bytes(measured, (json.dumps(found, indent=2) + "\n").encode())
+    told: dict[str, float] = json.loads(measured.read_text(encoding="utf-8"))
+    return told
 
 
 def _seen(
-    model: Mini, videos: Sequence[FilmedVideo], path: Path, tell: Progress
+    model: Mini, videos: Sequence[FilmedVideo], path: Path, tell: Progress, *, bf16: bool
 ) -> tuple[list[NDArray[np.float32]], list[NDArray[np.int64]]]:
     """The visual tokens of all frames, and whom they show. The trained vision encoder no longer changes them."""
     ends = np.cumsum([len(video.times_s) for video in videos])
     if not path.is_file():
         parts, who = [], []
         for number, video in enumerate(videos, 1):
-            tokens, people = visual_tokens(model.encoder, video)
+            tokens, people = visual_tokens(model.encoder, video, bf16=bf16)
             parts.append(tokens)
             who.append(people)
             tell("looking at every frame", number, len(videos), number / len(videos))

@@ -26,7 +26,7 @@ class SpeechSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1400
+    steps: Annotated[int, Field(ge=1)] = 1200
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences per step."""
     short: Annotated[float, Field(ge=0, le=1)] = 0.5

@@ -499,11 +499,11 @@ def _drawn(frames: Frames, step: int, batch: int, seed: int) -> tuple[NDArray[np
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
 def accuracy(
-    encoder: FrameEncoder, readings: Readings, videos: Sequence[FilmedVideo], words: LabelWords
+    encoder: FrameEncoder, readings: Readings, videos: Sequence[FilmedVideo], words: LabelWords, *, bf16: bool = False
 ) -> dict[str, float]:
-    """Share of labels that are recognised, by name; for labels with several values, the F1 of words.
+    """Share of labels that are recognised, by name; for labels with several values and for people, F1.
 
-    Labels of people are counted where they have a value.
+    Labels of people are counted where they have a value; whoever is not found is not recognised.
     """
     frames, device = Frames.of(videos, words, encoder.shape), next(encoder.parameters()).device
     right: dict[str, list[float]] = {name: [] for name in ("name", *OF_FRAME, *OF_PERSON)}
@@ -511,15 +511,15 @@ def accuracy(
     for start in range(0, len(frames.places), 128):
         chosen = frames.places[start : start + 128]
         pictures, labels = frames.batch(chosen)
-        seen = encoder.glimpse(pictures.to(device))
-        read = {name: found.cpu() for name, found in readings(seen).items()}
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
+            seen = encoder.glimpse(pictures.to(device))
+            read = {name: found.float().cpu() for name, found in readings(seen).items()}
         letters = encoder.spell(pictures.to(device), seen.tags).argmax(-1).cpu().numpy()
         seconds = [frames.seconds[v][t] for v, t in chosen]
         people = seen.people.cpu().numpy()
         who = np.stack([matched(*one, encoder.shape) for one in zip(seconds, people, strict=True)])
         there = labels["present"] > 0
         hits["present"] += [(who >= 0).sum(), (people >= 0).sum(), float(there.sum())]
-        # Who was not found is not recognised.
         slots = np.stack([(who == at).argmax(axis=1) for at in range(who.shape[1])], axis=1)
         found = torch.from_numpy(np.stack([(who == at).any(axis=1) for at in range(who.shape[1])], axis=1))
         rows = np.arange(len(chosen))[:, None]
@@ -569,14 +569,18 @@ MARGIN: Final = 0.02
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
-def visual_tokens(encoder: FrameEncoder, video: FilmedVideo) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def visual_tokens(
+    encoder: FrameEncoder, video: FilmedVideo, *, bf16: bool = False
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """The visual tokens of a video's frames (T, K, V), and which of the people of each frame they show (T, P)."""
     pixels, device = video.pixels(), next(encoder.parameters()).device
     parts, who = [], []
     for start in range(0, len(pixels), 64):
         times = range(start, min(start + 64, len(pixels)))
-        seen = encoder.glimpse(as_input(np.stack([pair_of(pixels, t) for t in times])).to(device))
-        parts.append(seen.tokens.cpu().numpy())
+        pairs = as_input(np.stack([pair_of(pixels, t) for t in times])).to(device)
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
+            seen = encoder.glimpse(pairs)
+        parts.append(seen.tokens.float().cpu().numpy())
         found = seen.people.cpu().numpy()
         who += [matched(video.labels[t], row, encoder.shape) for t, row in zip(times, found, strict=True)]
     return np.concatenate(parts), np.stack(who)

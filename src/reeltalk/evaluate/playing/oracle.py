@@ -1,8 +1,9 @@
 """The upper bound for videos with known facts: answers from their graphs by SPARQL, never from references.
 
 Unlike other players, it gets the fact that a turn asks for (`kind` and `params` of a turn that a graph wrote). A turn
-without them is read by its wording. It gives no answer if it does not find the fact. It also gives none to a turn of a
-path that refers to a turn that the path has skipped: only the graph would know what is meant.
+without them is read by its wording. It gives no answer if it does not find the fact, and denies what a turn takes for
+granted if SPARQL finds no such act. It also gives none to a turn of a path that refers to a turn that the path has
+skipped: only the graph would know what is meant.
 """
 
 import re

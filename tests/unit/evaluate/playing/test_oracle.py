@@ -1,12 +1,12 @@
 """The oracle finds in the graphs what was asked, and never looks at the references."""
 
 import asyncio
+import shutil
 from dataclasses import replace
 from typing import Literal
 
 import pytest
 from page_world import World
-from told_households import told
 
 from reeltalk.evaluate.playing.oracle import NOT_HELD, OraclePlayer
 from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
@@ -31,9 +31,9 @@ PICTURES: Pictures = NoPictures()
 
 
 @pytest.fixture(scope="module")
-def household(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
+def household(world: World, tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
     folder = tmp_path_factory.mktemp("oracle") / "household"
-    told(folder, 4 if full else 2)
+    shutil.copytree(world.made(f"told/{4 if full else 2}"), folder)
     benchmark = Benchmark.open(folder)
     write_question_dialogues(benchmark, per_video=2)
     return Benchmark.open(folder)
