@@ -240,13 +240,14 @@ class Used:
         self._held_mb = 0.0
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_collection(self) -> Iterator[object]:
+    def pytest_collection(self) -> Iterator[None]:
         # What is imported stays, so there is nothing to collect.
         gc.disable()
         try:
-            return (yield)
+            done = yield
         finally:
             gc.enable()
+        return done
 
     def pytest_collection_finish(self) -> None:
         # Modules and tests stay to the end: the collector need not look at them again and again.
