@@ -188,8 +188,8 @@ def beeping(name: str, *, sound_codec: str, picture_from_s: Fraction, beep_at_s:
 
 def numbered_picture(number: int) -> Picture:
     """A picture with a number below 2^14 as black and white blocks, over a moving background."""
-    y, x = np.mgrid[0:96, 0:320]
-    shade = (96 + 60 * np.sin((x + 3 * number) / 17) * np.cos((y - number) / 11)).astype(np.uint8)
+    across, down = np.sin((np.arange(320) + 3 * number) / 17), np.cos((np.arange(96) - number) / 11)
+    shade = (96 + 60 * across * down[:, None]).astype(np.uint8)
     picture = np.stack([shade, np.roll(shade, 9, 1), 255 - shade], axis=-1)
     picture[: 2 * BLOCK_PX] = 0
     for bit in range(BITS):

@@ -5,16 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from told_households import told
+from page_world import World
 
-from reeltalk.construct.graph_writer import GraphWriter
-from reeltalk.construct.settings import ConstructSettings
-from reeltalk.construct.stage import construct
-from reeltalk.construct.step import ConstructRun
 from reeltalk.evaluate.settings import FrameSettings, PlaySettings
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.runs import SummaryRow
@@ -33,16 +28,15 @@ MODES = {
 
 
 @pytest.fixture(scope="module")
-def benchmark(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
+def benchmark(world: World, tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
     """Chains with paths, dialogues of six tasks, and dialogues whose questions have options."""
+    number = 12 if full else 2
     folder = tmp_path_factory.mktemp("references") / "told"
-    told(folder, 12 if full else 2)
+    shutil.copytree(world.made(f"told/{number}"), folder)
     write_question_dialogues(Benchmark.open(folder), per_video=2, turns=12, seed=3)
     with_options = list(Benchmark.open(folder).read(DIALOGUES))
     other = tmp_path_factory.mktemp("tasks") / "told"
-    told(other, 12 if full else 2)
-    opened, settings = Benchmark.open(other), ConstructSettings()
-    construct(ConstructRun(opened, settings, GraphWriter(opened, settings), LocalExecutor(1)))
+    shutil.copytree(world.made(f"written/{number}"), other)
     opened = Benchmark.open(other)
     tasks = list(opened.read(DIALOGUES))
     with opened.writing(stage="test") as writer:

@@ -4,9 +4,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
-from askers import NOBODY, ROLES, World, known, routes_of
+from askers import NOBODY, ROLES, World, known, queries_of, routes_of
 from sqlalchemy import select
 from team import Team
 
@@ -16,8 +17,7 @@ from reeltalk.review.work import own_work
 
 MARKER = "Qx7marker"
 QUERIES = (
-    "", "?noted=yes", "?after=0&limit=500", "?format=csv", "?kind=save", "?before=1000000", "?next=/", "?saved=queue",
-    "?nothing=1",
+    "noted=yes", "after=0&limit=500", "format=csv", "kind=save", "before=1000000", "next=/", "saved=queue", "nothing=1",
 )  # fmt: skip
 
 
@@ -26,20 +26,26 @@ def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Pat
     return World(make_any_team(tmp_path_factory.mktemp("blind")))
 
 
-def addresses(world: World, each: int) -> Iterator[str]:
-    """Every address that answers GET, with everything in it that there is; of pairs of things one in `each`."""
-    values = known(world)
+def addresses(world: World, full: bool) -> Iterator[str]:
+    """Every address that answers GET, with everything in it that there is, and each query that it reads.
+
+    In full counts every pair of things, and every query, also those that an address does not read.
+    """
+    values, reads = known(world), queries_of(world.team.app)
     everything = sorted({value for found in values.values() for value in found})
     for method, route in routes_of(world.team.app):
         if method != "GET":
             continue
         names = [part[1:-1].partition(":")[0] for part in route.split("/") if part.startswith("{")]
         every = itertools.product(*(values.get(name, everything) for name in names))
-        for chosen in itertools.islice(every, 0, None, each if len(names) > 1 else 1):
+        for chosen in itertools.islice(every, 0, None, 11 if len(names) > 1 and not full else 1):
             address = route
             for part in [part for part in route.split("/") if part.startswith("{")]:
                 address = address.replace(part, chosen[names.index(part[1:-1].partition(":")[0])])
-            yield from (address + query for query in (QUERIES if not names else ("",)))
+            yield address
+            if not names:
+                own = reads.get(route, set())
+                yield from (f"{address}?{query}" for query in QUERIES if full or parse_qs(query).keys() & own)
 
 
 def who_sees(world: World, full: bool) -> dict[str, set[str]]:
@@ -47,7 +53,7 @@ def who_sees(world: World, full: bool) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in (*ROLES, "other", "third", NOBODY):
         browser = world.browsers[name]
-        for address in addresses(world, 1 if full else 11):
+        for address in addresses(world, full):
             answer = browser.client.get(address, follow_redirects=False)
             assert answer.status_code < 500, address
             if MARKER in answer.text or MARKER in str(answer.headers):

@@ -381,6 +381,7 @@ def questions(
     """
     if proactive:
         return _write_tasks(benchmark, per_kind=per_kind, seed=seed, overwrite=overwrite)
+    from reeltalk.construct.leakage import leak_of
     from reeltalk.questions.asking import write_question_dialogues
     from reeltalk.store.benchmark import Benchmark
 
@@ -394,6 +395,7 @@ def questions(
             turns=turns,
             seed=seed,
             overwrite=overwrite,
+            is_told=leak_of,
             progress=lambda n, total: bar.show("asking", n, total, n / total),
         )
     print(f"{done.dialogues:,} dialogues, {done.turns:,} turns in {benchmark}")

@@ -4,8 +4,8 @@ Facts record the information in a question and its answer, so that no later turn
 """
 
 import random
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -19,7 +19,8 @@ from reeltalk.questions.checking import Checker
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import WordedQuestion, fitting_forms, identity, rests_on, word_question
+from reeltalk.questions.wording import BACK, WordedQuestion, fitting_forms, identity, rests_on, word_question
+from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.media import Clip, Video
 
 
@@ -30,6 +31,8 @@ class VideoPart:
     clips: tuple[Clip, ...]
     graphs: tuple[ActivityGraph, ...] = field(repr=False)
     texts: dict[str, str] = field(repr=False)
+    pools: dict[int, list[Question]] = field(default_factory=dict, repr=False, compare=False)
+    """Questions about the clips, by seed."""
 
     @cached_property
     def story(self) -> Story:
@@ -41,6 +44,17 @@ class VideoPart:
     def checker(self) -> Checker:
         """Answers questions about the clips again, with SPARQL."""
         return Checker(self.texts)
+
+    def question_pool(self, seed: int) -> list[Question]:
+        """All questions about the clips; found once, since much is written about the same clips.
+
+        Args:
+            seed: Chooses the absent things and acts to ask for.
+        """
+        if seed not in self.pools:
+            own = random.Random(f"{seed} {' '.join(clip.id for clip in self.clips)}")
+            self.pools[seed] = questions(self.story, seed=own.getrandbits(32))
+        return self.pools[seed]
 
     @property
     def asked_at_s(self) -> float | None:
@@ -147,13 +161,15 @@ def asked_facts(question: Question) -> frozenset[KnownFact]:
     if kind in _PARTS_OF_AN_EVENT and question.evidence:
         answer = question.focus_event if question.focus_event in orders else question.evidence[-1].order
         return frozenset({("event", orders[answer])})
+    # If somebody puts a thing back mostly tells if it is where it was, too.
+    same = {("same", str(params["object"]))} if kind in BACK else set()
     if kind in _OF_OBJECT:
-        return frozenset({(_OF_OBJECT[kind], _by(person, params["object"]))})
+        return frozenset({(_OF_OBJECT[kind], _by(person, params["object"])), *same})
     if kind in _OF_EVENT and params["event"] in orders:
         return frozenset({(_OF_EVENT[kind], orders[int(params["event"])])})
     if kind in _OF_SIGNATURE:
         return frozenset({(_OF_SIGNATURE[kind], _by(person, params["signature"]))})
-    return frozenset({(kind, repr(sorted(params.items())))})
+    return frozenset({(kind, repr(sorted(params.items()))), *same})
 
 
 def known_facts(question: Question) -> frozenset[KnownFact]:
@@ -238,48 +254,60 @@ LEFT_OUT: Final = frozenset(
         "never_handled",
         "rooms_count",
         "acts",
-        "false_person",
     }
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
 MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}
 """Most questions of a kind in one chain; one for every other kind."""
+PERSON: Final = "person"
+"""Marks turns that rest on a person alone, among kinds and anchors."""
 CLOSED: Final = frozenset({"yes_no", "choice"})
 """Answer types of closed questions. A chain's questions are open (SVBench); at most one of them is closed."""
-LOOKED_AT: Final = 4000
-"""Partial chains that the search visits before it gives up a length."""
+LOOKED_AT: Final = 300
+"""Turns that the search words before it is content with the longest chain so far, or gives up."""
+WORDINGS: Final = 2
+"""Wordings of a question that are tried, since some are answered by what was said before."""
+MOST_OF_PEOPLE: Final = 1
+"""Most turns of a chain that rest on the turn before only by *he* or *she*; the others say *it* or *that*."""
+
+Word = Callable[[WordedQuestion, Sequence[Turn]], Turn | None]
+"""Makes the turn of a worded question after the turns before it; None if it may not be asked there."""
 
 
-def chain_questions(
+def write_chain(
     story: Story,
     *,
     split: str,
     seed: str,
     lengths: Sequence[int],
-    without: Collection[str] = (),
+    word: Word,
+    pool: Sequence[Question] | None = None,
     balance: AnswerBalance | None = None,
-) -> list[Question] | None:
-    """Questions that each depend on the one before; None if the story gives no chain of any of the lengths.
+) -> list[tuple[Question, Turn]] | None:
+    """Questions that each depend on the one before, as turns; None if the story gives no chain of any of the lengths.
+
+    The first turn names its subject, and the others refer back: by *it* or *that*, or by *he* or *she*. No two texts
+    are equal.
 
     Args:
         story: The events of the clip.
         split: The split whose surface forms are used.
-        seed: Chooses among the possible chains.
-        lengths: Numbers of turns to try, the preferred one first.
-        without: Identifiers, from `question_id`, of questions to leave out.
+        seed: Chooses among the possible chains, and among the forms.
+        lengths: Numbers of turns, the preferred one first.
+        word: Makes turns.
+        pool: Questions that may be asked; all of the story by default.
         balance: The answers chosen so far; the chain is not counted.
     """
     draw = random.Random(f"chain {seed}")
-    pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
-    pool = [q for q in pool if question_id(q) not in without]
+    pool = questions(story, seed=draw.getrandbits(32)) if pool is None else pool
+    pool = [q for q in pool if q.kind not in LEFT_OUT and not is_guessable(q)]
     wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
-    for length in lengths:
-        # A chain that goes back behind its first question is written only if there is no other.
-        for forward in (True, False):
-            found = _Search(pool, split, draw, length, wanted, forward=forward).run()
-            if found is not None:
-                return found
+    # A chain that goes back behind its first question is written only if there is no other.
+    for forward in (True, False):
+        found = _Search(pool, split, draw, lengths, wanted, word, forward=forward).run()
+        if found is not None:
+            return found
     return None
 
 
@@ -296,52 +324,97 @@ class _Search:
         pool: Sequence[Question],
         split: str,
         draw: random.Random,
-        length: int,
+        lengths: Sequence[int],
         wanted: Mapping[int, float],
+        word: Word,
         *,
         forward: bool,
     ) -> None:
-        self.draw, self.length, self.wanted, self.forward = draw, length, wanted, forward
+        self.split, self.draw, self.lengths, self.wanted, self.word = split, draw, lengths, wanted, word
+        self.forward = forward
         self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
-        self.followers = [q for q in pool if q.anchor is not None and fitting_forms(q, split, ref=True)]
+        self.followers: dict[object, list[Question]] = defaultdict(list)
+        for question in pool:
+            if question.anchor is not None and fitting_forms(question, split, ref=True):
+                self.followers[_anchor_of(question)].append(question)
+            # A person's clothes or last room have nothing to do with the turn before, whoever it is about.
+            about = question.params.keys() - {PERSON}
+            if (
+                question.person is not None
+                and about & {"event", "object"}
+                and fitting_forms(question, split, ref=False)
+            ):
+                self.followers[PERSON, question.subject].append(question)
+        self.names = {id(q): question_id(q) for q in pool}
+        self.asked = {id(q): asked_facts(q) for q in pool}
+        self.known = {id(q): known_facts(q) for q in pool}
         self.looked_at = 0
+        self.best: list[tuple[Question, Turn]] | None = None
 
-    def run(self) -> list[Question] | None:
+    def run(self) -> list[tuple[Question, Turn]] | None:
         # A chain moves forward in time, so it starts in the first half if it can.
         times = sorted(map(_starts, self.starts))
         half = times[len(times) // 2] if times else (0, 0)
         for start in sorted(self._ordered(self.starts, Counter()), key=lambda q: _starts(q) > half):
-            found = self._extend([start], known_facts(start), Counter({start.kind: 1}))
-            if found is not None:
-                return found
+            turn = self._turn(start, [], by_person=False)
+            if turn is None:
+                continue
+            if self._extend([(start, turn)], self.known[id(start)], Counter([start.kind])):
+                break
             if self.looked_at > LOOKED_AT:
-                return None
-        return None
+                break
+        return self.best
 
-    def _extend(self, chain: list[Question], told: frozenset[KnownFact], kinds: Counter[str]) -> list[Question] | None:
-        if len(chain) == self.length:
-            return chain
-        self.looked_at += 1
-        if self.looked_at > LOOKED_AT:
-            return None
-        used = {(q.kind, identity(q)) for q in chain}
-        following = [
-            q
-            for q in self.followers
-            if rests_on(q, chain[-1])
-            and kinds[q.kind] < MOST.get(q.kind, 1)
-            and not (q.answer_type in CLOSED and any(other.answer_type in CLOSED for other in chain))
-            and (q.kind, identity(q)) not in used
-            and is_news(q, told)
-            and not (self.forward and _lies_before(q, chain[0]))
-        ]
-        # Questions about later events come before those about earlier ones.
-        now = _starts(chain[-1])
-        ordered = sorted(self._ordered(following, kinds), key=lambda q: _starts(q) < now)
-        for question in ordered:
-            found = self._extend([*chain, question], told | known_facts(question), kinds + Counter({question.kind: 1}))
-            if found is not None:
-                return found
+    def _extend(self, chain: list[tuple[Question, Turn]], told: frozenset[KnownFact], kinds: Counter[str]) -> bool:
+        """Extend a chain; True once one has the preferred length or enough were tried."""
+        place = {length: n for n, length in enumerate(self.lengths)}
+        longest = place.get(len(self.best), len(place)) if self.best is not None else len(place)
+        if place.get(len(chain), len(place)) < longest:
+            self.best = chain
+        if len(chain) == max(self.lengths):
+            return True
+        used = {self.names[id(q)] for q, _ in chain}
+        closed = any(q.answer_type in CLOSED for q, _ in chain)
+        last = chain[-1][0]
+        now, people = _starts(last), kinds[PERSON] < MOST_OF_PEOPLE
+        anchored = [q for a in (last.focus_object, (last.focus_event, last.person)) for q in self.followers.get(a, ())]
+        going_on = self.followers.get((PERSON, last.focus_person), ()) if people and last.focus_person else ()
+        for by_person, options in ((False, anchored), (True, going_on)):
+            fitting = [
+                q
+                for q in options
+                if kinds[q.kind] < MOST.get(q.kind, 1)
+                and not (q.answer_type in CLOSED and closed)
+                and self.names[id(q)] not in used
+                and are_news(self.asked[id(q)], told, kind=q.kind, key=q.key)
+                and not (self.forward and _lies_before(q, chain[0][0]))
+                and not (by_person and rests_on(q, last))
+            ]
+            # Questions about later events come before those about earlier ones.
+            for question in sorted(self._ordered(fitting, kinds), key=lambda q: _starts(q) < now):
+                if self.looked_at > LOOKED_AT:
+                    return True
+                turn = self._turn(question, chain, by_person=by_person)
+                if turn is None:
+                    continue
+                counted = kinds + Counter([question.kind, *([PERSON] if by_person else [])])
+                if self._extend([*chain, (question, turn)], told | self.known[id(question)], counted):
+                    return True
+        return False
+
+    def _turn(self, question: Question, chain: Sequence[tuple[Question, Turn]], *, by_person: bool) -> Turn | None:
+        """The turn of a question in words that were not said before and that nothing before answers."""
+        last = chain[-1][0] if chain else None
+        before = [turn for _, turn in chain]
+        for _ in range(WORDINGS):
+            self.looked_at += 1
+            rests = last is not None and not by_person
+            said = word_question(question, split=self.split, draw=self.draw, first=last is None, rests=rests, last=last)
+            if (last is not None and not said.rests) or any(said.text == turn.question for turn in before):
+                continue
+            turn = self.word(said, before)
+            if turn is not None:
+                return turn
         return None
 
     def _ordered(self, options: Sequence[Question], kinds: Counter[str]) -> list[Question]:
@@ -351,6 +424,11 @@ class _Search:
             (self.draw.random() ** (many[q.kind] / self.wanted.get(id(q), 1.0)), n, q) for n, q in enumerate(options)
         ]
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
+
+
+def _anchor_of(question: Question) -> object:
+    """What the turn before must speak of: a thing, or an event in the numbers of a person's story."""
+    return (question.anchor, question.person) if isinstance(question.anchor, int) else question.anchor
 
 
 def _starts(question: Question) -> tuple[int, int]:
@@ -373,25 +451,3 @@ def is_guessable(question: Question) -> bool:
     if question.kind == "order":
         return len({event.main for event in question.evidence}) == 1
     return question.kind == "times" and question.key == "1"
-
-
-def word_chain(chain: Sequence[Question], *, split: str, seed: str) -> list[WordedQuestion]:
-    """Put a chain into words: the first turn names its subject, the others refer back; no two texts are equal.
-
-    Args:
-        chain: The questions.
-        split: The split whose surface forms are used.
-        seed: Chooses among the forms.
-    """
-    draw = random.Random(f"words {seed}")
-    asked: list[WordedQuestion] = []
-    used: set[str] = set()
-    for n, question in enumerate(chain):
-        for _ in range(8):
-            last = chain[n - 1] if n else None
-            said = word_question(question, split=split, draw=draw, first=n == 0, rests=n > 0, last=last)
-            if said.text not in used:
-                break
-        used.add(said.text)
-        asked.append(said)
-    return asked

@@ -1,8 +1,8 @@
 """Dialogues from a graph for MT-Video-Bench's six tasks: exact, with 5 to 8 rounds, about one or several scenes."""
 
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -17,7 +17,7 @@ from reeltalk.construct.graph_chains import (
 )
 from reeltalk.construct.graph_checklists import GraphRound, Statement, statement_of
 from reeltalk.construct.graph_needs import MetNeed, event_fact, fitting_texts, helps_of, met_needs
-from reeltalk.construct.graph_premises import FalsePremise, false_premises
+from reeltalk.construct.graph_premises import FalsePremise, false_premises, with_colour
 from reeltalk.construct.graph_references import (
     Description,
     candidates_of,
@@ -41,10 +41,10 @@ from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import FACTS
-from reeltalk.questions.question import ABSENT, Question, act_phrase
-from reeltalk.questions.questions import questions
+from reeltalk.questions.question import ABSENT, COLOURS, Question, act_phrase
 from reeltalk.questions.wording import (
     WordedQuestion,
     fill_form,
@@ -63,7 +63,7 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
 
 LEFT_OUT: Final = frozenset({"video_length", "people_count", "acts", "comes_by"})
-REFUSALS: Final = frozenset({"never_handled", "opinion", "unknown_person", "false_person"})
+REFUSALS: Final = frozenset({"never_handled", "opinion", "unknown_person"})
 LOCAL: Final = frozenset(
     {
         "where_put", "where_from", "which_room", "next_action", "previous_action", "posture", "object_colour", "use",
@@ -83,6 +83,10 @@ MOST_OF_A_SORT: Final = {"other person": 2, "that": 2}
 """Most rounds of a dialogue that refer in the same way, for ways that would grow tiresome."""
 FOLLOW_UP_SHARE: Final = 0.4
 """Probability that a round refers to the one before if it can, in the other tasks."""
+REFUSED_SHARE: Final = 0.5
+"""Probability that a round of an answer-refusal dialogue takes for granted what does not happen."""
+MOST_LIKE: Final = 2
+"""Most rounds of an answer-refusal dialogue that ask for the same."""
 LEAST_DISTANCE: Final = 3
 """Least number of rounds between a fact and its recall."""
 TRIES: Final = 12
@@ -101,6 +105,7 @@ class DialogueMaker:
         part: The clips that the questions are about.
         split: The split whose surface forms are used.
         seed: Chooses questions and wordings.
+        pool_seed: Chooses the absent things and acts to ask for.
         shown: Indices of the activities that the dialogue may ask about, if the story contains more than those.
         earlier: Those of them that belong to the earlier of two scenes.
         objects: Objects that a cross-scene dialogue prefers to ask about.
@@ -113,6 +118,7 @@ class DialogueMaker:
         *,
         split: str,
         seed: str,
+        pool_seed: int = 0,
         shown: frozenset[int] | None = None,
         earlier: frozenset[int] = frozenset(),
         objects: frozenset[str] = frozenset(),
@@ -122,13 +128,20 @@ class DialogueMaker:
         last = part.clips[max(shown)].interval if shown else None
         self.asked_at_s = last.end_s if last else part.asked_at_s
         self.draw = random.Random(f"dialogue {seed}")
-        self.universe = [
-            q for q in questions(self.story, seed=self.draw.getrandbits(32)) if q.kind not in LEFT_OUT | REFUSALS
-        ]
+        self._balance = balance
+        self.universe = [q for q in part.question_pool(pool_seed) if q.kind not in LEFT_OUT | REFUSALS]
         self.pool = [q for q in self.universe if not is_guessable(q) and self._is_shown(q)]
         wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
-        drawn = [(self.draw.random() ** (1 / want), q) for want, q in zip(wanted, self.pool, strict=True) if want > 0]
-        self.pool = [question for _, question in sorted(drawn, key=lambda one: -one[0])]
+        many: dict[str, float] = defaultdict(float)
+        for want, question in zip(wanted, self.pool, strict=True):
+            many[question.kind] += want
+        # By kind, so that kinds with many questions do not come first most of the time.
+        drawn = [
+            (self.draw.expovariate(form_of(q.kind).weight * want / many[q.kind]), q)
+            for want, q in zip(wanted, self.pool, strict=True)
+            if want > 0
+        ]
+        self.pool = [question for _, question in sorted(drawn, key=lambda one: one[0])]
         # Questions about the shared objects come first; the sort is stable.
         self.pool.sort(key=lambda q: not objects & _objects_of(q))
         self._reset()
@@ -207,6 +220,7 @@ class DialogueMaker:
         leads: bool = False,
         fits: Fits | None = None,
         opening: str = PLAIN,
+        coloured: bool = False,
     ) -> bool:
         """Add a round about the video; False if there is nothing new to ask.
 
@@ -216,6 +230,7 @@ class DialogueMaker:
             leads: True to prefer a question that a later one can refer to.
             fits: Only questions for which it is true.
             opening: Template of the user's turn; contains `{question}`.
+            coloured: True for a question that says which colour its thing has.
         """
         leaking: list[Question] = []
         while True:
@@ -226,12 +241,15 @@ class DialogueMaker:
             ]
             rests = bool(follows) and (follow if follow is not None else self.draw.random() < FOLLOW_UP_SHARE)
             options = follows if rests else [q for q in new if fitting_forms(q, self.split, ref=False)]
+            if coloured:
+                options = [q for q in options if with_colour(q, self.story) is not None]
             if leads:
                 options = [q for q in options if any(rests_on(other, q) for other in new)] or options
             if not options or (follow and not rests):
                 return False
             question = self._rarest(options)
-            if self._ask(question, task, rests=rests, opening=opening):
+            spoken = with_colour(question, self.story) if coloured else None
+            if self._ask(question, task, rests=rests, opening=opening, spoken=spoken):
                 return True
             leaking.append(question)
 
@@ -243,9 +261,11 @@ class DialogueMaker:
         rests: bool = False,
         description: Description | None = None,
         opening: str = PLAIN,
+        spoken: Question | None = None,
     ) -> bool:
         """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit."""
-        asked = self._word(question, rests=rests, description=description, opened=opening != PLAIN)
+        opened = opening != PLAIN
+        asked = self._word(question, rests=rests, description=description, opened=opened, spoken=spoken)
         if asked is None:
             return False
         said = self._statement(question)
@@ -259,12 +279,20 @@ class DialogueMaker:
             self.passed_over.append((len(self.rounds), leak[0], f"not asked, {turn.question!r}: {leak[1]}"))
             return False
         self._add(asked, turn, said)
+        if spoken is not None:
+            self._told |= {("colour", str(event.main)) for event in question.evidence}
         self._listed = self._list_after(question, description)
         self._last = self._before = question
         return True
 
     def _word(
-        self, question: Question, *, rests: bool, description: Description | None = None, opened: bool = False
+        self,
+        question: Question,
+        *,
+        rests: bool,
+        description: Description | None = None,
+        opened: bool = False,
+        spoken: Question | None = None,
     ) -> WordedQuestion | None:
         """A question in words that were not said before; None if no form has a place for the description.
 
@@ -273,9 +301,10 @@ class DialogueMaker:
             rests: True for a form that refers to the round before.
             description: Words for what it is about.
             opened: True if the round has an opening of its own, so that the form must have none.
+            spoken: The question with other words for what it is about.
         """
         last = self._last
-        spoken = question if description is None else described(question, description, self.story)
+        spoken = spoken or (question if description is None else described(question, description, self.story))
         named = description is not None and description.sort == "other person"
         for _ in range(TRIES):
             asked = word_question(
@@ -402,9 +431,10 @@ class DialogueMaker:
         return statement_of(question, other=self.draw.choice(others) if others else "does nothing at all")
 
     def refusal(self, premise: FalsePremise) -> bool:
-        """Add a round that takes for granted what does not happen; False if its words were said before."""
+        """Add a round that takes for granted what does not happen; False if its words or what they deny were said."""
+        told = event_facts(premise.event, premise.event.agent if self.story.names else None)
         asked = self._word(premise.question, rests=False)
-        if asked is None:
+        if asked is None or told & self._told:
             return False
         slots = {"says": premise.says, "instead": premise.instead}
         shown = () if premise.event.interval is None else (premise.event.interval,)
@@ -434,11 +464,17 @@ class DialogueMaker:
         said = Statement(about=about, says=premise.says, wrong=premise.wrong, value=premise.instead)
         self.rounds.append(GraphRound(turn, says=(said,)))
         self._said.add(asked.text)
-        self._told |= event_facts(premise.event, premise.event.agent if self.story.names else None)
+        self._told |= told
+        if premise.sort == "look":
+            self._told |= {("colour", str(premise.event.main))}
         # No later question can refer to what does not happen.
         self._last = self._before = None
         self._listed = ()
         return True
+
+    def affirm(self, premise: FalsePremise) -> bool:
+        """Add the round from which a false premise was made; False if it asks for nothing new."""
+        return self.video(follow=False, fits=lambda q: q is premise.true, coloured=premise.sort == "look")
 
     def _whole(self, event: StoryEvent) -> StoryEvent:
         """An event of one person's story, as it stands in the story of everybody."""
@@ -447,9 +483,19 @@ class DialogueMaker:
     def premises(self) -> list[FalsePremise]:
         """Questions with a false premise whose kinds can also be asked with a true one, in a seeded order."""
         able = [q for q in self.pool if fitting_forms(q, self.split, ref=False)]
-        found = list(false_premises(able, self.story))
+        found = list(false_premises(able, self.story, twin_colour=self._twin_colour))
         self.draw.shuffle(found)
         return found
+
+    def _twin_colour(self, name: str, colours: Collection[str]) -> str | None:
+        """A colour that things of a class have in other videos, so that it is not unlikely by itself."""
+        known = (
+            dict.fromkeys(COLOURS, 1)
+            if self._balance is None
+            else self._balance.possible("object_colour", class_of(name))
+        )
+        fitting = sorted(known.keys() - colours)
+        return self.draw.choices(fitting, [known[colour] for colour in fitting])[0] if fitting else None
 
     def repeat(self, sort: str, task: Task, places: Sequence[int]) -> bool:
         """Add a round about the content of earlier ones.
@@ -825,43 +871,31 @@ def _summary(maker: DialogueMaker, count: int) -> bool:
 
 
 def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
-    """Some rounds take for granted what does not happen; as many of the same kinds do not."""
-    wanted = 3 if count == 8 else 2
-    for premises in _plans(maker, wanted):
-        asked: list[tuple[str, FalsePremise | None]] = []
-        for premise in premises:
-            asked += [(premise.question.kind, None), (premise.question.kind, premise)]
-        asked += [("", None)] * (count - len(asked))
-        maker.draw.shuffle(asked)
-        first = next(n for n, (_, premise) in enumerate(asked) if premise is None)
-        asked.insert(0, asked.pop(first))
-        if all(_ask_planned(maker, kind, premise) for kind, premise in asked):
-            return True
-        maker.begin_again()
-    return False
+    """Each round takes for granted what does not happen, or asks the same about what does, as a coin falls.
 
-
-def _plans(maker: DialogueMaker, wanted: int) -> Iterator[list[FalsePremise]]:
-    """Sets of false premises of different sorts and kinds."""
-    found = maker.premises()
-    for _ in range(TRIES):
-        maker.draw.shuffle(found)
-        chosen: list[FalsePremise] = []
-        sorts: Counter[str] = Counter()
-        while len(chosen) < wanted:
-            left = [p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)]
-            if not left:
-                break
-            chosen.append(min(left, key=lambda p: sorts[p.sort]))
-            sorts[chosen[-1].sort] += 1
-        if len(chosen) == wanted:
-            yield chosen
-
-
-def _ask_planned(maker: DialogueMaker, kind: str, premise: FalsePremise | None) -> bool:
-    if premise is not None:
-        return maker.refusal(premise)
-    return maker.video(follow=False, fits=(lambda q: q.kind == kind) if kind else None)
+    So neither the words of a question nor the rounds before it tell which of the two it is.
+    """
+    left = maker.premises()
+    order = sorted({premise.sort for premise in left})
+    maker.draw.shuffle(order)
+    sorts, kinds = Counter[str](), Counter[str]()
+    refused = False
+    while len(maker.rounds) < count:
+        last = len(maker.rounds) == count - 1
+        is_false = maker.draw.random() < REFUSED_SHARE or (last and not refused)
+        left = [premise for premise in left if kinds[premise.question.kind] < MOST_LIKE]
+        left.sort(key=lambda premise: (sorts[premise.sort], order.index(premise.sort)))
+        chosen = next((p for p in left if (maker.refusal(p) if is_false else maker.affirm(p))), None)
+        if chosen is None:
+            # Few acts can be asked about twice, so the last rounds may ask for something else.
+            if refused and maker.video(follow=False):
+                continue
+            return False
+        refused = refused or (is_false and len(maker.rounds) > 1)
+        sorts[chosen.sort] += 1
+        kinds[chosen.question.kind] += 1
+        left = [premise for premise in left if premise.event != chosen.event]
+    return True
 
 
 def _topic_shifting(maker: DialogueMaker, count: int) -> bool:
@@ -893,6 +927,6 @@ _MAKERS: Final = {
 _REASONS: Final = {
     Task.OBJECT_REFERENCE: "too few questions could be about several things or people",
     Task.MEMORY_RECALL: "there are no two scenes with enough to ask about each",
-    Task.ANSWER_REFUSAL: "no false premise fits beside a question of its kind",
+    Task.ANSWER_REFUSAL: "too few acts can be asked about with a false premise",
     Task.PROACTIVE_INTERACTION: "too little happens for five rounds, or it meets no need",
 }

@@ -5,7 +5,7 @@ so its words do not tell that its premise is false. The answer says what is wron
 finds no event as in the premise.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -35,7 +35,8 @@ OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use
 """Kinds that name a thing, with the acts that they take for granted."""
 DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "wait", "watch", "calm", "wakeUp"})
 """Acts of which nobody is sure whether they happen."""
-TWIN_COLOURS: Final = ("red", "blue", "green", "yellow", "white", "black", "brown", "pink")
+TwinColour = Callable[[str, Collection[str]], str | None]
+"""A colour that a thing of this name could have, other than some colours; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class FalsePremise:
 
     question: Question
     """In the form of its kind, with the false act in its slots."""
+    true: Question
+    """The question from which it was made, about what happens."""
     event: StoryEvent
     """The act that is shown instead."""
     sort: str
@@ -72,18 +75,21 @@ class _Act:
     """Words for what is in the video, where those of the story would not show the difference."""
 
 
-def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePremise]:
+def false_premises(pool: Sequence[Question], story: Story, *, twin_colour: TwinColour) -> Iterator[FalsePremise]:
     """Questions with a false premise, made from questions whose premise is true.
 
     Args:
         pool: Questions that the dialogue may ask.
         story: The story that they are about.
+        twin_colour: Finds the colour of a thing that is not there.
     """
+    told = {(event.agent, act_phrase(event, story, "does")) for event in story.events}
+    done = {(event.agent, event.action, event.main) for event in story.events}
     for question in pool:
         event = _assumed(question, story)
         if event is None or event.main is None or event.action in DULL:
             continue
-        for act in _altered(event, story, question.kind):
+        for act in _altered(event, story, question.kind, told, done, twin_colour):
             yield _as_question(question, event, act, story)
 
 
@@ -95,11 +101,17 @@ def _assumed(question: Question, story: Story) -> StoryEvent | None:
     return next((e for e in question.evidence if e.action in acts and e.main == question.params["object"]), None)
 
 
-def _altered(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
+def _altered(
+    event: StoryEvent,
+    story: Story,
+    kind: str,
+    told: Set[tuple[str | None, str]],
+    done: Set[tuple[str | None, str, str | None]],
+    twin_colour: TwinColour,
+) -> Iterator[_Act]:
+    """The event in other words, one for each part that can be false; `told` and `done` are what does happen."""
     agents = story.people if kind == "who_does" else ()
-    told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
-    done = {(e.agent, e.action, e.main) for e in story.events}
-    for act in _candidates(event, story, kind):
+    for act in _candidates(event, story, kind, twin_colour):
         # Who puts a mug into the sink puts it down, too.
         if (
             not act.words
@@ -112,7 +124,7 @@ def _altered(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
             yield act
 
 
-def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
+def _candidates(event: StoryEvent, story: Story, kind: str, twin_colour: TwinColour) -> Iterator[_Act]:
     name = event.main
     assert name is not None
     by = story.names and kind != "who_does"
@@ -120,15 +132,12 @@ def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
         for person in story.people:
             if person not in (event.agent, event.main, *event.targets):
                 yield _act(replace(event, agent=person), "agent", by=True)
-    own = attribute_of(story.attributes.get(name, ()), "colour")
-    colours = {attribute_of(story.attributes.get(other, ()), "colour") for other in _of_class(name, story)}
-    # Furniture is known at sight; what is carried could have a twin.
-    if None not in colours and any(other.action == "grab" and other.main == name for other in story.events):
-        for colour in TWIN_COLOURS:
-            if colour not in colours:
-                words = {name: f"the {colour} {plain_name(name)}"}
-                params: dict[str, Json] = {"class": class_of(name), "colour": f"colour_{colour}"}
-                yield _Act(event, words, "look", "premise_look", params, {name: f"the {own} {plain_name(name)}"})
+    colours = _colours(name, story)
+    colour = twin_colour(name, colours) if colours else None
+    if colour is not None:
+        words = {name: f"the {colour} {plain_name(name)}"}
+        params: dict[str, Json] = {"class": class_of(name), "colour": f"colour_{colour}"}
+        yield _Act(event, words, "look", "premise_look", params, {name: f"the {colours[0]} {plain_name(name)}"})
     if kind in OF_THINGS:
         return
     for other in objects_of(story):
@@ -142,8 +151,31 @@ def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
                 yield _act(replace(event, targets=(place,)), "place", by=bool(by))
 
 
-def _of_class(name: str, story: Story) -> list[str]:
-    return [other for other in {*story.things, name} if class_of(other) == class_of(name)]
+def _colours(name: str, story: Story) -> list[str]:
+    """The colours of a thing and of those of its class; empty if it has none, or if nobody takes it."""
+    alike = [name, *(other for other in sorted(story.things) if other != name and class_of(other) == class_of(name))]
+    colours = [attribute_of(story.attributes.get(other, ()), "colour") for other in alike]
+    # Furniture is known at sight; what is carried could have a twin.
+    carried = any(event.action == "grab" and event.main == name for event in story.events)
+    return [colour for colour in colours if colour is not None] if carried and None not in colours else []
+
+
+def with_colour(question: Question, story: Story) -> Question | None:
+    """A question whose premise is true, with the colour of the thing, as one with a false premise has it.
+
+    Args:
+        question: A question that the dialogue may ask.
+        story: The story that it is about.
+
+    Returns:
+        None if no thing that it names could have a twin of another colour.
+    """
+    event = _assumed(question, story)
+    colours = _colours(event.main, story) if event is not None and event.main is not None else []
+    if event is None or event.main is None or not colours:
+        return None
+    words = {event.main: f"the {colours[0]} {plain_name(event.main)}"}
+    return replace(question, slots=_slots(question, event, event, words, story))
 
 
 def _act(event: StoryEvent, sort: str, *, by: bool) -> _Act:
@@ -156,16 +188,22 @@ def _act(event: StoryEvent, sort: str, *, by: bool) -> _Act:
     return _Act(event, {}, sort, check, params)
 
 
+def _slots(
+    question: Question, event: StoryEvent, told: StoryEvent, words: Mapping[str, str], story: Story
+) -> dict[str, str]:
+    """The slots of a question, with another event told, or other words for its things."""
+    slots = dict(question.slots) | {form: act_phrase(told, story, form, words) for form in event_slots(event, story)}
+    if "o" in slots and question.kind in OF_THINGS:
+        slots["o"] = words.get(event.main or "", slots["o"])
+    return slots
+
+
 def _same_act(event: StoryEvent, other: StoryEvent) -> bool:
     return (event.action, event.main, event.targets) == (other.action, other.main, other.targets)
 
 
 def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story) -> FalsePremise:
-    slots = dict(question.slots) | {
-        form: act_phrase(act.event, story, form, act.words) for form in event_slots(event, story)
-    }
-    if "o" in slots and question.kind in OF_THINGS:
-        slots["o"] = act.words.get(event.main or "", slots["o"])
+    slots = _slots(question, event, act.event, act.words, story)
     own = person_slots(event.agent or story.agent, story)["who"]
     who = "nobody" if question.kind == "who_does" else own
     if act.sort == "agent" and act.event.agent is not None:
@@ -177,6 +215,7 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
     doer = person_slots(shown.agent or story.agent, story)["who"]
     return FalsePremise(
         question=replace(question, slots=slots, subject=act.event.agent if question.subject else None),
+        true=question,
         event=shown,
         sort=act.sort,
         says=f"nobody {words['does']}" if who == "nobody" else f"{who} does not {words['do']}",

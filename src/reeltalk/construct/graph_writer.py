@@ -28,7 +28,7 @@ from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.questions.asking import possible_answers, stories
 from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question
-from reeltalk.questions.wording import form_of, question_labels, turn_of
+from reeltalk.questions.wording import WordedQuestion, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import (
     FOLLOWING,
@@ -55,8 +55,8 @@ CAPTION_EVENTS = 6
 """Most actions in a caption."""
 CANDIDATES = 4
 """Candidate chains per clip if labels are balanced."""
-TRIES = 32
-"""Draws of a chain before the writer gives up on a clip because some turn never needs the video."""
+CACHED = 8
+"""Videos whose graphs are kept, so that the steps of a small benchmark read them once."""
 
 
 class GraphWriter:
@@ -118,8 +118,10 @@ class GraphWriter:
             return None
         if video.id not in self._videos:
             found, clips, texts = self._texts[video.id]
-            # Only the last video is cached: graphs take memory, and videos are written one after the other.
-            self._videos = {video.id: GraphVideo(found, clips, texts, file=self._folder)}
+            # Only the last videos are cached: graphs take memory, and videos are written one after the other.
+            while len(self._videos) >= CACHED:
+                self._videos.pop(next(iter(self._videos)), None)
+            self._videos[video.id] = GraphVideo(found, clips, texts, file=self._folder)
         return self._videos[video.id]
 
     def _part(self, video: Video, clips: Sequence[str]) -> tuple[GraphVideo, VideoPart] | Unwritten:
@@ -144,8 +146,8 @@ class GraphWriter:
             candidates.append(written)
         chosen = candidates[0]
         if self.settings.balance is not None:
-            chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.questions), self._targets))
-            self._counts += self._labels_of(chosen.questions)
+            chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.turns), self._targets))
+            self._counts += self._labels_of(chosen.turns)
         _check(part, chosen.turns, clip.id)
         self._chain_balance.count(chosen.questions, part.story, graphs.split)
         chain = QAChain(
@@ -163,55 +165,44 @@ class GraphWriter:
     def _chain(self, graphs: GraphVideo, part: VideoPart, seed: str) -> "_Written | Unwritten":
         """A chain in which no turn is answered by its own question or by earlier turns."""
         lengths = range(self.settings.max_turns, self.settings.min_turns - 1, -1)
-        passed_over: list[tuple[int, str, str]] = []
-        without: set[str] = set()
-        for attempt in range(TRIES):
-            own = f"{seed} again {attempt}" if attempt else seed
-            chain = graph_chains.chain_questions(
-                part.story,
-                split=graphs.split,
-                seed=own,
-                lengths=lengths,
-                without=without,
-                balance=self._chain_balance,
-            )
-            if chain is None:
-                if not passed_over:
-                    return Unwritten(
-                        f"too little happens for {self.settings.min_turns} questions that rest on each other"
-                    )
-                # Another draw may put the same questions in an order that reveals no answer.
-                without.clear()
-                continue
-            asked = graph_chains.word_chain(chain, split=graphs.split, seed=own)
-            draw = random.Random(f"turns {own}")
-            turns = [
-                turn.model_copy(
-                    update={
-                        "options": None,
-                        "correct_option": None,
-                        "extra": turn.extra | shown_facts(said.question, part.story) | {"tags_verified": False},
-                    }
-                )
-                for said in asked
-                for turn in (turn_of(said, part.story, draw, asked_at_s=part.asked_at_s),)
-            ]
-            leak = _first_leak(turns)
-            if leak is None:
-                return _Written(chain, tuple(turns), passed_over)
-            passed_over.append(leak)
-            without.add(graph_chains.question_id(chain[leak[0]]))
-        return Unwritten(f"in each of {TRIES} chains the turns before answer a question")
+        draw = random.Random(f"turns {seed}")
+        passed_over: dict[str, tuple[int, str, str]] = {}
 
-    def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
+        def word(said: WordedQuestion, before: Sequence[Turn]) -> Turn | None:
+            made = turn_of(said, part.story, draw, asked_at_s=part.asked_at_s)
+            extra = made.extra | shown_facts(said.question, part.story) | {"tags_verified": False}
+            turn = made.model_copy(update={"options": None, "correct_option": None, "extra": extra})
+            leak = leak_of(turn, [(earlier.question, earlier.references[0]) for earlier in before])
+            if leak is None:
+                return turn
+            why = f"not asked, {turn.question!r}: {leak[1]}"
+            passed_over.setdefault(graph_chains.question_id(said.question), (len(before), leak[0], why))
+            return None
+
+        chain = graph_chains.write_chain(
+            part.story,
+            split=graphs.split,
+            seed=seed,
+            lengths=lengths,
+            word=word,
+            pool=part.question_pool(self.settings.seed),
+            balance=self._chain_balance,
+        )
+        if chain is None:
+            why = "in each chain the turns before answer a question" if passed_over else "too little happens"
+            return Unwritten(f"{why} for {self.settings.min_turns} questions that rest on each other")
+        return _Written(
+            [question for question, _ in chain], tuple(turn for _, turn in chain), list(passed_over.values())
+        )
+
+    def _labels_of(self, turns: Sequence[Turn]) -> Counter[Label]:
         """Counts of a chain's labels in the balanced vocabularies."""
-        found: Counter[Label] = Counter()
-        for number, question in enumerate(chain):
-            form = form_of(question.kind)
-            given = question_labels(question, (form.ref if number else form.forms)[0], rests=number > 0)
-            for vocabulary in BALANCED[self.settings.balance or "types"]:
-                found.update((vocabulary, label) for label in given[vocabulary])
-        return found
+        return Counter(
+            (vocabulary, label)
+            for turn in turns
+            for vocabulary in BALANCED[self.settings.balance or "types"]
+            for label in turn.labels[vocabulary]
+        )
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
         """None: SPARQL has already checked the answers, so no judge is needed."""
@@ -395,7 +386,14 @@ class GraphWriter:
                 return found
             own, part = found
             earlier = frozenset(_earlier_of(range(len(part.clips))))
-            return DialogueMaker(part, split=own.split, seed=seed, earlier=earlier, balance=self._dialogue_balance)
+            return DialogueMaker(
+                part,
+                split=own.split,
+                seed=seed,
+                pool_seed=self.settings.seed,
+                earlier=earlier,
+                balance=self._dialogue_balance,
+            )
         graphs = self.video(video)
         if graphs is None:
             return Unwritten("it has no graph")
@@ -405,6 +403,7 @@ class GraphWriter:
             graphs.whole,
             split=graphs.split,
             seed=seed,
+            pool_seed=self.settings.seed,
             shown=frozenset(shown),
             earlier=frozenset(_earlier_of(shown)),
             objects=objects,
@@ -439,15 +438,6 @@ class _Written:
     turns: tuple[Turn, ...]
     passed_over: list[tuple[int, str, str]]
     """Index of a turn, the gate, and why."""
-
-
-def _first_leak(turns: Sequence[Turn]) -> tuple[int, str, str] | None:
-    """The first turn that its own question or earlier turns answer: its index, the gate, and the reason."""
-    for index, turn in enumerate(turns):
-        leak = leak_of(turn, [(before.question, before.references[0]) for before in turns[:index]])
-        if leak is not None:
-            return index, leak[0], f"not asked, {turn.question!r}: {leak[1]}"
-    return None
 
 
 def _check(part: VideoPart, turns: Sequence[Turn], unit: str) -> None:

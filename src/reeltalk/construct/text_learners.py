@@ -13,7 +13,7 @@ Reference:
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -23,13 +23,16 @@ from reeltalk.baselines.nearest import QuestionIndex
 from reeltalk.baselines.ngrams import MOST_TURNS, NGramRegression, ngrams_of
 from reeltalk.metrics.text_bias import TextBias
 from reeltalk.metrics.uncertainty import mean_interval
+from reeltalk.questions.question import UNKNOWN
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, QAChain, Turn
 from reeltalk.schema.gates import is_counted
 
 TRAIN: Final = "train"
 TEST: Final = "test"
 ANSWERABLE: Final = "answerable"
-"""Name of the row on whether a question can be answered at all: refusals against as many other turns."""
+"""Name of the row on whether a question can be answered at all: refusals because of what does not happen, against as
+many answered turns that are asked in the forms of the same kinds. What nobody can know, as opinions, is a kind of its
+own and always refused."""
 
 MOST_NEAREST: Final = 50
 """Most similar questions whose answers are tried until one is among the options."""
@@ -52,19 +55,23 @@ class TextTurn:
     key: AnswerKey
     right_option: str | None = None
     """The right one of its options."""
+    form: str = ""
+    """The kind whose form it has."""
+    task: str | None = None
+    """Task of its dialogue."""
 
     @property
     def answer(self) -> KeyValues:
         """What is to be learnt. Of two alternatives, whether the right one comes first in the alphabet.
 
-        No name of train occurs in test, so a person is the one who was named last, or before that, or not at all.
+        No name of train occurs in test, so a person is the one who was named last, or before that, and so on; those who
+        were not named follow in the order of the alphabet.
         """
         if self.key.type == "person" and self.key.among:
-            said = " ".join([*(text for pair in self.history for text in pair), self.question]).lower()
-            people = sorted((*self.key.values, *self.key.among), key=lambda name: -said.rfind(name.lower()))
-            named = [name for name in people if name.lower() in said]
-            right = self.key.values[0]
-            return (str(named.index(right)),) if right in named else ("not named",)
+            said = " ".join([*(text for pair in self.history for text in pair), self.question])
+            # Looks are among the wrong answers, too.
+            names = [name for name in sorted({*self.key.values, *self.key.among}) if name[:1].isupper()]
+            return (str(sorted(names, key=lambda name: -said.rfind(name)).index(self.key.values[0])),)
         if self.key.type in ("order", "comparison") and len(self.key.among) == 1 and len(self.key.values) == 1:
             return ("first",) if self.key.values[0] < self.key.among[0] else ("second",)
         return tuple(sorted(self.key.values))
@@ -90,7 +97,8 @@ def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False)
         said: list[tuple[str, str]] = []
         for turn in conversation.turns:
             is_refusal = turn.key is not None and turn.key.type == "refusal"
-            if turn.key is not None and turn.references and (is_refusal if refusals else is_counted(turn)):
+            wanted = is_refusal if refusals else is_counted(turn) and not is_refusal
+            if turn.key is not None and turn.references and wanted:
                 found.append(
                     TextTurn(
                         kind_of(turn),
@@ -100,6 +108,8 @@ def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False)
                         tuple(said),
                         turn.key,
                         turn.options[turn.correct_option] if turn.options and turn.correct_option is not None else None,
+                        str(turn.extra.get("form", kind_of(turn))).split("/", maxsplit=1)[0],
+                        conversation.task if isinstance(conversation, Dialogue) else None,
                     )
                 )
             said.append((turn.question, turn.references[0] if turn.references else ""))
@@ -131,7 +141,8 @@ def measure_text_bias(conversations: Sequence[Conversation], splits: Mapping[str
         if (split := splits.get(turn.video_id)) in (TRAIN, TEST):
             kinds[turn.kind][split == TEST].append(turn)
     found = [_bias_of(kind, *parts) for kind, parts in sorted(kinds.items()) if all(parts)]
-    refusable = _refusals_and_others(turns, text_turns(conversations, refusals=True), splits)
+    refused = [turn for turn in text_turns(conversations, refusals=True) if turn.key.values != (UNKNOWN,)]
+    refusable = _refusals_and_others(turns, refused, splits)
     if all(refusable):
         found.append(_bias_of(ANSWERABLE, *refusable))
     return sorted(found, key=lambda one: -one.gain)
@@ -140,24 +151,23 @@ def measure_text_bias(conversations: Sequence[Conversation], splits: Mapping[str
 def _refusals_and_others(
     turns: Sequence[TextTurn], refusals: Sequence[TextTurn], splits: Mapping[str, str | None]
 ) -> tuple[list[TextTurn], list[TextTurn]]:
-    """Refusals with as many other turns of the same videos, to be told apart."""
-    others: dict[str, list[TextTurn]] = defaultdict(list)
+    """Refusals, each with an answered turn in the forms of the same kind and of the same task, to be told apart.
+
+    The turn is of the same video if there is one. A refusal without such a turn is left out.
+    """
+    others: dict[tuple[str | None, ...], list[TextTurn]] = defaultdict(list)
     for turn in turns:
-        others[turn.video_id].append(turn)
-    refused: dict[str, list[TextTurn]] = defaultdict(list)
-    for turn in refusals:
-        refused[turn.video_id].append(turn)
+        others[turn.form, turn.task, splits.get(turn.video_id)].append(turn)
     parts: tuple[list[TextTurn], list[TextTurn]] = ([], [])
-    for video_id, own in sorted(refused.items()):
-        if (split := splits.get(video_id)) not in (TRAIN, TEST):
+    for turn in sorted(refusals, key=lambda turn: turn.video_id):
+        split = splits.get(turn.video_id)
+        alike = others[turn.form, turn.task, split]
+        if split not in (TRAIN, TEST) or not alike:
             continue
-        step = max(1, len(others[video_id]) // len(own))
-        for value, some in (("no", own), ("yes", others[video_id][::step][: len(own)])):
-            for turn in some:
-                key = AnswerKey(type="yes_no", values=(value,))
-                parts[split == TEST].append(
-                    TextTurn(ANSWERABLE, video_id, turn.question, turn.options, turn.history, key)
-                )
+        place = next((n for n, other in enumerate(alike) if other.video_id == turn.video_id), 0)
+        for value, one in (("no", turn), ("yes", alike.pop(place))):
+            key = AnswerKey(type="yes_no", values=(value,))
+            parts[split == TEST].append(replace(one, kind=ANSWERABLE, key=key, right_option=None))
     return parts
 
 
@@ -165,6 +175,10 @@ def _bias_of(kind: str, train: Sequence[TextTurn], test: Sequence[TextTurn]) -> 
     learnt = train[:MOST_TURNS]
     options = _OptionsOfAnswers(learnt)
     frequent = _by_frequency(turn.answer for turn in learnt)
+    if any(turn.key.type == "seconds" for turn in learnt):
+        # The best constant length is the one that is near most.
+        right_for = {answer: sum(turn.accepts(answer) for turn in learnt) for answer in frequent}
+        frequent.sort(key=lambda answer: -right_for[answer])
     by_form: dict[str, list[KeyValues]] = defaultdict(list)
     for turn in learnt:
         by_form[_first_words(turn.question)].append(turn.answer)

@@ -92,7 +92,7 @@ class StoryEvent:
     speech_act: str | None = None
     """What the words do: one of `SPEECH_ACTS`."""
 
-    @property
+    @cached_property
     def signature(self) -> tuple[str, str, tuple[str, ...]]:
         """Action, class of the main object, classes of the targets."""
         return self.action, class_of(self.main or ""), tuple(class_of(target) for target in self.targets)
@@ -205,6 +205,11 @@ class Story:
     def called(self) -> dict[str, str]:
         """Words for people, and for things of which there are several of a class, by name."""
         return called(self.people, self.names, self.things, self.attributes)
+
+    @cached_property
+    def worded(self) -> dict[tuple[object, ...], str]:
+        """Verb phrases of acts, by all that decides their words; filled by whoever words them."""
+        return {}
 
     @property
     def lights(self) -> tuple[str | None, ...]:

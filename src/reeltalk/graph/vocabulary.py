@@ -5,6 +5,7 @@ IEEE Access 2023. Words: VDAct's template summaries (AAAI 2025), which `TOLD_CLA
 exactly; `PLAIN_CLASSES` adds those that VDAct shows unsplit, and those of our own household.
 """
 
+from functools import cache
 from typing import Final
 
 ONTOLOGY: Final = "http://example.org/virtualhome2kg/ontology/"
@@ -228,6 +229,7 @@ CLAUSES: Final = {
 """Clauses after *He*, by action; those from `sleep` on are not in VDAct."""
 
 
+@cache
 def class_of(name: str) -> str:
     """The class in an object's name: `kitchentable` for `kitchentable231`."""
     return name.rstrip("0123456789")
@@ -243,6 +245,7 @@ def told_name(name: str) -> str:
     return TOLD_CLASSES.get(class_of(name), class_of(name))
 
 
+@cache
 def plain_name(name: str) -> str:
     """Plain English words for an object or class, without an article."""
     return PLAIN_CLASSES.get(class_of(name), class_of(name))

@@ -45,17 +45,18 @@ class TextBias:
 
     @property
     def outcome(self) -> GateOutcome:
-        """Whether the gain is within the margin; unchecked if the turns are too few."""
-        if self.turns < FEWEST:
+        """Whether the gain is within the margin; unchecked if the turns are few, or a gain above it may be chance."""
+        above = self.gain > MARGIN
+        if self.turns < FEWEST or (above and (self.low is None or self.low <= 0)):
             return GateOutcome.UNCHECKED
-        return GateOutcome.FLAGGED if self.gain > MARGIN else GateOutcome.PASSED
+        return GateOutcome.FLAGGED if above else GateOutcome.PASSED
 
 
 def text_gate(bias: TextBias) -> GateResult:
     """The gate result of a kind; its value is the gain in points."""
     reasons = {
         GateOutcome.FLAGGED: f"a learner of the text gains {100 * bias.gain:.1f} points over the constant answer",
-        GateOutcome.UNCHECKED: f"{bias.turns:,} turns in test, fewer than {FEWEST}",
+        GateOutcome.UNCHECKED: f"{bias.turns:,} turns in test are too few to tell",
     }
     return GateResult(
         gate=TEXT,
@@ -134,8 +135,9 @@ def text_bias_card(found: Iterable[TextBias]) -> list[str]:
         "Learners were taught on the train split and asked about the test split. They were told the kind of each "
         "question, and read the question, its options and the dialogue before it, but saw no video. *Constant* is the "
         "most frequent answer of the kind. *Gain* is that of the better learner over it, with its 95 % interval, "
-        f"clustered by video. In {within} of {len(judged)} kinds with {FEWEST} test turns or more it is at most "
-        f"{100 * MARGIN:.0f} points.",
+        f"clustered by video. In {within} of the {len(judged)} kinds with enough turns to tell it is at most "
+        f"{100 * MARGIN:.0f} points. The row *answerable* is about whether a question has an answer at all, among "
+        "questions in the forms of the same kinds.",
         "",
         *markdown_table(
             HEADINGS,

@@ -21,7 +21,7 @@ from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.proactive import KINDS, tasks_of
 from reeltalk.questions.proactive_checks import StreamChecker
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import write_dialogue
+from reeltalk.questions.wording import IsTold, write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import DialogueId, derive_id
@@ -108,6 +108,7 @@ def write_question_dialogues(
     turns: int = 10,
     seed: int = 17,
     overwrite: bool = False,
+    is_told: IsTold | None = None,
     progress: CountProgress | None = None,
 ) -> WrittenDialogues:
     """Write dialogues about every video that has graphs.
@@ -118,6 +119,7 @@ def write_question_dialogues(
         turns: Turns per dialogue; VDAct has 10 to 15.
         seed: Chooses the questions.
         overwrite: Replace existing dialogues.
+        is_told: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
         progress: Called with the number of finished videos and of all videos.
 
     Raises:
@@ -153,6 +155,7 @@ def write_question_dialogues(
                 turns=turns,
                 asked_at_s=video.duration_s,
                 balance=balance,
+                is_told=is_told,
             )
             for wrong in checker.disagreements(written):
                 raise BrokenInvariantError(

@@ -10,16 +10,20 @@ The counts grow in the order of the videos, so the same benchmark gives the same
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.questions.question import Question, answer_key, event_key, story_of
+from reeltalk.questions.question import ASKED_LIKE, SECONDS_OFF, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
-SLACK: Final = 0.08
+SLACK: Final = 0.05
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
+MADE_UP_FOR: Final = 0.3
+"""By how much more, if other questions of the kind make up for it."""
+SLACK_OF_TWO: Final = 0.15
+"""By how much more in a kind with two answers."""
 PRIOR: Final = 4.0
 """Weight of all questions that could be asked, in chosen questions, in the share of an answer under a cue."""
 UNKNOWN: Final = 2.0
@@ -110,6 +114,8 @@ class AnswerBalance:
         self._possible, self._chosen = possible or AnswerCounts(), AnswerCounts()
         self._cued = _Cued()
         self._given_away: dict[Cue, float] = defaultdict(float)
+        self._refused: Counter[Cue] = Counter()
+        """Questions without an answer that were chosen, by split and by the thing that they take for granted."""
 
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away.
@@ -120,6 +126,10 @@ class AnswerBalance:
             split: Split of the video.
         """
         return [self._weight(question, story, split) for question in questions]
+
+    def possible(self, kind: str, cue: str) -> Mapping[str, int]:
+        """How many questions of a kind with a cue could be asked in all videos, by answer."""
+        return self._possible.answers.get((kind, cue), {})
 
     def count(self, questions: Iterable[Question], story: Story, split: str) -> None:
         """Count questions that were chosen.
@@ -133,6 +143,9 @@ class AnswerBalance:
             if (cued := self._cued.of(question, story)) is not None:
                 self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
                 self._chosen.count(cued, split)
+            elif question.kind in ASKED_LIKE:
+                self._refused[split, question.kind] += 1
+                self._refused[split, question.kind, str(question.params["class"])] += 1
 
     def _worst(self, cued: CuedAnswer, split: str) -> float:
         return max((self._share(cue, cued.answer, split) for cue in cued.cues[1:]), default=0.0)
@@ -140,19 +153,30 @@ class AnswerBalance:
     def _weight(self, question: Question, story: Story, split: str) -> float:
         cued = self._cued.of(question, story)
         if cued is None:
-            return 1.0
+            return self._weight_of_refusal(question, split)
         whole = cued.cues[0]
         counts, total = self._chosen.answers[split, *whole], self._chosen.totals[split, *whole]
         most = MOST_OF_TWO if cued.of_two else MOST_OF_MANY
         share = self._share(whole, cued.answer, split)
         usual = max(counts.values(), default=0) / total if total >= EARLY else most
-        limit = min(usual, most) + SLACK
+        limit = min(usual, most) + (0.0 if cued.of_two else SLACK)
         worst = self._worst(cued, split)
         # A question that gives its answer away is made up for by others of its kind that do not.
         mean = (self._given_away[split, *whole] + worst) / (total + 1)
-        if share > most or min(worst, mean) > limit:
+        if share > most or min(worst, mean) > limit or worst > limit + (SLACK_OF_TWO if cued.of_two else MADE_UP_FOR):
             return 0.0
         return math.exp(-SHARPNESS * (share / most + worst / limit))
+
+    def _weight_of_refusal(self, question: Question, split: str) -> float:
+        """A thing of which it is often asked with an answer is preferred, one of which it never is left out."""
+        like = ASKED_LIKE.get(question.kind, ())
+        name = str(question.params.get("class"))
+        answered = sum(self._chosen.totals[split, kind] for kind in like)
+        if answered < EARLY:
+            return 1.0
+        usual = (self._refused[split, question.kind] + 1) / answered
+        refused = self._refused[split, question.kind, name] + 1
+        return min(1.0, usual * sum(self._chosen.totals[split, kind, name] for kind in like) / refused)
 
     def _share(self, cue: Cue, answer: str, split: str) -> float:
         """The share of an answer under a cue: of the chosen questions, and at first of all possible ones but this."""
@@ -167,7 +191,7 @@ def _answer_of(key: AnswerKey) -> str:
         return "first" if key.values[0] < key.among[0] else "second"
     if key.type == "seconds":
         # Lengths within the tolerance of each other are one answer.
-        return str(round(math.log(max(1.0, float(key.values[0]))) / math.log(1.5)))
+        return str(round(math.log(max(1.0, float(key.values[0]))) / math.log(1 + SECONDS_OFF)))
     return " ".join(sorted(key.values))
 
 
@@ -187,6 +211,9 @@ def _cues(question: Question, key: AnswerKey, story: Story) -> Iterator[Cue]:
             named[event_key(story.events[value])] = None
         elif isinstance(value, str):
             named["|".join(map(class_of, value.split("|")))] = None
+    actions = sorted(name.split("|")[0] for name in named if "|" in name)
+    if len(actions) > 1:
+        yield (question.kind, " ".join(actions))
     parts: dict[str, None] = {}
     for name in named:
         action, *rest = name.split("|")

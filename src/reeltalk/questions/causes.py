@@ -66,12 +66,11 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
         if event.action in _MECHANICAL:
             yield replace(base, kind="cause_of")
         elif event.agent is not None and event.action not in FEELING_OF and event.action != "say":
-            option = {"option": f"because {base.slots['why']}"}
             made = replace(
                 base,
                 kind="why_act",
-                slots={**base.slots, **event_slots(event, story), **option},
-                distractors=tuple(f"because {text}" for text in base.distractors),
+                slots={**base.slots, **event_slots(event, story)},
+                distractors=(),
             )
             yield about_person(made, event.agent, story, focus=cause.agent or event.agent)
         if effects[event.cause] == 1 and event.action in _MECHANICAL and cause.agent is not None:
@@ -283,7 +282,7 @@ def _values_at_start(story: Story, name: str) -> tuple[str, ...]:
 KNOWN_FACTS: Final = {
     "can be eaten": "apple cupcake breadslice salmon carrot cereal cake cookie sandwich banana chips",
     "can be drunk": "milk juice wine",
-    "breaks most easily if it falls": "waterglass wineglass vase",
+    "breaks easily if it falls": "waterglass wineglass vase",
     "has to be kept cool": "milk salmon",
     "is made for reading": "book magazine",
     "is used for cleaning": "washingsponge broom papertowel",
@@ -291,21 +290,21 @@ KNOWN_FACTS: Final = {
     "needs a battery": "cellphone remotecontrol",
     "makes music": "guitar radio",
     "is a toy": "teddybear ball boardgame",
-    "is good for the muscles": "dumbbell",
-    "is sharp": "cutleryknife",
-    "is worn on the feet": "slippers",
-    "keeps one warm in bed": "blanket",
-    "helps plants to grow": "wateringcan",
+    "is soft": "pillow blanket teddybear towel clothesshirt clothespile washingsponge",
+    "is made of paper": "book magazine notes paper papertowel",
+    "is made to be drunk from": "mug waterglass wineglass",
 }
 """What people know about classes of things, and the classes of which it is so."""
 _DOUBTFUL: Final = {
     "can be drunk": "mug bottle",
-    "breaks most easily if it falls": "mug plate dishbowl bottle photoframe cellphone",
+    "breaks easily if it falls": "mug plate dishbowl bottle photoframe cellphone",
     "has to be kept cool": "juice cake wine",
     "is made for reading": "photoalbum notes paper cellphone",
     "is used for cleaning": "towel barsoap",
     "is used for washing oneself": "washingsponge facecream",
-    "keeps one warm in bed": "pillow towel",
+    "is soft": "slippers breadslice cake ball cookie sandwich cupcake papertowel banana",
+    "is made of paper": "photoalbum boardgame photoframe",
+    "is made to be drunk from": "bottle milk juice wine dishbowl wateringcan",
     "makes music": "cellphone doorbell",
     "is a toy": "balloon guitar",
 }
@@ -313,27 +312,28 @@ _DOUBTFUL: Final = {
 
 
 def common_knowledge(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Which of the things that somebody takes has a property that everybody knows."""
-    taken = sorted({event.main for event in story.events if event.action in GRABS and event.main})
-    if len(taken) < 3:
-        return
+    """If a thing is taken that has a property which everybody knows, asked as often where there is none."""
+    grabs = [event for event in story.events if event.action in GRABS and event.main]
+    taken = {class_of(event.main or "") for event in grabs}
+    found, missing = [], []
     for fact, listed in KNOWN_FACTS.items():
-        kinds, doubtful = listed.split(), _DOUBTFUL.get(fact, "").split()
-        fits = [name for name in taken if class_of(name) in kinds]
-        if len({class_of(name) for name in fits}) != 1 or any(class_of(name) in doubtful for name in taken):
-            continue
-        name = fits[0]
-        shown = tuple(event for event in story.events if event.action in GRABS and event.main == name)
-        yield Question(
+        shown = tuple(event for event in grabs if class_of(event.main or "") in listed.split())
+        names = sorted({event.main or "" for event in shown})
+        made = Question(
             kind="common_sense",
-            key=class_of(name),
-            answer_type="object",
+            key="yes" if names else "no",
+            answer_type="yes_no",
             params={"classes": listed},
-            slots=object_slots(name, story) | {"fact": fact, "option": phrases.noun(name)},
+            slots={"fact": fact} | (object_slots(names[0], story) if names else {}),
             evidence=shown,
-            focus_object=name if len(fits) == 1 else None,
-            distractors=other_objects(story, name, draw=draw),
+            focus_object=names[0] if len(names) == 1 else None,
         )
+        if names:
+            found.append(made)
+        elif not taken & set(_DOUBTFUL.get(fact, "").split()):
+            missing.append(made)
+    yield from found
+    yield from draw.sample(missing, min(len(missing), max(1, len(found))))
 
 
 def lengths_compared(story: Story, draw: random.Random) -> Iterator[Question]:
@@ -433,31 +433,3 @@ def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
                 focus_event=event.order,
             )
             yield about_person(made, person, story, focus=event.agent)
-
-
-def premises_of_others(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Questions that take for granted what only somebody else does."""
-    events = [
-        event
-        for event in distinct_events(story)
-        if event.agent is not None and not event.targets and event.action not in ("turnTo", "say", "walk")
-        and event.main is not None and class_of(event.main) not in ROOMS and not is_person(event.main)
-        and called_thing(event.main, story) in act_phrase(event, story, "do")
-    ]  # fmt: skip
-    found = []
-    for event in events:
-        for person in story.people:
-            acts = {(other.action, class_of(other.main or "")) for other in story.of(person).events}
-            if person != event.agent and (event.action, class_of(event.main or "")) not in acts:
-                found.append((event, person))
-    for event, person in draw.sample(found, min(len(found), 4 * len(story.people))):
-        made = Question(
-            kind="false_person",
-            key="refusal",
-            answer_type="refusal",
-            params={"signature": event_key(event), "object": person},
-            slots=event_slots(event, story)
-            | object_slots(event.main or "", story)
-            | {"p": story.called[event.agent or ""]},
-        )
-        yield about_person(made, person, story, focus=event.agent)

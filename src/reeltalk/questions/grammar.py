@@ -192,7 +192,7 @@ def _lower(text: str) -> str:
     return text if text.startswith("I ") else re.sub(r"^(\{?)([A-Z])", lambda m: m[1] + m[2].lower(), text)
 
 
-_SUBJECT: Final = r"\{his\} \{part\}|\{(?:he2?|o|t|it_s|p|q|pair)\}|the video|the \{room\}|that|this|the \{absent\}"
+_SUBJECT: Final = r"\{his\} \{part\}|\{(?:he2?|o|t|it_s|p|q|pair)\}|the video|the \{room\}|that|this"
 _WH: Final = (
     r"(?:what|which|where|who|whom|whose|how|why|when|in (?:which|what)|with what|for (?:what|how)|to whom|by what"
     r"|from (?:where|whom)|of all)\b[^,.;:?]*?"

@@ -89,6 +89,15 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
         form: `do`, `does`, `doing`, `did` or `done`.
         pronouns: Words to use instead of an object's name, by object.
     """
+    # Most phrases are needed again and again.
+    told = (event.speech_act or event.action, event.speech_act is None, event.main, event.targets, event.agent, form)
+    known = (*told, *(pronouns or {}).items())
+    if known not in story.worded:
+        story.worded[known] = _worded(event, story, form, pronouns)
+    return story.worded[known]
+
+
+def _worded(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str, str] | None) -> str:
     if event.speech_act is not None:
         names = story.called | dict(pronouns or {})
         return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=names)
@@ -162,9 +171,20 @@ def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, 
     return tuple(draw.sample(names, DISTRACTORS)) if len(names) >= DISTRACTORS else ()
 
 
-def other_counts(n: int) -> tuple[str, ...]:
-    """Three wrong numbers near the right one, in words."""
-    return tuple(phrases.number(m) for m in (n + 1, n + 2, n - 1 if n > 1 else n + 3))
+def other_counts(n: int, most: int, *, draw: random.Random) -> tuple[int, ...]:
+    """Wrong numbers of 1 to `most`, all equally likely, so that none tells the right one; empty if that is larger.
+
+    Args:
+        n: The right number.
+        most: The largest number that is usual.
+        draw: Chooses among them.
+    """
+    return tuple(draw.sample([m for m in range(1, most + 1) if m != n], DISTRACTORS)) if n <= most else ()
+
+
+def other_colours(colour: str, *, of_hair: bool = False, draw: random.Random) -> tuple[str, ...]:
+    """Wrong colours. All that may be right elsewhere are equally likely."""
+    return tuple(draw.sample([c for c in (HAIR_COLOURS if of_hair else COLOURS) if c != colour], DISTRACTORS))
 
 
 def grabs_of(story: Story) -> list[StoryEvent]:
@@ -177,6 +197,8 @@ HAIR_COLOURS: Final = ("blond", "red", "black", "brown", "grey", "white")
 POSTURES: Final = ("sitting", "lying", "standing")
 SECONDS_OFF: Final = 0.25
 """Tolerance for lengths of time, as a share of the right value; at least one second."""
+ASKED_LIKE: Final[Mapping[str, tuple[str, ...]]] = {"never_handled": ("use", "where_put", "where_from")}
+"""Kinds of questions without an answer, and the kinds whose forms they have, so that no form gives them away."""
 ABSENT: Final = "absent"
 UNKNOWN: Final = "unknown"
 FEELING_WORDS: Final = FEELINGS | {"CALM": "calm"}
@@ -317,15 +339,22 @@ def _told(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
 
 def _person(question: Question, story: Story) -> AnswerKey:
     """The key of a person: the name, and the looks that nobody else has."""
-    right = question.key
-    given = {question.slots.get(name) for name in ("who", "q")} - {story.called.get(right)}
-    rivals = [person for person in story.people if person != right and story.called[person] not in given]
     return AnswerKey(
         type="person",
-        values=(story.called[right],),
-        also=looks_of(right, story),
-        among=tuple(dict.fromkeys(word for other in rivals for word in (story.called[other], *looks_of(other, story)))),
+        values=(story.called[question.key],),
+        also=looks_of(question.key, story),
+        among=tuple(
+            dict.fromkeys(
+                word for other in rivals_of(question, story) for word in (story.called[other], *looks_of(other, story))
+            )
+        ),
     )
+
+
+def rivals_of(question: Question, story: Story) -> list[str]:
+    """The people whom the question does not name, other than the one who is its answer."""
+    given = {question.slots.get(name) for name in ("who", "q")} - {story.called.get(question.key)}
+    return [person for person in story.people if person != question.key and story.called[person] not in given]
 
 
 def looks_of(person: str, story: Story) -> tuple[str, ...]:
@@ -489,12 +518,11 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "same_place": lambda q, s: _of("yes_no", q, f"put|{_thing(q)}", _thing(q)),
     "at_hand": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
     "could_take": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
-    "common_sense": _object,
+    "common_sense": lambda q, s: _of("yes_no", q),
     "longer": lambda q, s: _order(q),
     "vessel": _object,
     "fills_with": lambda q, s: _object(q, s, _thing(q)),
     "comes_by": lambda q, s: _told(q, s, q.evidence[0]),
-    "false_person": lambda q, s: _refusal(ABSENT, str(q.params["signature"]).split("|")[1]),
     "opinion": lambda q, s: _refusal(UNKNOWN, event_key(_known(q, s))),
     "unknown_person": lambda q, s: _refusal(UNKNOWN),
 }

@@ -6,7 +6,7 @@ never a guess. `wording.py` puts questions into words, and `checking.py` answers
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -23,7 +23,6 @@ from reeltalk.questions.causes import (
     lengths_compared,
     means,
     otherwise,
-    premises_of_others,
 )
 from reeltalk.questions.question import (
     DISTRACTORS,
@@ -42,9 +41,11 @@ from reeltalk.questions.question import (
     object_slots,
     objects_of,
     only_object,
+    other_colours,
     other_counts,
     other_objects,
     person_slots,
+    rivals_of,
 )
 from reeltalk.questions.together import (
     at_the_same_time,
@@ -163,8 +164,14 @@ def acts_counted(story: Story, draw: random.Random) -> Iterator[Question]:
             evidence=same,
             anchor=event.order if n == 1 else None,
             focus_object=only_object(event),
-            distractors=tuple(phrases.times(m) for m in (n + 1, n + 2, n - 1 if n > 1 else n + 3)),
+            distractors=tuple(phrases.times(m) for m in other_counts(n, MOST_TIMES, draw=draw)),
         )
+
+
+MOST_TIMES: Final = 6
+MOST_THINGS: Final = 7
+MOST_ROOMS: Final = 5
+"""Largest numbers that are offered as options."""
 
 
 def other_actions(story: Story, right: StoryEvent, *, draw: random.Random, walking: bool = True) -> tuple[str, ...]:
@@ -369,7 +376,6 @@ def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
     """The places from which a thing is taken and to which it is put, and if it is put back."""
     grabs = Counter(event.main for event in grabs_of(story))
     placings = Counter(event.main for event in story.events if event.action in PLACINGS)
-    places = sorted({_taken_from(story, event) for event in grabs_of(story)} - {None}, key=str)
     for event in story.events:
         name = event.main
         if name is None or event.action not in GRABS | PLACINGS:
@@ -381,17 +387,15 @@ def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
         if not once:
             continue
         text = phrases.place_phrase(found[0], inside=found[1])
-        wrong = [other for other in places if other is not None and other != text]
         yield Question(
             kind="where_from" if event.action in GRABS else "where_put",
             key=found[0],
             answer_type="place",
             params={"object": name},
-            slots=object_slots(name, story) | {"place": text, "option": text},
+            slots=object_slots(name, story) | {"place": text},
             evidence=(event,),
             anchor=name,
             focus_object=name,
-            distractors=tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else (),
         )
         if event.action in PLACINGS and grabs[name] == 1:
             grab = next(g for g in grabs_of(story) if g.main == name)
@@ -409,13 +413,6 @@ def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
                 )
 
 
-def _taken_from(story: Story, grab: StoryEvent) -> str | None:
-    found = story.support_before(grab, grab.main or "")
-    if found is None or class_of(found[0]) in ("character", "floor"):
-        return None
-    return phrases.place_phrase(found[0], inside=found[1])
-
-
 def things_counted(story: Story, draw: random.Random) -> Iterator[Question]:
     """The number of things that the person takes."""
     names = {event.main for event in grabs_of(story)}
@@ -428,7 +425,7 @@ def things_counted(story: Story, draw: random.Random) -> Iterator[Question]:
             params={},
             slots={"n": phrases.number(n), "things": "things", "option": phrases.number(n)},
             evidence=tuple(grabs_of(story)),
-            distractors=other_counts(n),
+            distractors=tuple(map(phrases.number, other_counts(n, MOST_THINGS, draw=draw))),
         )
 
 
@@ -441,7 +438,6 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
         ]
         shown = tuple(e for e in story.events if e.main == name or name in e.targets)
         if len(colours) == 1 and classes[class_of(name)] == 1:
-            others = [c for c in ("red", "blue", "green", "yellow", "brown", "white", "grey") if c != colours[0]]
             yield Question(
                 kind="object_colour",
                 key=colours[0],
@@ -451,7 +447,7 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
                 evidence=shown,
                 anchor=name,
                 focus_object=name,
-                distractors=tuple(draw.sample(others, DISTRACTORS)),
+                distractors=other_colours(colours[0], draw=draw),
             )
         ever = {v for graph in story.graphs for values in graph.values.get(name, {}).values() for v in values}
         for a, b in (("ON", "OFF"), ("OPEN", "CLOSED")):
@@ -610,7 +606,7 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
             "are_n": "is" if n == 1 else "are",
             "option": phrases.number(n),
         },
-        distractors=other_counts(n),
+        distractors=tuple(map(phrases.number, other_counts(n, MOST_ROOMS, draw=draw))),
     )
     for event in distinct_events(story):
         if event.action in ("walk", "stand", "turnTo"):
@@ -658,7 +654,6 @@ def looks_of_the_person(story: Story, draw: random.Random) -> Iterator[Question]
     for part, colour in sorted(looks.items()):
         plural = part == "trousers"
         word_ = hair_colour(colour) if part == "hair" else colour
-        others = [c for c in ("red", "blue", "green", "black", "brown", "grey", "white", "purple") if c != word_]
         yield Question(
             kind="clothes_colour",
             key=colour,
@@ -672,7 +667,7 @@ def looks_of_the_person(story: Story, draw: random.Random) -> Iterator[Question]
                 "colour": word_,
                 "option": word_,
             },
-            distractors=tuple(draw.sample(others, DISTRACTORS)),
+            distractors=other_colours(word_, of_hair=part == "hair", draw=draw),
         )
 
 
@@ -708,8 +703,7 @@ def length_of_the_video(story: Story, draw: random.Random) -> Iterator[Question]
         key=str(whole),
         answer_type="seconds",
         params={},
-        slots={"n": str(whole), "option": f"about {whole} seconds"},
-        distractors=tuple(f"about {round(whole * f)} seconds" for f in (0.4, 1.7, 2.5)),
+        slots={"n": str(whole)},
     )
 
 
@@ -730,11 +724,10 @@ def lengths_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
             key=str(seconds),
             answer_type="seconds",
             params={"signature": event_key(event)},
-            slots=event_slots(event, story) | {"n": str(seconds), "option": f"about {seconds} seconds"},
+            slots=event_slots(event, story) | {"n": str(seconds)},
             evidence=same,
             anchor=event.order if len(same) == 1 else None,
             focus_object=only_object(event),
-            distractors=tuple(f"about {n} seconds" for n in (seconds * 2 + 1, seconds * 3 + 2, seconds * 5 + 3)),
         )
 
 
@@ -752,13 +745,13 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
     handled = {class_of(name) for graph in story.graphs for name in graph.main_objects | graph.target_objects}
     # They fit the scene: people carry such things in other videos.
     absent = sorted(name for name in _CARRIED - handled if not phrases.is_plural(name))
-    for name in draw.sample(absent, min(3, len(absent))):
+    for name in draw.sample(absent, min(MOST_ABSENT, len(absent))):
         yield Question(
             kind="never_handled",
             key="refusal",
             answer_type="refusal",
             params={"class": name},
-            slots={"absent": plain_name(name)},
+            slots=object_slots(name, story) | {"absent": plain_name(name)},
         )
     lasting = [event for event in distinct_events(story) if event.action in LASTING | {"drink", "jump", "squat"}]
     for event in draw.sample(lasting, min(2, len(lasting))):
@@ -770,6 +763,10 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
             slots=event_slots(event, story),
         )
     yield Question(kind="unknown_person", key="refusal", answer_type="refusal", params={}, slots={})
+
+
+MOST_ABSENT: Final = 8
+"""Most absent things of which it may be asked."""
 
 
 def questions(story: Story, *, seed: int = 0) -> list[Question]:
@@ -788,17 +785,24 @@ def questions(story: Story, *, seed: int = 0) -> list[Question]:
     for person in story.people:
         own = story.of(person)
         if own.events:
+            slots = person_slots(person, story)
             made = (question for maker in _OF_A_PERSON for question in maker(own, draw))
-            found += [ask_of_person(question, person, story) for question in made]
-    return found + [question for maker in (*_OF_THE_STORY, *_OF_SEVERAL) for question in maker(story, draw)]
+            found += [_asked_of(question, person, slots) for question in made]
+    found += [question for maker in (*_OF_THE_STORY, *_OF_SEVERAL) for question in maker(story, draw)]
+    # Who it is follows where nobody else is left.
+    return [question for question in found if question.answer_type != "person" or rivals_of(question, story)]
 
 
 def ask_of_person(question: Question, person: str, story: Story) -> Question:
     """A question about one person in a story of several."""
+    return _asked_of(question, person, person_slots(person, story))
+
+
+def _asked_of(question: Question, person: str, slots: Mapping[str, str]) -> Question:
     return replace(
         question,
         params={**question.params, "person": person},
-        slots={**question.slots, **person_slots(person, story)},
+        slots={**question.slots, **slots},
         person=person,
         subject=person,
         focus_person=person,
@@ -848,5 +852,4 @@ _OF_SEVERAL: Final = (
     dealings,
     otherwise,
     comes_by,
-    premises_of_others,
 )

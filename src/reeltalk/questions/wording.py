@@ -8,7 +8,7 @@ import random
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.grammar import SPLITS, SurfaceForm, surface_forms
-from reeltalk.questions.question import Question, answer_key, story_of
+from reeltalk.questions.question import ASKED_LIKE, Question, answer_key, story_of
 from reeltalk.questions.questions import questions
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
 from reeltalk.schema.intervals import Interval
@@ -36,6 +36,8 @@ FOLLOW_UP_SHARE: Final = 0.45
 """Probability that a turn refers to the one before if it can. Reference is a frequent type in VDAct."""
 GOING_ON_SHARE: Final = 0.5
 """Probability that a turn that does not refer to a thing or act is about the person of the one before, if it can."""
+BACK: Final = frozenset({"puts_back", "same_place"})
+"""Kinds of which one answer mostly tells the other, if they are about the same thing."""
 MOST_OF_A_KIND: Final = 2
 """Most questions of one kind in a dialogue."""
 
@@ -109,6 +111,8 @@ def forms_of(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
         split: The split.
         ref: True for forms that refer to the turn before.
     """
+    if kind in ASKED_LIKE:
+        return tuple(form for other in ASKED_LIKE[kind] for form in forms_of(other, split, ref=ref)) if not ref else ()
     form = form_of(kind)
     cores, more = (form.ref, form.more_ref) if ref else (form.forms, form.more)
     return surface_forms(kind, "ref" if ref else "forms", cores, more, split)
@@ -141,6 +145,10 @@ class WordedQuestion:
         return self.question.subject if self.rests and not self.anchored else None
 
 
+IsTold = Callable[[Turn, Sequence[tuple[str, str]]], object]
+"""Whether a turn needs no video after the questions and answers before it."""
+
+
 def write_dialogue(
     story: Story,
     *,
@@ -149,6 +157,7 @@ def write_dialogue(
     turns: int = 10,
     asked_at_s: float | None = None,
     balance: AnswerBalance | None = None,
+    is_told: IsTold | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -159,6 +168,7 @@ def write_dialogue(
         turns: Number of turns; fewer if the story does not give as many.
         asked_at_s: Time of the questions in seconds; the end of the video by default.
         balance: The answers chosen so far; those of this dialogue are counted.
+        is_told: Leaves out a turn that its own words or the turns before it answer; all turns stay by default.
 
     Returns:
         The turns, and the worded question behind each.
@@ -168,11 +178,14 @@ def write_dialogue(
     wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     chosen: list[WordedQuestion] = []
+    said: list[tuple[str, str]] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
+    moved: set[str | int] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
+        open_ = [q for q in open_ if q.kind not in BACK or q.params["object"] not in moved]
         follow = [q for q in open_ if last is not None and rests_on(q, last) and fitting_forms(q, split, ref=True)]
         fresh = [q for q in open_ if fitting_forms(q, split, ref=False)]
         rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
@@ -187,9 +200,16 @@ def write_dialogue(
             form_of(q.kind).weight * wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / many[q.kind] for q in options
         ]
         question = draw.choices(options, weights)[0]
-        kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
-        chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last))
+        asked = word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last)
+        if is_told is not None:
+            turn = turn_of(asked, story, random.Random(f"told {seed}"))
+            if is_told(turn, said):
+                continue
+            said.append((asked.text, asked.answer))
+        kinds[question.kind] += 1
+        moved |= {question.params["object"]} if question.kind in BACK else set()
+        chosen.append(asked)
     if balance is not None:
         balance.count([asked.question for asked in chosen], story, split)
     at = story.interval.end_s if asked_at_s is None and story.interval is not None else asked_at_s
@@ -359,7 +379,7 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
         template: Its surface form.
         rests: True if it refers to the turn before.
     """
-    spec = form_of(question.kind)
+    spec = form_of(_asked_like(question.kind, template))
     types, target, content, thinking = spec.types, spec.target, spec.content, spec.thinking
     named = names_object(template, question.slots)
     for other in spec.otherwise:
@@ -376,6 +396,12 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
         "cogme.content": content,
         "cogme.thinking": ("Grasping" if rests and thinking == "Recall" else thinking,),
     }
+
+
+def _asked_like(kind: str, template: str) -> str:
+    """The kind whose form a question has."""
+    cores = {other: {form.core for form in all_forms(other)} for other in ASKED_LIKE.get(kind, ())}
+    return next((other for other, own in cores.items() if template in own), kind)
 
 
 def names_object(template: str, slots: Mapping[str, str]) -> bool:

@@ -122,15 +122,16 @@ def test_a_refused_question_cannot_be_told_by_its_words() -> None:
     for rounds in written(Task.ANSWER_REFUSAL):
         wrong = [made.turn for made in rounds if is_tested(made.turn, Task.ANSWER_REFUSAL)]
         right = [made.turn for made in rounds if not is_tested(made.turn, Task.ANSWER_REFUSAL)]
-        assert 2 <= len(wrong) <= len(right)
-        kinds = [turn.extra["kind"] for turn in right]
+        assert wrong
         for turn in wrong:
-            assert turn.extra["asks_like"] in kinds, "a question of its kind has a true premise"
             assert turn.extra["form"].split("/")[0] == turn.extra["asks_like"]
             sorts[turn.extra["premise"]] += 1
-            refused[turn.extra["form"].split("/")[1]] += 1
-        answered.update(turn.extra["form"].split("/")[1] for turn in right)
-    assert set(refused) == {"forms"} <= set(answered)
+        refused.update(turn.extra["form"].split("/")[0] for turn in wrong)
+        answered.update(turn.extra["form"].split("/")[0] for turn in right)
+    assert {kind for kind, times in refused.items() if times > 5} <= set(answered), (
+        "the same kinds are asked with a true premise"
+    )
+    assert 0.35 < refused.total() / (refused.total() + answered.total()) < 0.65
     assert set(sorts) >= {"agent", "object", "look"}
 
 

@@ -26,9 +26,9 @@ from reeltalk.store.tables import CHAINS, GATES, LINKAGES, REWRITES
 
 
 @pytest.fixture(scope="module")
-def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def benchmark(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
     """Many households, told and not filmed, with their chains and linkages."""
-    found, settings = told(tmp_path_factory.mktemp("told") / "b", 18), ConstructSettings()
+    found, settings = told(tmp_path_factory.mktemp("told") / "b", 18 if full else 8), ConstructSettings()
     construct(ConstructRun(found, settings, GraphWriter(found, settings), LocalExecutor(1)), ["chains", "linkages"])
     return Benchmark.open(found.path)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import pytest
 from checklist_reader import score, wrong_answers
 
 from reeltalk.cli import run as command
+from reeltalk.construct.graph_chains import MOST_OF_PEOPLE
 from reeltalk.construct.graph_checklists import statement_forms
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.leakage import BLIND, HISTORY, leaks, own_answer
 from reeltalk.construct.linting import check_structure
 from reeltalk.construct.quality import LEFT
-from reeltalk.construct.settings import ConstructSettings
+from reeltalk.construct.settings import STEPS, ConstructSettings, Step
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun
 from reeltalk.construct.writers import Unwritten
@@ -30,6 +32,7 @@ from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker
 from reeltalk.questions.wording import forms
 from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.entrances import refers_back, resolves
 from reeltalk.schema.gates import GateOutcome, is_counted
 from reeltalk.schema.labels import Task, unknown_labels
 from reeltalk.store.benchmark import Benchmark
@@ -41,10 +44,11 @@ ABOUT_THE_TALK = {"recall", "recall_first", "recall_both", "recall_order", "summ
 SLIPS = re.compile(r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|it) \1\b|[a-z][A-Z]")
 
 
-def written_by(folder: Path, **settings: object) -> Benchmark:
+def written_by(folder: Path, *steps: Step, **settings: object) -> Benchmark:
+    """Of all steps, or of some alone."""
     benchmark = Benchmark.open(folder)
     chosen = ConstructSettings(**settings)
-    construct(ConstructRun(benchmark, chosen, GraphWriter(benchmark, chosen), LocalExecutor(1)))
+    construct(ConstructRun(benchmark, chosen, GraphWriter(benchmark, chosen), LocalExecutor(1)), steps or STEPS)
     return Benchmark.open(folder)
 
 
@@ -73,7 +77,9 @@ def test_chains_have_five_or_six_open_turns_each_resting_on_the_one_before(const
     for chain in Benchmark.open(constructed).read(CHAINS):
         assert 5 <= len(chain.turns) <= 6
         assert "/forms/" in str(chain.turns[0].extra["form"])
-        assert all("/ref/" in str(turn.extra["form"]) for turn in chain.turns[1:])
+        assert all(refers_back(turn) and resolves(before, turn) for before, turn in pairwise(chain.turns))
+        # The others say *it* or *that*.
+        assert sum("/ref/" not in str(turn.extra["form"]) for turn in chain.turns[1:]) <= MOST_OF_PEOPLE
         assert all("REF" in turn.labels["vdact.question_type"] for turn in chain.turns[1:])
         assert sum(turn.extra["answer_type"] in ("yes_no", "choice") for turn in chain.turns) <= 1
         assert all(turn.options is None for turn in chain.turns)
@@ -229,29 +235,26 @@ def test_targets_that_changed_in_their_file_are_written_towards(household: Path,
     folder, targets = tmp_path / "towards", tmp_path / "targets.toml"
     shutil.copytree(household, folder)
     targets.write_text("[vdact.question_type]\nD-LOC = 1\n")
-    written_by(folder, balance="types", targets=targets)
-    before = tables_of(folder)["chains"]
+    written_by(folder, "chains", balance="types", targets=targets)
+    before = (folder / "chains.jsonl").read_bytes()
     targets.write_text("[vdact.question_type]\nT-SEQ = 1\n")
-    written_by(folder, balance="types", targets=targets)
-    assert tables_of(folder)["chains"] != before
+    written_by(folder, "chains", balance="types", targets=targets)
+    assert (folder / "chains.jsonl").read_bytes() != before
     assert str(tmp_path) not in (folder / "manifest.json").read_text()
 
 
-def test_steps_run_alone_or_together_write_the_same(household: Path, tmp_path: Path) -> None:
-    together, apart = tmp_path / "together", tmp_path / "apart"
-    for folder in (together, apart):
-        shutil.copytree(household, folder)
-    written_by(together)
-    for step in ("scenes", "dialogues", "chains", "linkages", "paths", "gates"):
-        benchmark, settings = Benchmark.open(apart), ConstructSettings()
-        construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), [step])
-    assert tables_of(apart) == tables_of(together)
+def test_steps_run_alone_or_together_write_the_same(household: Path, plain: Path, tmp_path: Path) -> None:
+    apart = tmp_path / "apart"
+    shutil.copytree(household, apart)
+    alone: tuple[Step, ...] = ("scenes", "dialogues", "chains", "linkages", "paths", "gates")
+    for step in alone:
+        written_by(apart, step)
+    assert tables_of(apart) == tables_of(plain)
 
 
-def test_a_step_that_rests_on_what_changed_is_named(household: Path, tmp_path: Path) -> None:
+def test_a_step_that_rests_on_what_changed_is_named(plain: Path, tmp_path: Path) -> None:
     folder = tmp_path / "stale"
-    shutil.copytree(household, folder)
-    written_by(folder)
+    shutil.copytree(plain, folder)
     benchmark, settings = Benchmark.open(folder), ConstructSettings(seed=18)
     run = ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1))
     named = {warning.split(":")[0] for warning in construct(run, ["chains"]).warnings}
@@ -286,11 +289,11 @@ def test_no_question_is_answered_by_itself_or_by_those_before_it(constructed: Pa
     assert f"questions that need no video: {len(replaced):,} replaced by others" in told
 
 
-def test_more_leaks_than_allowed_drop_dialogues_and_say_so(household: Path, tmp_path: Path) -> None:
+def test_more_leaks_than_allowed_drop_dialogues_and_say_so(plain: Path, tmp_path: Path) -> None:
     folder = tmp_path / "strict"
-    shutil.copytree(household, folder)
-    rows = list(written_by(folder).read(DIALOGUES))
+    shutil.copytree(plain, folder)
     benchmark = Benchmark.open(folder)
+    rows = list(benchmark.read(DIALOGUES))
     entry = benchmark.manifest.files["dialogues.jsonl"]
     # The same is asked again and again.
     leaking = rows[0].model_copy(update={"turns": (rows[0].turns[0],) * 5})
@@ -298,10 +301,7 @@ def test_more_leaks_than_allowed_drop_dialogues_and_say_so(household: Path, tmp_
         writer.add(DIALOGUES, [leaking, *rows[1:]])
 
     def checked(share: float) -> Benchmark:
-        settings = ConstructSettings(max_leaking=share)
-        benchmark = Benchmark.open(folder)
-        construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["gates"])
-        return Benchmark.open(folder)
+        return written_by(folder, "gates", max_leaking=share)
 
     assert {row.id for row in checked(1.0).read(DIALOGUES)} == {row.id for row in rows}
     benchmark = checked(0.0)
@@ -352,7 +352,7 @@ def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, 
 def test_balancing_evens_out_what_chains_ask_for(household: Path, plain: Path, tmp_path: Path, what: str) -> None:
     balanced = tmp_path / "balanced"
     shutil.copytree(household, balanced)
-    written_by(balanced, balance=what)
+    written_by(balanced, "chains", balance=what)
 
     def unevenness(folder: Path) -> float:
         benchmark = Benchmark.open(folder)

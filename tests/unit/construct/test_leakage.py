@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from page_world import World
 from planted_leaks import Told, biased, repeated, told_dialogues, without_kinds
 from scripted_judge import scripted_judge
 from told_households import told
@@ -15,13 +16,18 @@ from reeltalk.construct.leakage import (
     HABIT,
     HISTORY,
     LeakSettings,
+    leak_of,
     leaks,
+    leaks_of,
     limit_leak_share,
 )
 from reeltalk.metrics.significance import binomial_tail
+from reeltalk.questions.asking import write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
 from reeltalk.schema.record import DialogueId, VideoId
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import DIALOGUES
 
 WANTED = 0.95
 ENOUGH = 15
@@ -44,9 +50,21 @@ def flagged(results: list[GateResult], gate: str | None = None) -> set[tuple[str
     }
 
 
+def test_dialogues_about_whole_videos_leave_out_what_their_earlier_turns_tell(tmp_path: Path) -> None:
+    benchmark = told(tmp_path / "benchmark", scenarios=2)
+    leaking = {}
+    for is_told in (None, leak_of):
+        write_question_dialogues(benchmark, per_video=2, overwrite=True, is_told=is_told)
+        dialogues: list[Dialogue] = list(benchmark.read(DIALOGUES))
+        leaking[is_told is None] = [found for dialogue in dialogues for found in leaks_of(dialogue)]
+        assert all(len(dialogue.turns) == 10 for dialogue in dialogues)
+    assert leaking[True]
+    assert leaking[False] == []
+
+
 @pytest.fixture(scope="module")
-def households(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
-    return list(told_dialogues(told(tmp_path_factory.mktemp("told") / "benchmark", scenarios=4)))
+def households(world: World) -> list[Told]:
+    return list(told_dialogues(Benchmark.open(world.made("told/4"))))
 
 
 def found_share(dialogues: list[Told], draw: random.Random) -> dict[str, float]:

@@ -17,7 +17,9 @@ ROOMS = ("kitchen", "bedroom", "bathroom", "livingroom")
 def turn(kind: str, question: str, value: str) -> Turn:
     """A turn with a typed answer."""
     key = AnswerKey(type="room" if kind != "refusal" else "refusal", values=(value,))
-    return Turn(question=question, references=(f"The {value}.",), key=key, extra={"kind": kind})
+    # A refusal is asked in the form of another kind.
+    form = "fair" if kind == "refusal" else kind
+    return Turn(question=question, references=(f"The {value}.",), key=key, extra={"kind": kind, "form": f"{form}/0"})
 
 
 def benchmark(kinds: tuple[str, ...], videos: int = 60) -> tuple[list[Dialogue], dict[str, str | None]]:
@@ -110,7 +112,9 @@ def test_a_person_is_learnt_by_when_the_name_was_said() -> None:
 
     assert asked("Tom", "Anna").answer == asked("Tom", "Eve").answer == ("0",)
     assert asked("Anna", "Tom").answer == ("1",)
-    assert asked("Eve", "Tom").answer == ("not named",)
+    assert asked("Eve", "Tom").answer == ("1",)
+    assert asked("Zoe", "Yves").answer == ("1",), "of two who were not named, the second in the alphabet"
+    assert asked("Yves", "Zoe").answer == ("0",)
     assert asked("Anna", "Tom").accepts(("1",))
 
 

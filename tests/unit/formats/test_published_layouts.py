@@ -8,15 +8,10 @@ from typing import Any
 
 import pytest
 import read_published
+from page_world import World
 from read_published import READERS, MisfitError
-from told_households import told
 
-from reeltalk.construct.graph_writer import GraphWriter
-from reeltalk.construct.settings import ConstructSettings
-from reeltalk.construct.stage import construct
-from reeltalk.construct.step import ConstructRun
 from reeltalk.formats import load_format
-from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import PathStep, Turn
 from reeltalk.schema.labels import Task
 from reeltalk.stages.layouts import export_layout
@@ -50,14 +45,9 @@ def counted(content: Content, layout: str) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Content:
+def own(world: World) -> Content:
     """A household with chains, linkages, paths, dialogues of all six tasks, checklists, summaries and graphs."""
-    folder = tmp_path_factory.mktemp("told") / "household"
-    told(folder, scenarios=4, seed=7)
-    benchmark = Benchmark.open(folder)
-    settings = ConstructSettings()
-    construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)))
-    content = benchmark.content()
+    content = Benchmark.open(world.made("written/4")).content()
     assert {row.task for row in content.dialogues} <= {task.value for task in Task}
     # Keys that any stage may come to write, and a turn that is worded anew for its path.
     mark = {"rests_on": {"object": "mug1"}, "of_no_layout": [1]}

@@ -1,11 +1,12 @@
 """The pages about construction: every chain, link, draft, dialogue and check is there, and text stays text."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+from page_world import World
 from side_by_side import written
-from told_households import told
 
 from reeltalk.cli import run
 from reeltalk.metrics.counting import count_benchmark, count_words, format_counts
@@ -17,10 +18,10 @@ from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES
 
 
 @pytest.fixture(scope="module")
-def constructed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def constructed(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shown") / "household"
-    assert not is_constructed(told(folder, scenarios=2, seed=7))
-    assert run(["construct", str(folder)]) == 0
+    assert not is_constructed(Benchmark.open(world.made("told/2")))
+    shutil.copytree(world.made("written/2"), folder)
     benchmark = Benchmark.open(folder)
     raw = GateResult(
         gate="chains:written",

@@ -125,9 +125,10 @@ def test_players_of_streams_are_steps_with_a_report_of_their_own(read: Read, com
         "proactive:\n  fps: 2\n  models:\n    silence: never\n    mine: {model: 'poll:qwen', fps: 1}\n"
     )
     typed = {step.name: " ".join(step.arguments) for step in steps_of_project(project, commands)}
+    kept = "--replies runs/replies.sqlite"
     assert typed == {
-        "proactive:silence": "proactive run b --model never --out streams/silence --fps 2.0 --replies runs/replies.sqlite",
-        "proactive:mine": "proactive run b --model poll:qwen --out streams/mine --replies runs/replies.sqlite",
+        "proactive:silence": f"proactive run b --model never --out streams/silence --fps 2.0 {kept}",
+        "proactive:mine": f"proactive run b --model poll:qwen --out streams/mine {kept}",
         "report": "report b --out report --media cut",
         "report:streams": "report streams/silence streams/mine --out streams-report --bench b",
     }

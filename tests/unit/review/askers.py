@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from sqlalchemy import select
 from starlette.routing import Mount
@@ -57,16 +58,31 @@ LOST = "disabled"
 
 def routes_of(app: Any) -> Iterator[tuple[str, str]]:
     """Method and path of everything that an application answers; mounted folders as `GET /folder/{path}`."""
+    for route in _all_routes(app):
+        if isinstance(route, Mount):
+            yield "GET", f"{route.path}/{{path}}"
+        else:
+            for method in sorted(route.methods or ()):
+                yield method, route.path
+
+
+def queries_of(app: Any) -> dict[str, set[str]]:
+    """Names of what each path reads when it is got: behind its question mark, in itself, and in headers."""
+    found: dict[str, set[str]] = {}
+    for route in _all_routes(app):
+        if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
+            found.setdefault(route.path, set()).update(field.alias for field in get_flat_params(route.dependant))
+    return found
+
+
+def _all_routes(app: Any) -> Iterator[APIRoute | Mount]:
     for route in app.routes:
         inner = getattr(route, "original_router", None)
         if inner is not None:
             assert not route.include_context.prefix, "a router that is included under a prefix"
-            yield from routes_of(inner)
-        elif isinstance(route, APIRoute):
-            for method in sorted(route.methods or ()):
-                yield method, route.path
-        elif isinstance(route, Mount):
-            yield "GET", f"{route.path}/{{path}}"
+            yield from _all_routes(inner)
+        elif isinstance(route, APIRoute | Mount):
+            yield route
         else:
             raise AssertionError(f"a route of a kind that is not known: {route!r}")
 

@@ -1,21 +1,24 @@
 """A small project with a team, in a database of its own, and browsers that are signed in to it."""
 
 import contextlib
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from served_review import QUICK
 from starlette.testclient import TestClient
 
 from reeltalk.review.app import create_app
-from reeltalk.review.credentials import HashCost
+from reeltalk.review.credentials import HashCost, keyed_hash
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import invite, join_team, start_session
+from reeltalk.review.tables import SessionRow
 from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -26,7 +29,16 @@ from reeltalk.store.content import Content
 PASSWORD = "a horse, a battery"
 
 
+DATABASES: Final = ("sqlite", "postgresql")
+FEW: Final = 3
+"""Of so many tests about pages and people one runs on PostgreSQL too at every change."""
 LOOPS: list[BlockingPortal] = []
+
+
+def on_databases(test: str) -> list[Any]:
+    """Databases for the test of a name: SQLite, and PostgreSQL, for some at every change and for all in full counts."""
+    rarely = zlib.crc32(test.encode()) % FEW > 0
+    return ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow if rarely else ())]
 
 
 @contextlib.contextmanager
@@ -124,8 +136,10 @@ class Team:
             cookie = start_session(change, project.secret, row.id)
         client = client_of(self.app)
         client.cookies.set(cookie_name(project), cookie)
-        page = client.get("/").text
-        return Browser(name, row.id, client, page.split('name="csrf" content="')[1].split('"')[0])
+        # As pages say it; a page would take longer to draw than all else here.
+        with project.database.reading() as session:
+            csrf = session.get_one(SessionRow, keyed_hash(project.secret, cookie)).csrf
+        return Browser(name, row.id, client, csrf)
 
 
 def make_team(folder: Path, content: Content | None = None, *, url: str | None = None, overlap: int = 1) -> Team:

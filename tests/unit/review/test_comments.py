@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from askers import World
 from sqlalchemy import select
-from team import Browser, make_team
+from team import Browser, make_team, on_databases
 
 from reeltalk.review.assigning import ADJUDICATOR, next_unit, open_units, take_unit
 from reeltalk.review.comments import MOST_COMMENTS
@@ -25,7 +25,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    metafunc.parametrize("database_kind", ["sqlite", "postgresql"], indirect=True)
+    metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
 
 
 def say(browser: Browser, assignment: str, text: str, place: str | None = None) -> list[str]:

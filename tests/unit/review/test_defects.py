@@ -74,9 +74,9 @@ def shown(browser: Browser, assignment: str) -> Any:
     return browser.get(f"/api/work/{assignment}").json()
 
 
-def value_of(browser: Browser, assignment: str, place: str, **changes: Any) -> dict[str, Any]:
-    """A turn's draft, accepted, with changes."""
-    turn = shown(browser, assignment)["unit"]["content"]["turns"][int(place)]
+def value_of(browser: Browser, assignment: str, place: str, *, seen: Any = None, **changes: Any) -> dict[str, Any]:
+    """A turn's draft, accepted, with changes; `seen` is the work, where it was asked for before."""
+    turn = (seen or shown(browser, assignment))["unit"]["content"]["turns"][int(place)]
     draft = {
         "question": turn["question"],
         "references": turn.get("references", []),
@@ -94,8 +94,9 @@ def value_of(browser: Browser, assignment: str, place: str, **changes: Any) -> d
 
 def hand_in(browser: Browser, assignment: str, **changes: Any) -> Any:
     """Decide all turns of a unit, each with the same changes, and submit."""
-    for place in shown(browser, assignment)["places"]:
-        saved = browser.save(assignment, place, value_of(browser, assignment, place, **changes))
+    seen = shown(browser, assignment)
+    for place in seen["places"]:
+        saved = browser.save(assignment, place, value_of(browser, assignment, place, seen=seen, **changes))
         assert saved.status_code == 200, saved.text
     return browser.api("POST", f"/api/work/{assignment}/submit")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from askers import World
-from team import make_team
+from team import make_team, on_databases
 
 import reeltalk.review
 from reeltalk.review.administration import MOST_EVENTS, TEAM_EVENTS, UNIT_EVENTS
@@ -25,7 +25,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "world" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", ["sqlite", "postgresql"], indirect=True)
+        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
 
 
 def kinds_of(world: World, query: str) -> list[str]:

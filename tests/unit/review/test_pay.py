@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from askers import World
 from sqlalchemy import select
-from team import make_team
+from team import make_team, on_databases
 
 from reeltalk.review.database import Pay, ProjectSettings
 from reeltalk.review.pay import MonthOfWork, months_of_work, total_of
@@ -24,7 +24,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "world" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", ["sqlite", "postgresql"], indirect=True)
+        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
 
 
 def pay_by(basis: str, rate: str) -> Pay:

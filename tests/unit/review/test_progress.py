@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from askers import World
-from team import make_team
+from team import make_team, on_databases
 
 from reeltalk.review.drawing import LEFT, LINE_HEIGHT, RIGHT, WIDTH, draw_bars, draw_line
 from reeltalk.review.progress import FARTHEST, forecast_of, progress_over_time, queue_over_time
@@ -26,7 +26,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "world" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", ["sqlite", "postgresql"], indirect=True)
+        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
 
 
 def test_a_forecast_goes_on_as_on_the_last_days_and_says_its_range() -> None:

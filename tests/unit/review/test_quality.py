@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from askers import World
-from team import make_team
+from team import make_team, on_databases
 
 from reeltalk.review.agreement import CodedPlace
 from reeltalk.review.quality import (
@@ -35,7 +35,7 @@ def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "world" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", ["sqlite", "postgresql"], indirect=True)
+        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
 
 
 def coded(unit: str, person: str, decision: str) -> CodedPlace:

@@ -1,13 +1,14 @@
 """The upper bound for videos with known facts: answers from their graphs by SPARQL, never from references.
 
 Unlike other players, it gets the fact that a turn asks for (`kind` and `params` of a turn that a graph wrote). A turn
-without them is read by its wording. It gives no answer if it does not find the fact. It also gives none to a turn of a
-path that refers to a turn that the path has skipped: only the graph would know what is meant.
+without them is read by its wording. It gives no answer if it does not find the fact, and denies what a turn takes for
+granted if SPARQL finds no such act. It also gives none to a turn of a path that refers to a turn that the path has
+skipped: only the graph would know what is meant.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Final, NamedTuple, Self
 
@@ -16,13 +17,15 @@ from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.graph import phrases
 from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.naming import attribute_of
 from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker, checks, linked_checks
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.linked import linked_questions
-from reeltalk.questions.question import Question
+from reeltalk.questions.question import Question, act_phrase, called_thing, told_clause
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import fill_form, form_of, forms_of
 from reeltalk.schema.intervals import Interval
@@ -34,11 +37,14 @@ SEEDS: Final = 64
 """Seeds that are tried to find a question whose subject was chosen by a seed, as an object that is not there."""
 DRAWN: Final = frozenset(
     {
-        "acts", "order", "times", "never_handled", "opinion", "longer", "false_person", "same_place", "at_hand",
+        "acts", "order", "times", "never_handled", "opinion", "longer", "same_place", "at_hand",
         "could_take",
     }
 )  # fmt: skip
 """Kinds of questions whose subject a seed chooses."""
+PREMISES: Final = frozenset({"premise", "premise_by", "premise_towards", "premise_towards_by", "premise_look"})
+"""Kinds of turns that take for granted what does not happen."""
+NOT_HELD: Final = "the graphs do not hold what is asked for"
 SAME_TIME_S: Final = 1e-3
 
 
@@ -119,11 +125,16 @@ class OraclePlayer:
             self._parts, self._of = {}, seen.video_id
         # An event of the whole video has another number among those of its clips.
         clips = () if seen.step.across else seen.step.clips
-        for part in self._candidates(known, clips, seen.step.turn.extra):
+        extra = seen.step.turn.extra
+        parts = self._candidates(known, clips, extra)
+        if extra.get("kind") in PREMISES and isinstance(extra.get("params"), dict):
+            denied = next(parts).deny(str(extra["kind"]), extra["params"])
+            return Response(text=denied, reason=None if denied else NOT_HELD)
+        for part in parts:
             found = part.find(seen)
             if found is not None:
                 return Response(text=_in_words(found, seen.options))
-        return Response(text=None, reason="the graphs do not hold what is asked for")
+        return Response(text=None, reason=NOT_HELD)
 
     def _candidates(self, known: KnownVideo, clips: Sequence[Interval], extra: Mapping[str, Json]) -> Iterator["_Part"]:
         """The parts of a video that a turn may be about: its clips, these with the clip before them, the whole."""
@@ -193,6 +204,35 @@ class _Part:
             if len({question.key for question in fitting}) == 1 and self._is_so(fitting[0]):
                 return fitting[0]
         return None
+
+    def deny(self, kind: str, params: Mapping[str, Json]) -> str | None:
+        """A correction of what a turn takes for granted, with what is shown instead; None if SPARQL finds it.
+
+        Args:
+            kind: One of `PREMISES`.
+            params: The act or the look that the turn takes for granted.
+        """
+        if self._checker.answer(kind, params) != "no":
+            return None
+        story = self._story
+        if kind == "premise_look":
+            alike = [story.attributes.get(name, ()) for name in story.things if class_of(name) == params["class"]]
+            noun, colour = plain_name(str(params["class"])), str(params["colour"]).removeprefix("colour_")
+            colours = [found for found in (attribute_of(values, "colour") for values in alike) if found is not None]
+            shown = phrases.join_list([f"the {found} {noun}" for found in dict.fromkeys(colours)] or ["none"])
+            return f"That does not happen in the video: there is no {colour} {noun}. Instead, it shows {shown}."
+        agent, action, main, target = (params.get(name) for name in ("agent", "action", "object", "target"))
+        targets = () if target is None else (str(target),)
+
+        def agreement(event: StoryEvent) -> int:
+            same_place = bool(targets) and event.targets == targets
+            return sum((event.action == action, event.main == main, event.agent == agent, same_place))
+
+        nearest = max(story.events, key=agreement)
+        wrong = replace(nearest, agent=agent, action=str(action), main=str(main), targets=targets, speech_act=None)
+        does, do = (act_phrase(wrong, story, form) for form in ("does", "do"))
+        denied = f"nobody {does}" if agent is None else f"{called_thing(agent, story)} does not {do}"
+        return f"That does not happen in the video: {denied}. Instead, {told_clause(nearest, story)}."
 
     def _is_so(self, question: Question) -> bool:
         if question.kind not in checks().keys() | linked_checks().keys():

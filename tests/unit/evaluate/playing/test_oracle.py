@@ -1,13 +1,18 @@
 """The oracle finds in the graphs what was asked, and never looks at the references."""
 
 import asyncio
+import shutil
+from dataclasses import replace
+from typing import Literal
 
 import pytest
-from told_households import told
+from page_world import World
 
-from reeltalk.evaluate.playing.oracle import OraclePlayer
+from reeltalk.evaluate.playing.oracle import NOT_HELD, OraclePlayer
 from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
-from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluate.playing.script import Step, make_scripts
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.graph.reading import read_activity
 from reeltalk.questions.answer_reading import read_answer
 from reeltalk.questions.asking import stories, write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -26,9 +31,9 @@ PICTURES: Pictures = NoPictures()
 
 
 @pytest.fixture(scope="module")
-def household(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
+def household(world: World, tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
     folder = tmp_path_factory.mktemp("oracle") / "household"
-    told(folder, 4 if full else 2)
+    shutil.copytree(world.made(f"told/{4 if full else 2}"), folder)
     benchmark = Benchmark.open(folder)
     write_question_dialogues(benchmark, per_video=2)
     return Benchmark.open(folder)
@@ -76,6 +81,43 @@ def test_nearly_every_turn_of_a_graph_is_answered_and_none_wrongly(
             outcomes.append(said.text is not None)
     assert len(outcomes) > 20
     assert sum(outcomes) / len(outcomes) >= ENOUGH
+
+
+@pytest.mark.parametrize("mode", ["dialogue", "streaming"])
+def test_every_turn_with_a_key_that_construct_writes_is_answered_right(
+    world: World, mode: Literal["dialogue", "streaming"]
+) -> None:
+    benchmark = Benchmark.open(world.made("written/4"))
+    player, kinds = OraclePlayer.of(benchmark), set()
+    for script in make_scripts(benchmark.content(), PlaySettings(mode=mode, split="all")):
+        for step in script.steps:
+            if step.turn.key is None or not step.understood:
+                continue
+            seen = asked(step.turn, script.video_id)
+            said = said_to(player, replace(seen, step=replace(step, turn=seen.step.turn)))
+            assert said.text is not None, (step.turn.question, said.reason)
+            assert read_answer(step.turn.question, step.turn.key, said.text).right, (step.turn.question, said.text)
+            kinds.add(str(step.turn.extra["kind"]))
+    assert len(kinds) > 20
+    assert mode == "streaming" or {kind for kind in kinds if kind.startswith("premise")} >= {"premise_by"}
+
+
+def test_a_false_premise_is_denied_by_the_graph_alone(household: Benchmark) -> None:
+    video, _, texts = next(iter(stories(household)))
+    graphs = [read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()]
+    taken = next(event for graph in graphs for event in graph.events if event.action == "grab" and event.agent)
+    player = OraclePlayer.of(household)
+
+    def reply(**params: object) -> Response:
+        kind = "premise_by" if "agent" in params else "premise"
+        return said_to(player, asked(Turn(question="Why?", extra={"kind": kind, "params": params}), video.id))
+
+    denied = reply(action="paint", object=taken.main, agent=taken.agent).text
+    assert denied is not None
+    assert denied.startswith("That does not happen in the video: ")
+    assert " Instead, " in denied
+    # What does happen is not denied.
+    assert reply(action="grab", object=taken.main, agent=taken.agent) == Response(text=None, reason=NOT_HELD)
 
 
 def test_what_is_not_in_the_graphs_is_not_answered(household: Benchmark, dialogues: list[Dialogue]) -> None:
