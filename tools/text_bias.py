@@ -15,7 +15,7 @@ from reeltalk.store.text_tables import markdown_table
 
 if __name__ == "__main__":
     benchmark = Benchmark.open(Path(sys.argv[1]))
-    splits = {video.id: video.split for video in benchmark.read(VIDEOS)}
+    splits: dict[str, str | None] = {video.id: video.split for video in benchmark.read(VIDEOS)}
     found = measure_text_bias([*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)], splits)
     numbers = (False, *[True] * 8, False)
     print("\n".join(markdown_table(HEADINGS, [text_bias_cells(row) for row in found], numbers=numbers)))

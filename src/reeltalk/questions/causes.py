@@ -66,12 +66,11 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
         if event.action in _MECHANICAL:
             yield replace(base, kind="cause_of")
         elif event.agent is not None and event.action not in FEELING_OF and event.action != "say":
-            option = {"option": f"because {base.slots['why']}"}
             made = replace(
                 base,
                 kind="why_act",
-                slots={**base.slots, **event_slots(event, story), **option},
-                distractors=tuple(f"because {text}" for text in base.distractors),
+                slots={**base.slots, **event_slots(event, story)},
+                distractors=(),
             )
             yield about_person(made, event.agent, story, focus=cause.agent or event.agent)
         if effects[event.cause] == 1 and event.action in _MECHANICAL and cause.agent is not None:

@@ -5,7 +5,7 @@ Each kind finds its facts in the whole story. `Question.subject` is the person w
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -318,14 +318,14 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
         if len(reactions) == 1:
             yield about_person(base, person, story)
         if len(same) == 1 and feeling != "CALM":
-            wrong = _other_clauses(story, cause, event, draw)
             made = replace(
                 base,
                 kind="why_feels",
                 key=event_key(cause),
                 answer_type="action",
-                slots=slots | {"option": f"because {slots['why']}"},
-                distractors=tuple(f"because {text}" for text in wrong),
+                slots=slots,
+                # Among other acts the one that may move somebody can be guessed.
+                distractors=(),
             )
             yield about_person(made, person, story)
             if cause.agent is not None and cause.agent != person:
@@ -363,14 +363,6 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
                 evidence=(own[0], own[-1]),
             )
             yield about_person(made, person, story)
-
-
-def _other_clauses(story: Story, cause: StoryEvent, effect: StoryEvent, draw: random.Random) -> Sequence[str]:
-    """Wrong causes: what else happens, in words."""
-    right = told_clause(cause, story)
-    texts = {told_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
-    wrong = sorted(texts - {right, told_clause(effect, story)})
-    return draw.sample(wrong, 3) if len(wrong) >= 3 else ()
 
 
 def talk(story: Story, draw: random.Random) -> Iterator[Question]:
@@ -420,7 +412,7 @@ def talk(story: Story, draw: random.Random) -> Iterator[Question]:
                 )
                 yield about_person(made, speaker, story, focus=listener)
             yield from _about_what(event, base, words, story, draw)
-            yield from _why_said(event, base, words | speech, story, draw)
+            yield from _why_said(event, base, words | speech, story)
         yield from _reply(event, base, words, story)
 
 
@@ -445,9 +437,7 @@ def _about_what(
     yield about_person(made, event.agent or "", story)
 
 
-def _why_said(
-    event: StoryEvent, base: Question, words: dict[str, str], story: Story, draw: random.Random
-) -> Iterator[Question]:
+def _why_said(event: StoryEvent, base: Question, words: dict[str, str], story: Story) -> Iterator[Question]:
     cause = _cause(event, story)
     if cause is None or event.speech_act in ("accept", "refuse", "greet"):
         return
@@ -457,9 +447,8 @@ def _why_said(
         kind="why_says",
         key=event_key(cause),
         answer_type="action",
-        slots=words | {"why": why, "option": f"because {why}"},
+        slots=words | {"why": why},
         evidence=(cause, event),
-        distractors=tuple(f"because {text}" for text in _other_clauses(story, cause, event, draw)),
     )
     yield about_person(made, event.agent or "", story)
 

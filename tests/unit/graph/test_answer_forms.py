@@ -27,7 +27,7 @@ _RARE = {
     "linked_use", "linked_outcome", "linked_left", "linked_posture", "linked_often", "linked_state", "linked_longer",
     "linked_trajectory", "linked_previous", "linked_rooms", "mood_changes", "offers_what", "asks_about", "would_happen",
     "would_place", "would_state", "reply", "whom", "who_has", "vessel", "fills_with", "at_hand", "longer",
-    "how_clean", "tool", "linked_return",
+    "how_clean", "tool", "linked_return", "give_receiver", "give_giver", "says_to",
 }  # fmt: skip
 """Kinds that few households give."""
 
