@@ -279,7 +279,9 @@ _GOAL: Final = re.compile(r"\b(?:put|puts|leave|left|set|end|ends|placed|after)\
 def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read the place that a thing is put into or taken from."""
     text = re.sub(r"picks? (?:it|them|up)|puts? (?:it|them) before", "", question)
-    source = bool(re.search(r"\bfrom\b(?! (?:my|our|your) )", text)) or (bool(_SOURCE.search(text)) and not _GOAL.search(text))
+    source = bool(re.search(r"\bfrom\b(?! (?:my|our|your) )", text)) or (
+        bool(_SOURCE.search(text)) and not _GOAL.search(text)
+    )
     nouns = [m for m in names_in(tokens, "noun", "room") if m.kind == "noun"]
     verbs = [v for v in verbs_in(tokens, nouns) if v.values]
     standing: list[tuple[Mention, str]] = []
