@@ -134,10 +134,15 @@ class OraclePlayer:
         if extra.get("kind") in PREMISES and isinstance(extra.get("params"), dict):
             denied = next(parts).deny(str(extra["kind"]), extra["params"])
             return Response(text=denied, reason=None if denied else NOT_HELD)
+        # A draft of a path counts the events of two clips, so its numbers may mean others in its own clip alone.
+        doubtful = None
         for part in parts:
             found = part.find(seen)
-            if found is not None:
+            if found is not None and (seen.step.unit != "path" or _asks(found, seen.question)):
                 return Response(text=_in_words(found, seen.options))
+            doubtful = doubtful or found
+        if doubtful is not None:
+            return Response(text=_in_words(doubtful, seen.options))
         return Response(text=None, reason=NOT_HELD)
 
     def _candidates(self, known: KnownVideo, clips: Sequence[Interval], extra: Mapping[str, Json]) -> Iterator["_Part"]:
