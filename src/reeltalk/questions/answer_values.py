@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from reeltalk.graph.vocabulary import plain_name
 from reeltalk.questions.answer_words import (
     ARTICLES,
     PUNCTUATION,
@@ -217,15 +218,19 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     between = [tokens[a.end : b.start] for a, b in itertools.pairwise(standing)]
     if any("or" in words for words in between) and len({m.values for m in standing}) > 1:
         return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
-    return _told_apart(compare_values([m.values for m in standing], key), standing, key)
+    return _told_apart(compare_values([m.values for m in standing], key), standing, key, tokens)
 
 
-def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey) -> ReadValues:
-    """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables."""
+def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey, tokens: Sequence[str]) -> ReadValues:
+    """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables.
+
+    A thing's own name tells it apart: *the bottle* is the bottle, though milk may be called so, too.
+    """
     others = set(key.among) - set(key.values) - set(key.also)
     for value in said.values if said.right else ():
-        named = [m.values for m in mentions if value in m.values]
-        if named and all(values & others for values in named):
+        named = [m for m in mentions if value in m.values]
+        called = {" ".join(tokens[m.start : m.end]) for m in named}
+        if named and plain_name(value) not in called and all(m.values & others for m in named):
             return ReadValues(said.values, why="it does not tell apart which one")
     return said
 
@@ -310,7 +315,7 @@ def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         # Next to places with a preposition, names without one are objects that are put there or opened.
         firm = [f for f in firm if f[1]] if not any(set(key.values) & m.values for m, r in firm if not r) else firm
         firm = [f for f in firm if f[1] or set(key.values) & f[0].values]
-    found = _told_apart(compare_values([m.values for m, _ in firm], key), [m for m, _ in firm], key)
+    found = _told_apart(compare_values([m.values for m, _ in firm], key), [m for m, _ in firm], key, tokens)
     if found.right and key.relation is not None and not set(key.values) & lexicon().either:
         said = {("on" if r in _ON else "in" if r in _IN else "") for m, r in firm}
         wrong = "in" if key.relation == "on" else "on"

@@ -128,7 +128,9 @@ def test_a_refused_question_cannot_be_told_by_its_words() -> None:
             sorts[turn.extra["premise"]] += 1
         refused.update(turn.extra["form"].split("/")[0] for turn in wrong)
         answered.update(turn.extra["form"].split("/")[0] for turn in right)
-    assert {kind for kind, times in refused.items() if times > 5} <= set(answered), "the same kinds are asked with a true premise"
+    assert {kind for kind, times in refused.items() if times > 5} <= set(answered), (
+        "the same kinds are asked with a true premise"
+    )
     assert 0.35 < refused.total() / (refused.total() + answered.total()) < 0.65
     assert set(sorts) >= {"agent", "object", "look"}
 

@@ -93,3 +93,12 @@ def test_what_leaves_open_whether_it_is_so_is_no_value(answer: str) -> None:
 def test_what_a_question_says_is_no_answer() -> None:
     for key, question, _, _ in cases("answers.toml"):
         assert not read_answer(question, key, question).right, question
+
+
+def test_a_thing_is_told_apart_by_its_own_name_though_others_are_called_so_too() -> None:
+    question = "Which item does the woman pick up?"
+    bottle = AnswerKey(type="object", values=("bottle",), among=("milk", "mug"))
+    milk = AnswerKey(type="object", values=("milk",), among=("bottle", "mug"))
+    assert read_answer(question, bottle, "She picks up the large bottle first.").right
+    assert not read_answer(question, bottle, "She picks up the bottle of milk.").right
+    assert not read_answer(question, milk, "She picks up the bottle.").right

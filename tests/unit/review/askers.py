@@ -70,7 +70,7 @@ def queries_of(app: Any) -> dict[str, set[str]]:
     """Names of what each path reads when it is got: behind its question mark, in itself, and in headers."""
     found: dict[str, set[str]] = {}
     for route in _all_routes(app):
-        if isinstance(route, APIRoute) and "GET" in route.methods:
+        if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
             found.setdefault(route.path, set()).update(field.alias for field in get_flat_params(route.dependant))
     return found
 
