@@ -31,8 +31,8 @@ TRAIN: Final = "train"
 TEST: Final = "test"
 ANSWERABLE: Final = "answerable"
 """Name of the row on whether a question can be answered at all: refusals because of what does not happen, against as
-many answered turns that are asked in the forms of the same kinds. What nobody can know, as opinions, is a kind of its
-own and always refused."""
+many answered turns in the forms of the same kinds, as outright. What nobody can know, as opinions, is a kind of its own
+and always refused."""
 
 MOST_NEAREST: Final = 50
 """Most similar questions whose answers are tried until one is among the options."""
@@ -56,7 +56,7 @@ class TextTurn:
     right_option: str | None = None
     """The right one of its options."""
     form: str = ""
-    """The kind whose form it has."""
+    """The kind whose form it has, and whether that asks outright or refers to the turn before."""
     task: str | None = None
     """Task of its dialogue."""
 
@@ -108,7 +108,7 @@ def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False)
                         tuple(said),
                         turn.key,
                         turn.options[turn.correct_option] if turn.options and turn.correct_option is not None else None,
-                        str(turn.extra.get("form", kind_of(turn))).split("/", maxsplit=1)[0],
+                        "/".join(str(turn.extra.get("form", kind_of(turn))).split("/")[:2]),
                         conversation.task if isinstance(conversation, Dialogue) else None,
                     )
                 )

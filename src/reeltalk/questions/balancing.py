@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.questions.question import ASKED_LIKE, SECONDS_OFF, Question, answer_key, event_key, story_of
+from reeltalk.questions.question import SECONDS_OFF, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
 SLACK: Final = 0.05
@@ -114,8 +114,6 @@ class AnswerBalance:
         self._possible, self._chosen = possible or AnswerCounts(), AnswerCounts()
         self._cued = _Cued()
         self._given_away: dict[Cue, float] = defaultdict(float)
-        self._refused: Counter[Cue] = Counter()
-        """Questions without an answer that were chosen, by split and by the thing that they take for granted."""
 
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away.
@@ -143,9 +141,6 @@ class AnswerBalance:
             if (cued := self._cued.of(question, story)) is not None:
                 self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
                 self._chosen.count(cued, split)
-            elif question.kind in ASKED_LIKE:
-                self._refused[split, question.kind] += 1
-                self._refused[split, question.kind, str(question.params["class"])] += 1
 
     def _worst(self, cued: CuedAnswer, split: str) -> float:
         return max((self._share(cue, cued.answer, split) for cue in cued.cues[1:]), default=0.0)
@@ -153,7 +148,7 @@ class AnswerBalance:
     def _weight(self, question: Question, story: Story, split: str) -> float:
         cued = self._cued.of(question, story)
         if cued is None:
-            return self._weight_of_refusal(question, split)
+            return 1.0
         whole = cued.cues[0]
         counts, total = self._chosen.answers[split, *whole], self._chosen.totals[split, *whole]
         most = MOST_OF_TWO if cued.of_two else MOST_OF_MANY
@@ -166,17 +161,6 @@ class AnswerBalance:
         if share > most or min(worst, mean) > limit or worst > limit + (SLACK_OF_TWO if cued.of_two else MADE_UP_FOR):
             return 0.0
         return math.exp(-SHARPNESS * (share / most + worst / limit))
-
-    def _weight_of_refusal(self, question: Question, split: str) -> float:
-        """A thing of which it is often asked with an answer is preferred, one of which it never is left out."""
-        like = ASKED_LIKE.get(question.kind, ())
-        name = str(question.params.get("class"))
-        answered = sum(self._chosen.totals[split, kind] for kind in like)
-        if answered < EARLY:
-            return 1.0
-        usual = (self._refused[split, question.kind] + 1) / answered
-        refused = self._refused[split, question.kind, name] + 1
-        return min(1.0, usual * sum(self._chosen.totals[split, kind, name] for kind in like) / refused)
 
     def _share(self, cue: Cue, answer: str, split: str) -> float:
         """The share of an answer under a cue: of the chosen questions, and at first of all possible ones but this."""

@@ -765,7 +765,7 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
     yield Question(kind="unknown_person", key="refusal", answer_type="refusal", params={}, slots={})
 
 
-MOST_ABSENT: Final = 8
+MOST_ABSENT: Final = 3
 """Most absent things of which it may be asked."""
 
 
