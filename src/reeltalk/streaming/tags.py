@@ -48,7 +48,7 @@ def invented_name(draw: random.Random) -> str:
     return name[:LONGEST].capitalize()
 
 
-def draw_tag(pixels: Pixels, name: str, left: int, top: int, shirt: tuple[int, int, int]) -> None:
+def draw_name(pixels: Pixels, name: str, left: int, top: int, shirt: tuple[int, int, int]) -> None:
     """Draws the tag of a person into a picture of a film's size, in place, as films do.
 
     Args:
@@ -93,7 +93,7 @@ def tagged_parts(pictures: Sequence[Pixels], draw: random.Random) -> tuple[Pixel
             wide, high = tag_size(name)
             down, right = (draw.randint(-off, off) for off in OFF_PX)
             shirt = (draw.randrange(256), draw.randrange(256), draw.randrange(256))
-            draw_tag(large, name, (large.shape[1] - wide) // 2 + right, (large.shape[0] - high) // 2 + down, shirt)
+            draw_name(large, name, (large.shape[1] - wide) // 2 + right, (large.shape[0] - high) // 2 + down, shirt)
         parts.append(_halved(_encoded(large, draw.randint(*QUALITY))))
         names.append(name)
     return np.stack(parts), names

@@ -48,7 +48,7 @@ from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini, 
 from reeltalk.streaming.network import GLIMPSES, Mini
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
-from reeltalk.streaming.tags import LONGEST, SHORTEST, draw_tag, invented_name, tag_size, tagged_parts
+from reeltalk.streaming.tags import LONGEST, SHORTEST, draw_name, invented_name, tag_size, tagged_parts
 from reeltalk.streaming.vision import (
     Frames,
     boxes_of,
@@ -272,7 +272,7 @@ def test_tags_of_invented_names_look_like_those_of_films() -> None:
         own = film.copy()
         bubbles.draw_tag(film, name, (left, top, right, bottom), shirt)
         assert tag_size(name) == (right - left, bottom - top)
-        draw_tag(own, name, left, top, shirt)
+        draw_name(own, name, left, top, shirt)
         assert np.array_equal(own, film)
     picture = np.full((180, 320, 3), 200, np.uint8)
     parts, names = tagged_parts([picture] * 60, draw)
