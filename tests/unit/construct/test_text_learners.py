@@ -19,7 +19,9 @@ def turn(kind: str, question: str, value: str) -> Turn:
     key = AnswerKey(type="room" if kind != "refusal" else "refusal", values=(value,))
     # A refusal is asked in the form of another kind.
     form = "fair" if kind == "refusal" else kind
-    return Turn(question=question, references=(f"The {value}.",), key=key, extra={"kind": kind, "form": f"{form}/forms/0"})
+    return Turn(
+        question=question, references=(f"The {value}.",), key=key, extra={"kind": kind, "form": f"{form}/forms/0"}
+    )
 
 
 def benchmark(kinds: tuple[str, ...], videos: int = 60) -> tuple[list[Dialogue], dict[str, str | None]]:
