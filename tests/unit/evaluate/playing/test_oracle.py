@@ -79,7 +79,7 @@ def test_nearly_every_turn_of_a_graph_is_answered_and_none_wrongly(
                 if options and turn.options is not None and turn.correct_option is not None:
                     assert said.text == turn.options[turn.correct_option]
             outcomes.append(said.text is not None)
-    assert len(outcomes) > 20
+    assert len(outcomes) > (10 if options else 30)
     assert sum(outcomes) / len(outcomes) >= ENOUGH
 
 
