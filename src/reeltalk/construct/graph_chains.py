@@ -337,7 +337,7 @@ class _Search:
         for question in pool:
             if question.anchor is not None and fitting_forms(question, split, ref=True):
                 self.followers[_anchor_of(question)].append(question)
-            # A person's clothes or last room have nothing to do with the turn before, whoever it is about.
+            # A person's clothes or last room have nothing to do with the turn before, also if it is about that person.
             about = question.params.keys() - {PERSON}
             if (
                 question.person is not None

@@ -208,7 +208,7 @@ class Story:
 
     @cached_property
     def worded(self) -> dict[tuple[object, ...], str]:
-        """Verb phrases of acts, by all that decides their words; filled by whoever words them."""
+        """Verb phrases of acts, by all that decides their words; filled as acts are worded."""
         return {}
 
     @property

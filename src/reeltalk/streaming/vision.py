@@ -94,7 +94,7 @@ def _rare_loss(logits: Tensor, values: Tensor) -> Tensor:
 
 
 def things_loss(layers: nn.ModuleDict, seen: Tensor, labels: Labels) -> Tensor:
-    """Loss of what is told of things.
+    """Loss of the labels of things.
 
     Args:
         layers: One layer for each label of things.
@@ -503,7 +503,7 @@ def accuracy(
 ) -> dict[str, float]:
     """Share of labels that are recognised, by name; for labels with several values and for people, F1.
 
-    Labels of people are counted where they have a value; whoever is not found is not recognised.
+    Labels of people are counted where they have a value; a person that is not found counts as not recognised.
     """
     frames, device = Frames.of(videos, words, encoder.shape), next(encoder.parameters()).device
     right: dict[str, list[float]] = {name: [] for name in ("name", *OF_FRAME, *OF_PERSON)}
