@@ -44,8 +44,7 @@ DRAWN: Final = frozenset(
 )  # fmt: skip
 """Kinds of questions whose subject a seed chooses."""
 EVERYTHING: Final = (0.25, 0.75)
-"""Seeds for which everything is chosen that a seed may choose, with the one decision or the other where there are two.
-"""
+"""Seeds for which all is chosen that a seed may choose, with the one decision or the other where there are two."""
 PREMISES: Final = frozenset({"premise", "premise_by", "premise_towards", "premise_towards_by", "premise_look"})
 """Kinds of turns that take for granted what does not happen."""
 NOT_HELD: Final = "the graphs do not hold what is asked for"
@@ -174,7 +173,8 @@ class _Everything(random.Random):
 
     def __init__(self, number: float) -> None:
         super().__init__(0)
-        self._number = 0.0 if number < 0.5 else 1.0
+        # Below 1, as every number that is drawn: choices by this class would else never end.
+        self._number = 0.0 if number < 0.5 else 0.999
 
     def random(self) -> float:
         return self._number
