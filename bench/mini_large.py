@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from household import reeltalk
@@ -31,7 +30,7 @@ from reeltalk.streaming.mini_training import corpus, train_words
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import batches, losses_of, optimisers_of, train_speech
-from reeltalk.streaming.vision import Readings, optimiser_of_eye, train_encoder
+from reeltalk.streaming.vision import Readings, optimisers_of_eye, train_encoder
 from train_large import PEAK_TFLOPS
 
 LARGE = MiniShape(
@@ -92,8 +91,8 @@ def main() -> int:
             return report
 
         eye = VisionSettings(steps=steps, batch=batch, warmup=1, bf16=not given.tiny)
-        optimiser = optimiser_of_eye(nn.ModuleList([model.encoder, readings]), eye)
-        train_encoder(model.encoder, readings, videos, labels, eye, optimiser, timed("eye"), seed=1)
+        optimisers = optimisers_of_eye(model.encoder, readings, eye)
+        train_encoder(model.encoder, readings, videos, labels, eye, optimisers, timed("eye"), seed=1)
         speech = SpeechSettings(steps=steps, batch=dialogues, warmup=1, bf16=not given.tiny)
         lessons = Lessons(videos, words, sizes.frame_tokens, seed=1)
         draw = np.random.default_rng(1)

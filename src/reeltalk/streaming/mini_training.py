@@ -38,7 +38,7 @@ from reeltalk.streaming.lessons import SPLIT, Lessons
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings
 from reeltalk.streaming.speech import optimisers_of, train_speech
-from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, train_encoder, visual_tokens
+from reeltalk.streaming.vision import Readings, accuracy, optimisers_of_eye, train_encoder, visual_tokens
 
 LEAST: Final = 3
 """A word with fewer occurrences is split into pieces."""
@@ -301,20 +301,20 @@ def _eye(
     labels = LabelWords.of(videos)
     readings = Readings(model.shape, labels).to(settings.device)
     both = nn.ModuleList([model.encoder, readings])
-    optimiser = optimiser_of_eye(both, settings.eye)
+    optimisers = optimisers_of_eye(model.encoder, readings, settings.eye)
     path, steps = folder / EYE, settings.eye.steps
-    first = load_state(path, both, [optimiser], signature=signature) if path.is_file() else 0
+    first = load_state(path, both, optimisers, signature=signature) if path.is_file() else 0
     losses.keep("eye", first)
 
     def report(step: int, loss: float) -> None:
         losses.add("eye", step, loss=loss)
         tell("learning to see", step + 1, steps, (step + 1) / steps)
         if (step + 1) % settings.save_every == 0 or step + 1 == steps:
-            save_state(path, both, [optimiser], step=step + 1, signature=signature)
+            save_state(path, both, optimisers, step=step + 1, signature=signature)
             losses.write()
 
     train_encoder(
-        model.encoder, readings, videos, labels, settings.eye, optimiser, report, seed=settings.seed, first=first
+        model.encoder, readings, videos, labels, settings.eye, optimisers, report, seed=settings.seed, first=first
     )
     measured = folder / RECOGNISED
     if first < steps or not measured.is_file():

@@ -10,7 +10,7 @@ class VisionSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 3000
+    steps: Annotated[int, Field(ge=1)] = 6000
     batch: Annotated[int, Field(ge=1)] = 24
     """Frames per step."""
     rate: Annotated[float, Field(gt=0)] = 2e-3
@@ -26,7 +26,7 @@ class SpeechSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1200
+    steps: Annotated[int, Field(ge=1)] = 1800
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences per step."""
     short: Annotated[float, Field(ge=0, le=1)] = 0.5

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.mini_input import LETTERS, MiniShape
@@ -421,9 +422,46 @@ def as_input(pairs: NDArray[np.uint8]) -> Tensor:
     return found.contiguous(memory_format=torch.channels_last)
 
 
-def optimiser_of_eye(both: nn.Module, settings: VisionSettings) -> torch.optim.AdamW:
-    """AdamW for encoder and readings."""
-    return torch.optim.AdamW(both.parameters(), lr=settings.rate, weight_decay=settings.weight_decay)
+class ConvolutionMuon(torch.optim.Muon):
+    """Muon for convolutions: each is a matrix with a row for each output channel (O, I · height · width).
+
+    `torch.optim.Muon` takes matrices only.
+
+    Args:
+        weights: The weights (O, I, height, width).
+        lr: Learning rate.
+        weight_decay: Decay of weights.
+    """
+
+    def __init__(self, weights: Sequence[nn.Parameter], *, lr: float, weight_decay: float) -> None:
+        self._weights = list(weights)
+        matrices = [nn.Parameter(weight.detach().flatten(1).clone()) for weight in self._weights]
+        super().__init__(matrices, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+
+    def step(self, closure: None = None) -> None:
+        """Changes the weights by their gradients."""
+        pairs = list(zip(self._weights, self.param_groups[0]["params"], strict=True))
+        with torch.no_grad():
+            for weight, matrix in pairs:
+                matrix.copy_(weight.flatten(1))
+                matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
+            super().step(closure)
+            for weight, matrix in pairs:
+                weight.copy_(matrix.view_as(weight))
+
+
+def optimisers_of_eye(encoder: nn.Module, readings: nn.Module, settings: VisionSettings) -> tuple[Optimizer, ...]:
+    """Muon for the encoder's matrices, with steps of the same size as AdamW's, and AdamW for all else."""
+    shapes = [p for name, p in encoder.named_parameters() if name.endswith("weight")]
+    convolutions, matrices = ([p for p in shapes if p.ndim == ndim] for ndim in (4, 2))
+    taken = {id(p) for p in (*convolutions, *matrices)}
+    others = [p for part in (encoder, readings) for p in part.parameters() if id(p) not in taken]
+    rate, decay = settings.rate, settings.weight_decay
+    return (
+        ConvolutionMuon(convolutions, lr=rate, weight_decay=decay),
+        torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, lr=rate, weight_decay=decay, betas=(0.9, 0.98)),
+    )
 
 
 def train_encoder(
@@ -432,7 +470,7 @@ def train_encoder(
     videos: Sequence[FilmedVideo],
     words: LabelWords,
     settings: VisionSettings,
-    optimiser: torch.optim.AdamW,
+    optimisers: Sequence[Optimizer],
     report: Report,
     *,
     seed: int,
@@ -446,7 +484,7 @@ def train_encoder(
         videos: Videos of the train split.
         words: The values of labels.
         settings: Settings of this part.
-        optimiser: The result of `optimiser_of_eye`.
+        optimisers: The result of `optimisers_of_eye`.
         report: Called after each step with its number from 0 and its loss.
         seed: Decides the order of frames.
         first: Number of finished steps.
@@ -455,14 +493,15 @@ def train_encoder(
         ModelError: The loss is no longer a finite number.
     """
     frames = Frames.of(videos, words, encoder.shape)
-    learned = [p for group in optimiser.param_groups for p in group["params"]]
+    groups = [group for optimiser in optimisers for group in optimiser.param_groups]
+    learned = [*encoder.parameters(), *readings.parameters()]
     device = learned[0].device
     encoder.train()
     encoder.to(memory_format=torch.channels_last)
     for step in range(first, settings.steps):
         chosen, mirrored = _drawn(frames, step, settings.batch, seed)
         pictures, labels = frames.batch(chosen, mirrored=mirrored)
-        for group in optimiser.param_groups:
+        for group in groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         where, draw = frames.where(chosen, mirrored=mirrored), np.random.default_rng([seed, step, 2])
         cells, pictures = shown_cells(where, encoder.shape, draw).to(device), varied(pictures, draw).to(device)
@@ -480,10 +519,12 @@ def train_encoder(
             told = encoder.letters(_varied_parts(parts, draw).to(device) - 0.5)
             loss = loss + LETTERS_WEIGHT * letters_loss(told[:, None], [[name] for name in names])
         check_loss(loss, step)
-        optimiser.zero_grad(set_to_none=True)
+        for parameter in learned:
+            parameter.grad = None
         loss.backward()
         nn.utils.clip_grad_norm_(learned, 1.0)
-        optimiser.step()
+        for optimiser in optimisers:
+            optimiser.step()
         report(step, float(loss.detach()))
     encoder.eval()
 
