@@ -13,7 +13,7 @@ class VisionSettings(BaseModel):
     steps: Annotated[int, Field(ge=1)] = 6000
     batch: Annotated[int, Field(ge=1)] = 24
     """Frames per step."""
-    rate: Annotated[float, Field(gt=0)] = 2e-3
+    rate: Annotated[float, Field(gt=0)] = 4e-3
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100
     weight_decay: Annotated[float, Field(ge=0)] = 0.02
