@@ -99,7 +99,8 @@ def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
             place = phrases.place_phrase(target, inside=event.action == "putIn")
             place = place.replace(phrases.noun(target), called_thing(target, story))
             own = {**slots, "o": called_thing(main, story), "place": place}
-            known = _fact("where_put", event, "agent", "main")
+            # Both ways of putting something down answer the question.
+            known = _fact("where_put", event, "agent", "main") | {"action": "put"}
             yield Awaited("where_put", own, event, before_s["put", main], False, known)
             before_s["put", main] = at_s
         elif event.action == "give" and main is not None and target is not None and len(story.people) > 2:
