@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from busy_scenes import busy_story
-from peopled_scenes import SCENES
+from peopled_scenes import SCENES, Does, Scene
 from peopled_scenes import story as peopled_story
 from told_households import told
 
@@ -91,6 +91,28 @@ def test_sparql_finds_all_moments_and_answers_again(busy: list[tuple[Story, dict
             assert list(checker.disagreements(task)) == []
             checked.update(request.act for request in task.requests if request.fact)
     assert set(checked) == {"ask", "await", "watch", "change", "cancel"}
+
+
+def test_putting_something_elsewhere_answers_where_it_is_put() -> None:
+    person, kitchen = "character1", ("inside kitchen1", (), ())
+    scene = Scene(
+        "Warm_milk1_scene1",
+        {person: ("Anna", "kitchen1", ("pronoun_she",))},
+        {"milk2": ("on kitchentable3", (), ()), "kitchentable3": kitchen, "microwave4": kitchen, "mug5": kitchen},
+        [
+            Does(person, "grab", "milk2", at=5.0),
+            Does(person, "putIn", "milk2", ("microwave4",), at=15.0),
+            Does(person, "grab", "milk2", at=25.0),
+            Does(person, "put", "milk2", ("kitchentable3",), at=56.0),
+        ],
+    )
+    told, checker = peopled_story([scene]), StreamChecker({scene.name: scene.quads()}, [0.0], 58)
+    waits = 0
+    for seed in range(100):
+        for task in tasks_of(told, V, "train", seed, until_s=58, kinds=["ready"]):
+            assert list(checker.disagreements(task)) == []
+            waits += sum(not request.moments for request in task.requests)
+    assert waits
 
 
 def _later(request: UserRequest, by_s: float) -> UserRequest:
