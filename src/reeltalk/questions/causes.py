@@ -122,9 +122,7 @@ def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
                     key=support,
                     answer_type="place",
                     params={"event": left_out.order, "object": told.name},
-                    slots=object_slots(told.name, story)
-                    | _without(left_out, story)
-                    | {"place": place, "option": place},
+                    slots=_thing_without(told.name, left_out, story) | {"place": place, "option": place},
                     evidence=(left_out,),
                     focus_object=told.name,
                     focus_event=left_out.order,
@@ -138,9 +136,7 @@ def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
                     key=told.outcome,
                     answer_type="choice",
                     params={"event": left_out.order, "object": told.name, "value": _pair_of(told.outcome)},
-                    slots=object_slots(told.name, story)
-                    | _without(left_out, story)
-                    | {"a": a, "b": b, "state": word, "option": word},
+                    slots=_thing_without(told.name, left_out, story) | {"a": a, "b": b, "state": word, "option": word},
                     evidence=(left_out,),
                     focus_object=told.name,
                     focus_event=left_out.order,
@@ -161,6 +157,19 @@ def _is_same_act(one: StoryEvent, other: StoryEvent) -> bool:
 def _without(event: StoryEvent, story: Story) -> dict[str, str]:
     """Slots for an event that is thought away: `had not switched on the kettle`."""
     return {"undone": act_phrase(event, story, "done"), "did": act_phrase(event, story, "did")}
+
+
+def _thing_without(name: str, event: StoryEvent, story: Story) -> dict[str, str]:
+    """The same slots of a question about a thing, with `it` for the thing after it was named."""
+    slots = object_slots(name, story)
+    it = slots["it"]
+    return {
+        **slots,
+        **_without(event, story),
+        "undone_it": act_phrase(event, story, "done", {name: it}),
+        "did_it": act_phrase(event, story, "did", {name: it}),
+        "o_then": slots["it_s" if name == event.main else "o"],
+    }
 
 
 def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story) -> str:

@@ -39,6 +39,11 @@ class Opening(NamedTuple):
     """True if the clause after it has the order of a statement."""
     end: str = "?"
 
+    @property
+    def announces(self) -> bool:
+        """True if it announces a question."""
+        return self.words.endswith(("question:", "this:"))
+
 
 _OPENINGS: Final[dict[str, tuple[Opening, ...]]] = {
     "train": (
@@ -148,14 +153,16 @@ def _derive(name: str, core: str, split: str) -> Iterator[SurfaceForm]:
     for place, text in enumerate(variants):
         own = f"{name}-{place}" if len(variants) > 1 else name
         yield SurfaceForm(own, text, text, PLAIN_SHARE / len(variants))
-        # An opening stands before the question, after what is told first.
+        # An opening stands before the question, after what is told first, unless it announces them both.
         told, _, asked = text.rpartition(". ")
         head = f"{told}. " if told else ""
         fitting = [(opening, derived) for opening in _OPENINGS[split] if (derived := _opened(opening, asked))]
         for opening, derived in fitting:
             label = re.sub(r"[^a-z]+", "-", opening.words.lower()).strip("-")
             share = (1 - PLAIN_SHARE) / len(fitting) / len(variants)
-            yield SurfaceForm(f"{own}/{label}", f"{head}{derived}", text, share)
+            # "Another question: he opens the closet. Does he close it?"
+            whole = f"{opening.words} {_lower(text)}" if told and opening.announces else f"{head}{derived}"
+            yield SurfaceForm(f"{own}/{label}", whole, text, share)
 
 
 def _opened(opening: Opening, asked: str) -> str | None:
@@ -192,7 +199,7 @@ def _lower(text: str) -> str:
     return text if text.startswith("I ") else re.sub(r"^(\{?)([A-Z])", lambda m: m[1] + m[2].lower(), text)
 
 
-_SUBJECT: Final = r"\{his\} \{part\}|\{(?:he2?|o|t|it_s|p|q|pair)\}|the video|the \{room\}|that|this"
+_SUBJECT: Final = r"\{his\} \{part\}|\{(?:he2?|o|o_then|t|it_s|p|q|pair)\}|the video|the \{room\}|that|this"
 _WH: Final = (
     r"(?:what|which|where|who|whom|whose|how|why|when|in (?:which|what)|with what|for (?:what|how)|to whom|by what"
     r"|from (?:where|whom)|of all)\b[^,.;:?]*?"
