@@ -185,7 +185,9 @@ def _found(
                 checks.append((index, BLIND, [_own(turn), _blind(blind, turn, conversation.video_id, settings)]))
             if "history" in settings.probes:
                 said = history_before(conversation, index)
-                checks.append((index, HISTORY, [_history(histories[type(conversation)], turn, said)]))
+                repeated = _asked_before(turn, conversation.turns[:index])
+                found = repeated or _history(histories[type(conversation)], turn, said)
+                checks.append((index, HISTORY, [found]))
             if "habit" in settings.probes:
                 checks.append((index, HABIT, [habits.found(turn, conversation.video_id)]))
         yield checks
@@ -276,6 +278,18 @@ def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettin
     if typed_by(turn):
         return reason([agrees(text, turn.references, turn.question, turn.options) for text in votes.values()])
     return _Doubt(tuple(votes.values())[:MOST_VOTES], reason)
+
+
+def _asked_before(turn: Turn, earlier: Sequence[Turn]) -> str | None:
+    """The reason if an earlier turn asks for the same fact in other words; only turns whose writer names it."""
+    fact = _fact_of(turn)
+    same = next((one for one in earlier if fact is not None and _fact_of(one) == fact), None)
+    return None if same is None else f"an earlier turn asks for the same: {shorten(same.question)}"
+
+
+def _fact_of(turn: Turn) -> tuple[str, str] | None:
+    kind, params = turn.extra.get("kind"), turn.extra.get("params")
+    return (kind, repr(sorted(params.items()))) if isinstance(kind, str) and isinstance(params, dict) else None
 
 
 def _history(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]]) -> _Found:
