@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -104,7 +104,7 @@ def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
                 key=verdict,
                 answer_type="yes_no",
                 params={"event": left_out.order, "other": event.order},
-                slots=_without(left_out, story) | {"had": _had_happened(event, left_out, story)},
+                slots=_happened_without(event, left_out, story),
                 evidence=(left_out, event),
                 focus_object=only_object(left_out),
                 focus_event=left_out.order,
@@ -154,31 +154,50 @@ def _is_same_act(one: StoryEvent, other: StoryEvent) -> bool:
     return (one.agent, one.action, one.main, one.targets) == (other.agent, other.action, other.main, other.targets)
 
 
-def _without(event: StoryEvent, story: Story) -> dict[str, str]:
-    """Slots for an event that is thought away: `had not switched on the kettle`."""
-    return {"undone": act_phrase(event, story, "done"), "did": act_phrase(event, story, "did")}
+def _without(left_out: StoryEvent, story: Story, it: Mapping[str, str]) -> dict[str, str]:
+    """Slots for an event that is thought away: `had not switched on the kettle`.
 
-
-def _thing_without(name: str, event: StoryEvent, story: Story) -> dict[str, str]:
-    """The same slots of a question about a thing, with `it` for the thing after it was named."""
-    slots = object_slots(name, story)
-    it = slots["it"]
+    Args:
+        left_out: The event.
+        story: Its story.
+        it: Pronouns, by thing, of what a question names before the event.
+    """
     return {
-        **slots,
-        **_without(event, story),
-        "undone_it": act_phrase(event, story, "done", {name: it}),
-        "did_it": act_phrase(event, story, "did", {name: it}),
-        "o_then": slots["it_s" if name == event.main else "o"],
+        "undone": act_phrase(left_out, story, "done"),
+        "did": act_phrase(left_out, story, "did"),
+        "undone_it": act_phrase(left_out, story, "done", it),
+        "did_it": act_phrase(left_out, story, "did", it),
     }
 
 
-def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story) -> str:
+def _thing_without(name: str, left_out: StoryEvent, story: Story) -> dict[str, str]:
+    """Slots for a thing, and for an event without which it would be otherwise."""
+    slots = object_slots(name, story)
+    then = slots["it_s" if name == left_out.main else "o"]
+    return slots | _without(left_out, story, {name: slots["it"]}) | {"o_then": then}
+
+
+def _happened_without(event: StoryEvent, left_out: StoryEvent, story: Story) -> dict[str, str]:
+    """Slots for an event, and for another one without which it might not happen."""
+    thing = left_out.main
+    both = thing is not None and not is_person(thing) and thing in (event.main, *event.targets)
+    it = {thing: object_slots(thing, story)["it"]} if both and thing is not None else {}
+    return _without(left_out, story, it) | {
+        "had": _had_happened(event, left_out, story, {}),
+        "had_it": _had_happened(event, left_out, story, it),
+    }
+
+
+def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story, it: Mapping[str, str]) -> str:
     """Subject and verb after *would*: `the kettle have boiled`, `she have smiled` of whoever else did not act."""
-    same = event.agent is not None and event.agent == left_out.agent
-    subject = story.called[event.agent] if event.agent is not None else called_thing(event.main or "", story)
-    if same:
-        subject = pronoun_of(story.attributes.get(event.agent or "", ()))
-    return f"{subject} have {act_phrase(event, story, 'done')}"
+    if event.agent is None:
+        thing = event.main or ""
+        subject = object_slots(thing, story)["it_s"] if thing in it else called_thing(thing, story)
+    elif event.agent == left_out.agent:
+        subject = pronoun_of(story.attributes.get(event.agent, ()))
+    else:
+        subject = story.called[event.agent]
+    return f"{subject} have {act_phrase(event, story, 'done', it)}"
 
 
 def changes(story: Story, draw: random.Random) -> Iterator[Question]:

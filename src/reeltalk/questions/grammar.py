@@ -156,7 +156,9 @@ def _derive(name: str, core: str, split: str) -> Iterator[SurfaceForm]:
         # An opening stands before the question, after what is told first, unless it announces them both.
         told, _, asked = text.rpartition(". ")
         head = f"{told}. " if told else ""
-        fitting = [(opening, derived) for opening in _OPENINGS[split] if (derived := _opened(opening, asked))]
+        # Not "He picks it up. I am curious: where?"
+        usable = [one for one in _OPENINGS[split] if not told or one.announces or not one.words.endswith(":")]
+        fitting = [(opening, derived) for opening in usable if (derived := _opened(opening, asked))]
         for opening, derived in fitting:
             label = re.sub(r"[^a-z]+", "-", opening.words.lower()).strip("-")
             share = (1 - PLAIN_SHARE) / len(fitting) / len(variants)
@@ -173,7 +175,9 @@ def _opened(opening: Opening, asked: str) -> str | None:
         turned = turn_round(asked)
         return f"{opening.words} {turned}{opening.end}" if turned is not None else None
     if not opening.words.endswith(":"):
-        if not _DIRECT.match(asked) or re.search(r"video|scene|\bhere\b|\bend|start|beginning", asked):
+        if not _DIRECT.match(asked) or re.search(
+            r"video|scene|\bhere\b|\bend|start|beginning|\bwould\b", asked, re.IGNORECASE
+        ):
             return None
         return f"{opening.words} {_lower(asked)}"
     return f"{opening.words} {_lower(asked)}" if ":" not in asked else None
