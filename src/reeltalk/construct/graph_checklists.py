@@ -75,9 +75,9 @@ def statement_of(question: Question, *, other: str = "something else entirely") 
     slots["wrong"] = slots["wrong"].removeprefix("because ")
     if "had" in slots:
         subject, _, done = slots["had"].partition(" have ")
-        if subject == slots.get("he"):
+        if subject == "{he}":
             # The clause begins with whom it is about, so the name comes first and the pronoun later.
-            subject, slots["who"] = slots["who"], subject
+            subject, slots["who"] = slots["who"], slots["he"]
         slots |= {"would": f"{subject} would have {done}", "would_not": f"{subject} would not have {done}"}
     clause = _clause(says, slots)
     value = slots.get("option") or slots.get("list") if forms.denies is None else None

@@ -189,12 +189,12 @@ def _happened_without(event: StoryEvent, left_out: StoryEvent, story: Story) -> 
 
 
 def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story, it: Mapping[str, str]) -> str:
-    """Subject and verb after *would*: `the kettle have boiled`, `she have smiled` of whoever else did not act."""
+    """Subject and verb after *would*: `the kettle have boiled`, `{he} have smiled` of whoever else did not act."""
     if event.agent is None:
         thing = event.main or ""
         subject = object_slots(thing, story)["it_s"] if thing in it else called_thing(thing, story)
     elif event.agent == left_out.agent:
-        subject = pronoun_of(story.attributes.get(event.agent, ()))
+        subject = "{he}"
     else:
         subject = story.called[event.agent]
     return f"{subject} have {act_phrase(event, story, 'done', it)}"

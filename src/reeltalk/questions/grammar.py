@@ -227,7 +227,7 @@ def turn_round(question: str) -> str | None:
     if not question.endswith("?") or re.search(r"[.:;]", question):
         return None
     text = _lower(question[:-1])
-    if re.match(r"(?:and|so|then|but)\b|and,", text):
+    if re.match(r"(?:and|so|then|but|had)\b|and,", text):
         return None
     front, after = "", text
     if (
