@@ -1,0 +1,45 @@
+"""The sample in the repository: whole, answered by the oracle, and the result of its recipe."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reeltalk.cli import run
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import VIDEOS
+from reeltalk.store.validate import validate
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "household-sample"
+RELEASE = SAMPLE / "release"
+
+
+def test_the_sample_is_a_whole_release_of_twelve_videos() -> None:
+    benchmark = Benchmark.open(RELEASE)
+    assert benchmark.manifest.release == "1.0.0"
+    assert not [finding for finding in validate(benchmark) if finding.severity == "error"]
+    videos = list(benchmark.read(VIDEOS))
+    assert len(videos) == 12
+    assert {video.split for video in videos} == {"train", "dev", "test"}
+
+
+def test_the_oracle_answers_the_chains_of_the_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--model", "oracle", "--protocols", "typed", "--metrics", "none", "--units", "chain", "--frames", "1"]
+    assert run(["evaluate", str(RELEASE), *options, "--out", str(tmp_path / "oracle")]) == 0, capsys.readouterr().err
+    rows = json.loads((tmp_path / "oracle" / "summary.json").read_text(encoding="utf-8"))
+    [typed] = [row for row in rows if (row["model"], row["metric"]) == ("oracle", "typed")]
+    assert typed["value"] == 100.0
+    assert typed["n"] >= 20
+    assert typed["unscored"] == 0
+
+
+def test_the_recipe_makes_the_sample_again(tmp_path: Path, full: bool) -> None:
+    if not full:
+        pytest.skip("full counts: make test-full")
+    shutil.copy(SAMPLE / "project.yaml", tmp_path)
+    assert run(["run", str(tmp_path)]) == 0
+    again, kept = Benchmark.open(tmp_path / "releases" / "1.0.0"), Benchmark.open(RELEASE)
+    made = {name: entry.sha256 for name, entry in again.manifest.files.items()}
+    assert made == {name: entry.sha256 for name, entry in kept.manifest.files.items()}
+    assert again.media.names() == kept.media.names()
