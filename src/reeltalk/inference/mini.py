@@ -5,7 +5,9 @@ The weights lie next to this file, or in a folder that `reeltalk.streaming.expor
 """
 
 import hashlib
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -45,6 +47,8 @@ LONGEST_ANSWER: Final = 96
 """Words and pieces of words."""
 FRAMES_AT_ONCE: Final = 16
 """How many frames are read at once if many are available. More would gain nothing and use memory."""
+LOOKS_KEPT: Final = 256
+"""How many results for several frames are kept, the last ones: about 20 MB."""
 HINT: Final = "give a folder that the export of reeltalk-mini wrote, or none for the weights that come with reeltalk"
 
 
@@ -113,6 +117,8 @@ class MiniModel:
         self._decoder = self._loaded(onnxruntime, DECODER, files[DECODER], options)
         # Graphs of networks that do not know who is who take no marks.
         self._marked = any(node.name == "marks" for node in self._decoder.get_inputs())
+        self._looked: OrderedDict[bytes, Looked] = OrderedDict()
+        self._lock = threading.Lock()
         self._check()
 
     @property
@@ -134,7 +140,22 @@ class MiniModel:
             pairs: (N, 2, height, width, 3) frames in the network's size, each after the previous frame.
             pts_s: (N,) their times in seconds.
         """
-        found = self._vision.run(None, {"frames": pairs, "pts_s": np.array(pts_s, np.float32)})
+        given: dict[str, NDArray[Any]] = {"frames": pairs, "pts_s": np.array(pts_s, np.float32)}
+        if len(pairs) == 1:
+            return self._look(given)
+        # Several dialogues about one video begin with the same frames.
+        key = hashlib.sha256(pairs.tobytes() + given["pts_s"].tobytes()).digest()
+        with self._lock:
+            found = self._looked.pop(key, None)
+        found = found or self._look(given)
+        with self._lock:
+            self._looked[key] = found
+            while len(self._looked) > LOOKS_KEPT:
+                self._looked.popitem(last=False)
+        return found
+
+    def _look(self, given: dict[str, NDArray[Any]]) -> Looked:
+        found = self._vision.run(None, given)
         return Looked(*found, *([None] * (4 - len(found))))
 
     def read(

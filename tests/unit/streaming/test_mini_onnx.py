@@ -202,3 +202,19 @@ def test_frames_read_together_are_read_as_one_by_one(exported: MiniModel) -> Non
     assert np.abs(one.memory.keys - all_at_once.memory.keys).max() < 1e-4
     assert [vars(e) for e in one.memory.entries] == [vars(e) for e in all_at_once.memory.entries]
     assert list(itertools.accumulate(e.tokens for e in one.memory.entries))[-1] == 1 + 20 * SHAPE.frame_tokens
+
+
+def test_frames_that_were_looked_at_before_are_not_looked_at_again(
+    exported: MiniModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, looked, look = np.random.default_rng(11), [], exported._look
+    frames, times = list(draw.integers(0, 256, (20, 45, 80, 3), dtype=np.uint8)), [float(n) for n in range(20)]
+    monkeypatch.setattr(exported, "_look", lambda given: looked.append(len(given["frames"])) or look(given))
+    first, again, other = exported.stream(), exported.stream(), exported.stream()
+    first.see_all(frames, times)
+    again.see_all(frames, times)
+    assert looked == [16, 4]
+    assert np.array_equal(first.memory.keys, again.memory.keys)
+    other.see_all(frames, [time_s + 1 for time_s in times])
+    other.see_all([frames[0][::-1], *frames[1:]], times)
+    assert looked == [16, 4] * 3
