@@ -217,4 +217,4 @@ def test_frames_that_were_looked_at_before_are_not_looked_at_again(
     assert np.array_equal(first.memory.keys, again.memory.keys)
     other.see_all(frames, [time_s + 1 for time_s in times])
     other.see_all([frames[0][::-1], *frames[1:]], times)
-    assert looked == [16, 4] * 3
+    assert looked == [16, 4, 16, 4, 16]
