@@ -33,7 +33,9 @@ SHOWN: Final = (
 )
 CONTROLS: Final = ("none", "shuffled", "black")
 BASELINES: Final = ("blind", "history", "ngrams")
-THRESHOLDS: Final = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 0.99)
+THRESHOLDS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+DEV_VIDEOS: Final = 40
+"""Videos of the dev split on whose streams a threshold is chosen."""
 MOST_FALSE_ALARMS: Final = 6.0
 """False alarms an hour that a threshold may cost on the dev split."""
 GROUPS: Final = {
@@ -97,8 +99,9 @@ def streamed(folder: Path, bench: Path, out: Path, threshold: float, split: str)
     run = folder / f"streams-{split}-{out.name}-{threshold:g}"
     scores = run.with_suffix(".json")
     if not scores.is_file():
+        part = ("--limit", str(DEV_VIDEOS)) if split == "dev" else ()
         reeltalk("proactive", "run", str(bench), "--model", weights(out), "--threshold", str(threshold),
-                 "--longest-side", "320", "--split", split, "--out", str(run))  # fmt: skip
+                 "--longest-side", "320", "--split", split, *part, "--out", str(run))  # fmt: skip
         reeltalk("proactive", "score", str(bench), str(run), "--split", split, "--out", str(scores))
     rows = {row["metric"]: row["value"] for row in json.loads(scores.read_text(encoding="utf-8"))["summary"]}
     return Streams(threshold, rows[IN_TIME], rows[ALARMS])

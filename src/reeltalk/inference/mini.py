@@ -47,8 +47,8 @@ LONGEST_ANSWER: Final = 96
 """Words and pieces of words."""
 FRAMES_AT_ONCE: Final = 16
 """How many frames are read at once if many are available. More would gain nothing and use memory."""
-LOOKS_KEPT: Final = 256
-"""How many results for several frames are kept, the last ones: about 20 MB."""
+FRAMES_KEPT: Final = 4096
+"""For how many frames the model remembers what they show: about 20 MB."""
 HINT: Final = "give a folder that the export of reeltalk-mini wrote, or none for the weights that come with reeltalk"
 
 
@@ -118,6 +118,7 @@ class MiniModel:
         # Graphs of networks that do not know who is who take no marks.
         self._marked = any(node.name == "marks" for node in self._decoder.get_inputs())
         self._looked: OrderedDict[bytes, Looked] = OrderedDict()
+        self._kept = 0
         self._lock = threading.Lock()
         self._check()
 
@@ -141,17 +142,18 @@ class MiniModel:
             pts_s: (N,) their times in seconds.
         """
         given: dict[str, NDArray[Any]] = {"frames": pairs, "pts_s": np.array(pts_s, np.float32)}
-        if len(pairs) == 1:
-            return self._look(given)
         # Several dialogues about one video begin with the same frames.
         key = hashlib.sha256(pairs.tobytes() + given["pts_s"].tobytes()).digest()
         with self._lock:
-            found = self._looked.pop(key, None)
-        found = found or self._look(given)
-        with self._lock:
-            self._looked[key] = found
-            while len(self._looked) > LOOKS_KEPT:
-                self._looked.popitem(last=False)
+            found = self._looked.get(key)
+        if found is None:
+            found = self._look(given)
+            with self._lock:
+                # Another thread may have looked at the same frames meanwhile.
+                self._kept += len(pairs) if key not in self._looked else 0
+                self._looked[key] = found
+                while self._kept > FRAMES_KEPT:
+                    self._kept -= len(self._looked.popitem(last=False)[1].tokens)
         return found
 
     def _look(self, given: dict[str, NDArray[Any]]) -> Looked:
