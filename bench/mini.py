@@ -98,11 +98,11 @@ def streamed(folder: Path, bench: Path, out: Path, threshold: float, split: str)
     """A network on the streams of a split."""
     run = folder / f"streams-{split}-{out.name}-{threshold:g}"
     scores = run.with_suffix(".json")
+    part = ("--limit", str(DEV_VIDEOS)) if split == "dev" else ()
     if not scores.is_file():
-        part = ("--limit", str(DEV_VIDEOS)) if split == "dev" else ()
         reeltalk("proactive", "run", str(bench), "--model", weights(out), "--threshold", str(threshold),
                  "--longest-side", "320", "--split", split, *part, "--out", str(run))  # fmt: skip
-        reeltalk("proactive", "score", str(bench), str(run), "--split", split, "--out", str(scores))
+        reeltalk("proactive", "score", str(bench), str(run), "--split", split, *part, "--out", str(scores))
     rows = {row["metric"]: row["value"] for row in json.loads(scores.read_text(encoding="utf-8"))["summary"]}
     return Streams(threshold, rows[IN_TIME], rows[ALARMS])
 
