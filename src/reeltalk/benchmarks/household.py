@@ -56,7 +56,7 @@ class Household(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     filming: FilmSettings = FilmSettings(
-        scenarios=10, houses=5, dev_houses=0, test_houses=2, width_px=320, fps=5, max_duration_s=90.0, seed=7
+        scenarios=12, houses=4, dev_houses=0, test_houses=2, width_px=320, fps=5, max_duration_s=90.0, seed=7
     )
     curation: CurateSettings = CurateSettings(
         # Films of whole rooms have few cuts and little motion, so SVBench's bounds for web videos are relaxed.
