@@ -42,7 +42,8 @@ SLOTS = {
     "cause": "the vase breaks",
     "feeling": "sad", "says": "Here you are.", "called": "offer", "told": "Tom offers Anna the mug", "class": "mug",
     "verb": "pick up", "first": "red", "second": "blue", "effect": "the kettle boils", "undone": "opened the fridge",
-    "did": "opened the fridge", "had": "the kettle have boiled", "fact": "can be eaten",
+    "did": "opened the fridge", "had": "the kettle have boiled", "fact": "can be eaten", "undone_it": "opened it",
+    "did_it": "opened it", "had_it": "it have boiled", "o_then": "the lamp",
 }  # fmt: skip
 
 
