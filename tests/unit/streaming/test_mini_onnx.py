@@ -1,5 +1,6 @@
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
-from reeltalk.inference.mini import FRAME, MiniModel
+from reeltalk.inference.mini import FRAME, Looked, MiniModel
 from reeltalk.inference.mini_input import ANSWER, BEGIN, END, PAD, PEOPLE, QUESTION, MiniShape
 from reeltalk.inference.mini_people import KnownPeople
 from reeltalk.streaming.export_onnx import (
@@ -207,9 +208,15 @@ def test_frames_read_together_are_read_as_one_by_one(exported: MiniModel) -> Non
 def test_frames_that_were_looked_at_before_are_not_looked_at_again(
     exported: MiniModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draw, looked, look = np.random.default_rng(11), [], exported._look
+    draw, look = np.random.default_rng(11), exported._look
     frames, times = list(draw.integers(0, 256, (20, 45, 80, 3), dtype=np.uint8)), [float(n) for n in range(20)]
-    monkeypatch.setattr(exported, "_look", lambda given: looked.append(len(given["frames"])) or look(given))
+    looked: list[int] = []
+
+    def counted(given: dict[str, Any]) -> Looked:
+        looked.append(len(given["frames"]))
+        return look(given)
+
+    monkeypatch.setattr(exported, "_look", counted)
     first, again, other = exported.stream(), exported.stream(), exported.stream()
     first.see_all(frames, times)
     again.see_all(frames, times)
