@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from reeltalk.baselines.answerer import DialogueHistory, Frames, as_option
@@ -262,6 +263,7 @@ def _contexts(history: DialogueHistory) -> list[frozenset[str]]:
     return contexts
 
 
+@lru_cache(maxsize=65_536)
 def _plain(question: str) -> str:
     """A question without its opening, and without the clothes by which it tells whom it means."""
     return _DESCRIBED.sub(r"\1", without_opening(question))

@@ -320,12 +320,16 @@ def _states_it(found: StatedAnswer) -> str:
     return f"turn {found.turn + 1} {how}: {found.text!r}"
 
 
+_NONE: Final[Counter[tuple[str, ...]]] = Counter()
+
+
 class _Habits:
     """Counts of answers by form of question and video."""
 
     def __init__(self, conversations: Sequence[Conversation], settings: LeakSettings) -> None:
         self._settings = settings
         self._answers: dict[Hashable, dict[str, Counter[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(Counter))
+        self._all: dict[Hashable, Counter[tuple[str, ...]]] = defaultdict(Counter)
         self._texts: dict[tuple[str, ...], str] = {}
         for conversation in conversations:
             for turn in conversation.turns:
@@ -334,10 +338,9 @@ class _Habits:
                     self._texts.setdefault(said, turn.references[0])
                     for form in _forms(turn):
                         self._answers[form][conversation.video_id][said] += 1
-        self._tests = sum(
-            _EVEN ** sum(counts.total() for counts in videos.values()) <= settings.alpha
-            for videos in self._answers.values()
-        )
+                        self._all[form][said] += 1
+        self._totals = {form: answers.total() for form, answers in self._all.items()}
+        self._tests = sum(_EVEN**total <= settings.alpha for total in self._totals.values())
 
     def found(self, turn: Turn, video_id: str) -> _Found:
         """Leaks if a turn's answer is the usual one for its form in other videos.
@@ -349,18 +352,15 @@ class _Habits:
         # So many forms are tested that one of them would seem a habit by chance (Bonferroni).
         alpha = self._settings.alpha / max(1, self._tests)
         for form in _forms(turn):
-            videos = self._answers.get(form, {})
-            others: Counter[tuple[str, ...]] = Counter()
-            for other in sorted(videos):
-                if other != video_id:
-                    others.update(videos[other])
-            total = others.total()
+            answers, own = self._all.get(form, _NONE), self._answers.get(form, {}).get(video_id, _NONE)
+            total = self._totals.get(form, 0) - own.total()
             if total < self._settings.min_support or _EVEN**total > alpha:
                 continue
-            usual = said if typed_by(turn) else max(others, key=lambda one: (others[one], one))
-            if binomial_tail(others[usual], total) > alpha:
+            usual = said if typed_by(turn) else max(answers, key=lambda one: (answers[one] - own[one], one))
+            count = answers[usual] - own[usual]
+            if binomial_tail(count, total) > alpha:
                 return None
-            why = f"{others[usual]:,} of {total:,} questions of the form {form[1]!r} in other videos have this answer"
+            why = f"{count:,} of {total:,} questions of the form {form[1]!r} in other videos have this answer"
             return why if typed_by(turn) else _doubt(self._texts[usual], why)
         return None
 
