@@ -189,7 +189,7 @@ def _happened_without(event: StoryEvent, left_out: StoryEvent, story: Story) -> 
 
 
 def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story, it: Mapping[str, str]) -> str:
-    """Subject and verb after *would*: `the kettle have boiled`, `{he} have smiled` of whoever else did not act."""
+    """The words after *would*: `the kettle have boiled`, or `{he} have smiled` if the same person acts."""
     if event.agent is None:
         thing = event.main or ""
         subject = object_slots(thing, story)["it_s"] if thing in it else called_thing(thing, story)
