@@ -305,8 +305,10 @@ def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:
     """Fill in the slots. With `named` the first mention of the person is a noun, the others are pronouns."""
     mentioned = not named
     person = slots.get("who", SOMEBODY)
-    # What happens may speak of the same person: `{he} have opened the closet`.
-    template = re.sub(r"\{(\w+)\}", lambda m: said if "{" in (said := slots.get(m[1], "")) else m[0], template)
+    # What happens may speak of the same person: `{he} have opened the closet`. A name may hold braces of its own.
+    template = re.sub(
+        r"\{(\w+)\}", lambda m: said if (said := slots.get(m[1], "")).startswith("{he} ") else m[0], template
+    )
 
     def put(match: re.Match[str]) -> str:
         nonlocal mentioned
