@@ -34,6 +34,12 @@ def test_the_oracle_answers_the_chains_of_the_sample(tmp_path: Path, capsys: pyt
     assert typed["unscored"] == 0
 
 
+def test_nothing_is_constructed_in_a_release_before_it_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["construct", str(RELEASE)]) == 2
+    assert "is release 1.0.0, which does not change" in capsys.readouterr().err
+    assert not (RELEASE / ".work").exists()
+
+
 def test_the_recipe_makes_the_sample_again(tmp_path: Path, full: bool) -> None:
     if not full:
         pytest.skip("full counts: make test-full")

@@ -236,10 +236,12 @@ def construct(
     Raises:
         SettingError: There is no such writer, or it does not support these settings.
         BenchmarkError: There are no clips, or reviewed work would be overwritten.
+        FrozenError: The benchmark is a release.
         BudgetError: A limit would be exceeded. The same call with a higher limit continues.
         OutageError: A model's server does not answer. The same call continues from the kept replies.
         ModelError: A model cannot be opened.
     """
+    benchmark.check_changeable()
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
     check_folder(asking.prompts, construction_prompts(settings.language))
     executor = executor or open_executor()
