@@ -131,6 +131,8 @@ _PARTS_OF_AN_EVENT: Final = frozenset(
 _OF_OBJECT: Final = {
     "where_put": "put",
     "where_from": "from",
+    # Whether it could have been taken with everything closed mostly tells where it was, and the other way round.
+    "could_take": "from",
     "puts_back": "back",
     "object_colour": "colour",
     "state_end": "state",
@@ -239,6 +241,8 @@ def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind:
     # Each room is asked for once: after that it is easy to guess.
     if kind == "which_room" and ("in", key) in known:
         return False
+    if kind == "could_take" and any(fact == "acts" and act.startswith("open|") for fact, act in known):
+        return False
     # Where a thing was, where it ends up, and whether the two are one place: any two of these answer the third.
     trio = {("from", name) for _, name in wanted} | {("put", name) for _, name in wanted}
     trio |= {("back", name) for _, name in wanted}
@@ -305,7 +309,7 @@ def write_chain(
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     # A chain that goes back behind its first question is written only if there is no other.
     for forward in (True, False):
-        found = _Search(pool, split, draw, lengths, wanted, word, forward=forward).run()
+        found = _Search(pool, split, draw, lengths, wanted, word, balance, forward=forward).run()
         if found is not None:
             return found
     return None
@@ -327,11 +331,12 @@ class _Search:
         lengths: Sequence[int],
         wanted: Mapping[int, float],
         word: Word,
+        balance: AnswerBalance | None,
         *,
         forward: bool,
     ) -> None:
         self.split, self.draw, self.lengths, self.wanted, self.word = split, draw, lengths, wanted, word
-        self.forward = forward
+        self.balance, self.forward = balance, forward
         self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
         self.followers: dict[object, list[Question]] = defaultdict(list)
         for question in pool:
@@ -389,6 +394,7 @@ class _Search:
                 and are_news(self.asked[id(q)], told, kind=q.kind, key=q.key)
                 and not (self.forward and _lies_before(q, chain[0][0]))
                 and not (by_person and rests_on(q, last))
+                and (self.balance is None or self.balance.suits(q, [asked for asked, _ in chain], self.split))
             ]
             # Questions about later events come before those about earlier ones.
             for question in sorted(self._ordered(fitting, kinds), key=lambda q: _starts(q) < now):

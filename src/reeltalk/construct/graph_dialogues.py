@@ -44,7 +44,7 @@ from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import FACTS
-from reeltalk.questions.question import ABSENT, COLOURS, Question, act_phrase
+from reeltalk.questions.question import ABSENT, COLOURS, Question, act_phrase, story_of
 from reeltalk.questions.wording import (
     WordedQuestion,
     fill_form,
@@ -178,8 +178,11 @@ class DialogueMaker:
     def _is_shown(self, question: Question) -> bool:
         if self.shown is None:
             return True
-        inside = [event.part in self.shown for event in question.evidence]
-        return question.kind in LOCAL and bool(inside) and all(inside)
+        acts = [*question.evidence]
+        if "event" in question.params:
+            # The act that it names may be in another scene than the next one of the same person.
+            acts.append(story_of(question, self.story).events[int(question.params["event"])])
+        return question.kind in LOCAL and bool(question.evidence) and all(act.part in self.shown for act in acts)
 
     def is_earlier(self, question: Question) -> bool:
         """True if a question is about the earlier of two scenes alone."""
@@ -205,6 +208,7 @@ class DialogueMaker:
             q
             for q in self.pool
             if (q.kind, identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
+            if self._balance is None or self._balance.suits(q, self._asked, self.split)
         ]
 
     def _rarest(self, options: Sequence[Question]) -> Question:
@@ -345,17 +349,18 @@ class DialogueMaker:
             return False
         options: list[tuple[str, Question, Description | None, bool]] = []
         for question in self._new():
-            if rests_on(question, last) and fitting_forms(question, self.split, ref=True):
-                if is_ambiguous(candidates_of(question, self.story, self.universe)):
-                    sort = "it" if isinstance(question.anchor, str) else "that"
-                    options.append((sort, question, None, True))
-            elif goes_on(question, last) and is_ambiguous(people_for(question, self.universe)):
+            rests = rests_on(question, last) and bool(fitting_forms(question, self.split, ref=True))
+            if rests and is_ambiguous(candidates_of(question, self.story, self.universe)):
+                sort = "it" if isinstance(question.anchor, str) else "that"
+                options.append((sort, question, None, True))
+            if not fitting_forms(question, self.split, ref=False):
+                continue
+            if not rests and goes_on(question, last) and is_ambiguous(people_for(question, self.universe)):
                 options.append(("he or she", question, None, False))
-            if fitting_forms(question, self.split, ref=False):
-                options += [
-                    (one.sort, question, one, False)
-                    for one in descriptions(question, last, self._listed, self.story, self.universe)
-                ]
+            options += [
+                (one.sort, question, one, False)
+                for one in descriptions(question, last, self._listed, self.story, self.universe)
+            ]
         kinds = Counter(q.kind for q in self._asked)
         options = [o for o in options if self._sorts[o[0]] < MOST_OF_A_SORT.get(o[0], 4) and kinds[o[1].kind] < 2]
         self.draw.shuffle(options)
@@ -484,6 +489,8 @@ class DialogueMaker:
         """Questions with a false premise whose kinds can also be asked with a true one, in a seeded order."""
         able = [q for q in self.pool if fitting_forms(q, self.split, ref=False)]
         found = list(false_premises(able, self.story, twin_colour=self._twin_colour))
+        # Somebody else may do what is asked about in another scene.
+        found = [one for one in found if self.shown is None or one.event.part in self.shown]
         self.draw.shuffle(found)
         return found
 

@@ -5,6 +5,9 @@ answers that were chosen are counted by kind and split, and under each *cue*: a 
 act that the question takes for granted. A question whose answer is already too frequent under one of its cues is left
 out, and one whose answer is rare is preferred. A kind with one answer, or with one answer for each thing, disappears.
 
+The turns before give answers away, too: who picked up the kettle and the mug is mostly still in the kitchen. So it is
+counted how often the answer is a room in which the turns before take place.
+
 The counts grow in the order of the videos, so the same benchmark gives the same questions.
 """
 
@@ -18,9 +21,9 @@ from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.question import SECONDS_OFF, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
-SLACK: Final = 0.05
+SLACK: Final = 0.02
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
-MADE_UP_FOR: Final = 0.3
+MADE_UP_FOR: Final = 0.2
 """By how much more, if other questions of the kind make up for it."""
 SLACK_OF_TWO: Final = 0.15
 """By how much more in a kind with two answers."""
@@ -32,6 +35,10 @@ MOST_OF_TWO: Final = 0.55
 """Largest share of an answer in a kind with two answers."""
 MOST_OF_MANY: Final = 0.35
 """Largest share of an answer in any other kind."""
+MOST_IMPLIED: Final = 0.25
+"""Largest share of the questions for a room whose answer is a room of the turns just before."""
+JUST_BEFORE: Final = 2
+"""Number of those turns."""
 SHARPNESS: Final = 2.0
 """How much rarer answers are preferred."""
 EARLY: Final = 12
@@ -114,6 +121,7 @@ class AnswerBalance:
         self._possible, self._chosen = possible or AnswerCounts(), AnswerCounts()
         self._cued = _Cued()
         self._given_away: dict[Cue, float] = defaultdict(float)
+        self._implied: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
 
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away.
@@ -130,17 +138,35 @@ class AnswerBalance:
         return self._possible.answers.get((kind, cue), {})
 
     def count(self, questions: Iterable[Question], story: Story, split: str) -> None:
-        """Count questions that were chosen.
+        """Count the questions that were chosen for a dialogue or chain.
 
         Args:
-            questions: The questions.
+            questions: The questions, in the order in which they are asked.
             story: The story that they are about.
             split: Split of the video.
         """
+        before: list[Question] = []
         for question in questions:
+            implied = _is_implied(question, before)
+            if implied is not None:
+                self._implied[split, question.kind][implied] += 1
+            before.append(question)
             if (cued := self._cued.of(question, story)) is not None:
                 self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
                 self._chosen.count(cued, split)
+
+    def suits(self, question: Question, before: Sequence[Question], split: str) -> bool:
+        """Whether a question may follow others in a dialogue or chain: False if they imply its answer once too often.
+
+        Args:
+            question: The next question.
+            before: The questions before it, in order.
+            split: Split of the video.
+        """
+        if not _is_implied(question, before):
+            return True
+        counts = self._implied[split, question.kind]
+        return counts[True] + 1 <= MOST_IMPLIED * (counts.total() + 1)
 
     def _worst(self, cued: CuedAnswer, split: str) -> float:
         return max((self._share(cue, cued.answer, split) for cue in cued.cues[1:]), default=0.0)
@@ -167,6 +193,15 @@ class AnswerBalance:
         possible = max(0, self._possible.answers[cue][answer] - 1) / (max(0, self._possible.totals[cue] - 1) + UNKNOWN)
         chosen, total = self._chosen.answers[split, *cue][answer], self._chosen.totals[split, *cue]
         return (chosen + PRIOR * possible) / (total + PRIOR)
+
+
+def _is_implied(question: Question, before: Sequence[Question]) -> bool | None:
+    """Whether the turns just before take place in the room that is the answer; None if no room is asked for."""
+    if question.answer_type != "room":
+        return None
+    acts = [event for earlier in before[-JUST_BEFORE:] for event in earlier.evidence]
+    rooms = {class_of(event.from_room) for event in acts if event.from_room is not None}
+    return question.key in rooms if rooms else None
 
 
 def _answer_of(key: AnswerKey) -> str:

@@ -437,7 +437,9 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
             value.removeprefix("colour_") for value in story.attributes.get(name, ()) if value.startswith("colour_")
         ]
         shown = tuple(e for e in story.events if e.main == name or name in e.targets)
-        if len(colours) == 1 and classes[class_of(name)] == 1:
+        # What is called by its colour has been named by it before *it* can be asked about.
+        called = called_thing(name, story).split()
+        if len(colours) == 1 and classes[class_of(name)] == 1 and colours[0] not in called:
             yield Question(
                 kind="object_colour",
                 key=colours[0],

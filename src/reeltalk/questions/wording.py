@@ -190,6 +190,9 @@ def write_dialogue(
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
         open_ = [q for q in open_ if q.kind not in BACK or q.params["object"] not in moved]
+        if balance is not None:
+            before = [asked.question for asked in chosen]
+            open_ = [q for q in open_ if balance.suits(q, before, split)]
         follow = [q for q in open_ if last is not None and rests_on(q, last) and fitting_forms(q, split, ref=True)]
         fresh = [q for q in open_ if fitting_forms(q, split, ref=False)]
         rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE

@@ -7,6 +7,7 @@ from page_world import World
 
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
+from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.asking import stories as stories_of
 from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question, answer_key
@@ -91,3 +92,42 @@ def test_refusals_have_no_answer_to_balance(stories: list[Story]) -> None:
 def test_the_same_videos_give_the_same_questions(stories: list[Story]) -> None:
     first, second = (chosen(stories, balanced=True, rounds=1) for _ in range(2))
     assert first == second
+
+
+def implied_share(stories: list[Story], *, balanced: bool) -> float:
+    """Share of the questions for a room that are about a room in which one of the two turns before takes place."""
+    balance = AnswerBalance(possible(stories)) if balanced else None
+    implied = []
+    for number in range(2 * PLENTY):
+        for place, story in enumerate(stories):
+            seed = 100 * number + place
+            asked = [one.question for one in write_dialogue(story, split="train", seed=seed, balance=balance)[1]]
+            for at, question in enumerate(asked):
+                acts = [event for earlier in asked[max(0, at - 2) : at] for event in earlier.evidence]
+                rooms = {class_of(event.from_room) for event in acts if event.from_room is not None}
+                if question.answer_type == "room" and rooms:
+                    implied.append(question.key in rooms)
+    assert len(implied) >= 15
+    return sum(implied) / len(implied)
+
+
+def test_the_turns_before_do_not_tell_the_room(stories: list[Story]) -> None:
+    assert implied_share(stories, balanced=False) > 0.4
+    assert implied_share(stories, balanced=True) <= 0.25
+
+
+def test_a_room_that_is_not_implied_may_always_be_asked_for(stories: list[Story]) -> None:
+    story, asked = next((s, q) for s in stories for q in questions(s) if q.kind == "which_room")
+    elsewhere = next(
+        q
+        for q in questions(story)
+        if q.evidence and all(class_of(event.from_room or "") not in (asked.key, "") for event in q.evidence)
+    )
+    balance = AnswerBalance()
+    assert not balance.suits(asked, [asked], "train")
+    assert balance.suits(asked, [], "train")
+    assert balance.suits(asked, [elsewhere], "train")
+    for _ in range(3):
+        balance.count([elsewhere, asked], story, "train")
+    assert balance.suits(asked, [asked], "train")
+    assert not balance.suits(asked, [asked], "test"), "splits are counted apart"

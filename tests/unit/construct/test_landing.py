@@ -33,6 +33,7 @@ from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.entrances import TOLD
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -100,12 +101,12 @@ class TestOfAGraph:
         params = turn.extra["params"]
         said = " ".join(f"{before.question} {before.references[0]}" for before in since).casefold()
         if "object" in params:
-            return phrases.noun(params["object"]).removeprefix("the ") in said
+            return phrases.noun(params["object"]).removeprefix("the ").casefold() in said
         # Questions about an act hold its place among its person's, or what it is. People in it have names of their own.
         whose = {"person": params["person"]} if "person" in params else {}
         act = params.get("signature") or checker.answer("next_action", {"event": params["event"] - 1} | whose)
         things = [thing for thing in act.split("|")[1:] if thing and not is_person(thing)]
-        return all(phrases.noun(f"{thing}1").removeprefix("the ") in said for thing in things)
+        return all(phrases.noun(f"{thing}1").removeprefix("the ").casefold() in said for thing in things)
 
     def test_paths_ask_coherent_drafts_and_nothing_else_in_place_of_a_chain(self, walked: Path) -> None:
         benchmark = Benchmark.open(walked)
@@ -129,8 +130,9 @@ class TestOfAGraph:
         assert found.jumps is not None
         assert found.jumps.links == len(ends) == found.jumps.landed + found.refused.total()
         assert found.jumps.landed > 0
-        # A graph writes no link without a draft that stands.
-        assert found.refused.total() == 0
+        # A graph writes no link without a draft that stands. What a path asks before may answer one.
+        assert set(found.refused) <= {TOLD}
+        assert found.refused.total() <= 0.1 * found.jumps.links
         walks = [path.extra[WALK] for path in benchmark.read(PATHS)]
         assert found.jumps.drawn == sum(walk["drawn"] for walk in walks)
         assert found.jumps.of_drawn.trials == sum(walk["drawn"] * walk["chances"] for walk in walks)
