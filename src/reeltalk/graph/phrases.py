@@ -142,7 +142,7 @@ _PASTS: Final = {
     "have": "had had", "speak": "spoke spoken", "begin": "began begun", "come": "came come", "see": "saw seen",
 }  # fmt: skip
 """Past tense and participle of verbs that English forms irregularly."""
-_DOUBLED: Final = frozenset("pop plug unplug hug drop rub mop stop squat jog clap".split())
+_DOUBLED: Final = frozenset("pop plug unplug hug drop rub scrub mop stop squat jog clap unwrap".split())
 
 
 def past_of(verb: str) -> tuple[str, str]:

@@ -21,9 +21,9 @@ from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.question import SECONDS_OFF, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
-SLACK: Final = 0.02
+SLACK: Final = 0.03
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
-MADE_UP_FOR: Final = 0.2
+MADE_UP_FOR: Final = 0.25
 """By how much more, if other questions of the kind make up for it."""
 SLACK_OF_TWO: Final = 0.15
 """By how much more in a kind with two answers."""
@@ -36,7 +36,7 @@ MOST_OF_TWO: Final = 0.55
 MOST_OF_MANY: Final = 0.35
 """Largest share of an answer in any other kind."""
 MOST_IMPLIED: Final = 0.25
-"""Largest share of the questions for a room whose answer is a room of the turns just before."""
+"""Largest share of the questions for a room, or for the number of rooms, whose answer the turns before imply."""
 JUST_BEFORE: Final = 2
 """Number of those turns."""
 SHARPNESS: Final = 2.0
@@ -196,7 +196,13 @@ class AnswerBalance:
 
 
 def _is_implied(question: Question, before: Sequence[Question]) -> bool | None:
-    """Whether the turns just before take place in the room that is the answer; None if no room is asked for."""
+    """Whether the turns before take place in the room that is the answer, or in as many rooms as there are.
+
+    None if neither is asked for, or if no turn before takes place in a room.
+    """
+    if question.kind == "rooms_count":
+        seen = {event.from_room for earlier in before for event in earlier.evidence} - {None}
+        return len(seen) >= int(question.key) if seen else None
     if question.answer_type != "room":
         return None
     acts = [event for earlier in before[-JUST_BEFORE:] for event in earlier.evidence]
@@ -209,8 +215,8 @@ def _answer_of(key: AnswerKey) -> str:
         # Which of two acts, so that acts of all sorts are counted together.
         return "first" if key.values[0] < key.among[0] else "second"
     if key.type == "seconds":
-        # Lengths within the tolerance of each other are one answer.
-        return str(round(math.log(max(1.0, float(key.values[0]))) / math.log(1 + SECONDS_OFF)))
+        # Lengths that one answer is right for are one answer.
+        return str(round(math.log(max(1.0, float(key.values[0])), (1 + SECONDS_OFF) / (1 - SECONDS_OFF))))
     return " ".join(sorted(key.values))
 
 
@@ -230,9 +236,11 @@ def _cues(question: Question, key: AnswerKey, story: Story) -> Iterator[Cue]:
             named[event_key(story.events[value])] = None
         elif isinstance(value, str):
             named["|".join(map(class_of, value.split("|")))] = None
-    actions = sorted(name.split("|")[0] for name in named if "|" in name)
-    if len(actions) > 1:
-        yield (question.kind, " ".join(actions))
+    acts = [name.split("|") for name in named if "|" in name]
+    if len(acts) > 1:
+        yield (question.kind, " ".join(sorted(action for action, *_ in acts)))
+        # What is done to one thing mostly needs what was done to it before.
+        yield (question.kind, "same" if set.intersection(*(set(rest) for _, *rest in acts)) else "other")
     parts: dict[str, None] = {}
     for name in named:
         action, *rest = name.split("|")

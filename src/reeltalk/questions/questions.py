@@ -334,7 +334,8 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
         )
     others = [event.main for event in grabs if event.main != grabs[0].main and event.main]
     names = list(dict.fromkeys(others))
-    if 1 <= len(names) <= 4:
+    # What goes with one thing is mostly the same: a toothbrush with the toothpaste.
+    if 2 <= len(names) <= 4:
         yield Question(
             kind="what_else",
             key="|".join(sorted(names)),

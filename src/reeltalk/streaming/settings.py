@@ -26,13 +26,13 @@ class SpeechSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 4000
+    steps: Annotated[int, Field(ge=1)] = 1800
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences per step."""
-    short: Annotated[float, Field(ge=0, le=1)] = 0.6
+    short: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Share of the lessons, at the beginning, that are about one or two clips, which are faster to read; all others are
     about a video."""
-    rate: Annotated[float, Field(gt=0)] = 5e-3
+    rate: Annotated[float, Field(gt=0)] = 2e-3
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100
     weight_decay: Annotated[float, Field(ge=0)] = 0.05

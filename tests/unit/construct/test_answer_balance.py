@@ -52,13 +52,14 @@ def most_often(asked: list[tuple[Question, Story]]) -> dict[str, float]:
         key = answer_key(question, story)
         if key.type == "yes_no":
             answers.setdefault(question.kind, Counter())[key.values[0]] += 1
-    return {kind: max(counts.values()) / counts.total() for kind, counts in answers.items() if counts.total() >= 12}
+    return {kind: max(counts.values()) / counts.total() for kind, counts in answers.items() if counts.total() >= 20}
 
 
 def test_neither_yes_nor_no_prevails(stories: list[Story]) -> None:
     # What prevails without a balance differs by household; over more dialogues more kinds have answers enough to tell.
     assert max(most_often(chosen(stories, balanced=False, rounds=PLENTY)).values()) > 0.65
-    assert all(share <= 0.65 for share in most_often(chosen(stories, balanced=True, rounds=PLENTY)).values())
+    shares = most_often(chosen(stories, balanced=True, rounds=PLENTY))
+    assert max(shares.values()) <= 0.65, shares
 
 
 def test_what_a_thing_gives_away_is_left_out(stories: list[Story]) -> None:

@@ -8,7 +8,7 @@ from page_world import World
 from peopled_scenes import JUICE, SCENES
 from peopled_scenes import story as people_story
 
-from reeltalk.graph.phrases import SPEECH, phrase
+from reeltalk.graph.phrases import SPEECH, VERBS, past_of, phrase
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.asking import stories
@@ -95,3 +95,11 @@ def test_turns_of_dialogues_carry_their_keys(households: list[Story]) -> None:
     for seed, story in enumerate(households[:4]):
         turns, asked = write_dialogue(story, split="train", seed=seed)
         assert [turn.key for turn in turns] == [answer_key(how.question, story) for how in asked]
+
+
+def test_a_verb_doubles_its_last_letter_in_the_past_if_it_does_in_its_gerund() -> None:
+    for base, _, gerund, _ in VERBS.values():
+        doubles = gerund == f"{base}{base[-1]}ing"
+        past = past_of(base)[1]
+        if past in (f"{base}ed", f"{base}{base[-1]}ed"):
+            assert (past == f"{base}{base[-1]}ed") == doubles, past
