@@ -215,8 +215,9 @@ def _answer_of(key: AnswerKey) -> str:
         # Which of two acts, so that acts of all sorts are counted together.
         return "first" if key.values[0] < key.among[0] else "second"
     if key.type == "seconds":
-        # Lengths that one answer is right for are one answer.
-        return str(round(math.log(max(1.0, float(key.values[0])), (1 + SECONDS_OFF) / (1 - SECONDS_OFF))))
+        # Lengths that one answer is right for are one answer. Videos of a release are about as long as each other.
+        step = (1 + SECONDS_OFF) / (1 - SECONDS_OFF) if key.about else 1 + SECONDS_OFF
+        return str(round(math.log(max(1.0, float(key.values[0])), step)))
     return " ".join(sorted(key.values))
 
 
