@@ -42,6 +42,8 @@ answer in points: of the questions about absent things (530 turns, 274 videos; 9
 answer refusal ask for what does not happen in another way."""
 BACK: Final = frozenset({"puts_back", "same_place"})
 """Kinds of which one answer mostly tells the other, if they are about the same thing."""
+NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
+"""Kinds whose answer is an act. It is not asked for after a question that speaks of the act."""
 MOST_OF_A_KIND: Final = 2
 """Most questions of one kind in a dialogue."""
 
@@ -186,10 +188,12 @@ def write_dialogue(
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
     moved: set[str | int] = set()
+    spoken_of: set[tuple[int, int]] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
         open_ = [q for q in open_ if q.kind not in BACK or q.params["object"] not in moved]
+        open_ = [q for q in open_ if q.kind not in NEIGHBOURS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
             open_ = [q for q in open_ if balance.suits(q, before, split)]
@@ -216,11 +220,18 @@ def write_dialogue(
             said.append((asked.text, asked.answer))
         kinds[question.kind] += 1
         moved |= {question.params["object"]} if question.kind in BACK else set()
+        spoken_of |= {(event.part, event.index) for event in question.evidence}
         chosen.append(asked)
     if balance is not None:
         balance.count([asked.question for asked in chosen], story, split)
     at = story.interval.end_s if asked_at_s is None and story.interval is not None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
+
+
+def _act(question: Question) -> tuple[int, int] | None:
+    """The act that is the answer, by its activity and its place there."""
+    acts = {event.order: (event.part, event.index) for event in question.evidence}
+    return acts.get(question.focus_event) if question.focus_event is not None else None
 
 
 def identity(question: Question) -> str:

@@ -132,3 +132,18 @@ def test_a_room_that_is_not_implied_may_always_be_asked_for(stories: list[Story]
         balance.count([elsewhere, asked], story, "train")
     assert balance.suits(asked, [asked], "train")
     assert not balance.suits(asked, [asked], "test"), "splits are counted apart"
+
+
+def test_no_act_is_asked_for_after_a_question_that_speaks_of_it(stories: list[Story]) -> None:
+    seen = 0
+    for place, story in enumerate(stories * 4):
+        spoken_of: set[tuple[int, int]] = set()
+        for asked in write_dialogue(story, split="train", seed=place, turns=12)[1]:
+            question = asked.question
+            if question.kind in ("next_action", "previous_action"):
+                seen += 1
+                assert question.focus_event is not None
+                [answer] = [e for e in question.evidence if e.order == question.focus_event]
+                assert (answer.part, answer.index) not in spoken_of, asked.text
+            spoken_of |= {(event.part, event.index) for event in question.evidence}
+    assert seen > 10
