@@ -131,8 +131,10 @@ _PARTS_OF_AN_EVENT: Final = frozenset(
 _OF_OBJECT: Final = {
     "where_put": "put",
     "where_from": "from",
-    # Whether it could have been taken with everything closed mostly tells where it was, and the other way round.
+    # Whether it could have been taken with everything closed, and where it would be if nobody had taken it, mostly tell
+    # where it was.
     "could_take": "from",
+    "would_place": "from",
     "puts_back": "back",
     "object_colour": "colour",
     "state_end": "state",

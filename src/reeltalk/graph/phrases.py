@@ -128,7 +128,7 @@ _WITHOUT_TARGET: Final = {
     "put": "{o} down", "putIn": "{o} away", "pour": "{o}", "wipe": "with {o}", "scrub": "with {o}", "give": "{o} away",
     "say": "about {o}", "show": "{o}", "throw": "{o}", "sweep": "with {o}",
 }  # fmt: skip
-PHRASAL: Final = frozenset({"grab", "switchOn", "switchOff"})
+PHRASAL: Final = frozenset({"grab", "switchOn", "switchOff", "knock", "plugIn"})
 """Verbs whose particle may follow the object."""
 FORMS: Final = {"do": 0, "does": 1, "doing": 2}
 _PASTS: Final = {
@@ -227,7 +227,7 @@ def phrase(
         words["t_on"] = f"{'in' if inside else 'on'} {called}" if called else place_phrase(target, inside=False)
         words["t_into"] = f"into {words['t']}"
     # A pronoun goes between the parts of a verb: "pick it up", "switch it on".
-    if main in pronouns and (particle := re.fullmatch(r"(up|on|off) \{o\}", rest)) and action in PHRASAL:
+    if main in pronouns and (particle := re.fullmatch(r"(up|on|off|over|in) \{o\}", rest)) and action in PHRASAL:
         rest = f"{{o}} {particle[1]}"
     return f"{_headed(heads, form)} {rest.format(**words)}".strip()
 

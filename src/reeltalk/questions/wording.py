@@ -41,7 +41,8 @@ GIVEN_AWAY: Final = {"never_handled": 17.4}
 answer in points: of the questions about absent things (530 turns, 274 videos; 95 % interval 11.7 to 22.9). Dialogues of
 answer refusal ask for what does not happen in another way."""
 BACK: Final = frozenset({"puts_back", "same_place"})
-"""Kinds of which one answer mostly tells the other, if they are about the same thing."""
+FROM: Final = frozenset({"where_from", "could_take", "would_place"})
+"""As `BACK`: kinds of which one answer mostly tells the others, if they are about the same thing."""
 NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
 """Kinds whose answer is an act. It is not asked for after a question that speaks of the act."""
 MOST_OF_A_KIND: Final = 2
@@ -187,12 +188,12 @@ def write_dialogue(
     said: list[tuple[str, str]] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
-    moved: set[str | int] = set()
+    moved: set[tuple[frozenset[str], str | int]] = set()
     spoken_of: set[tuple[int, int]] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
-        open_ = [q for q in open_ if q.kind not in BACK or q.params["object"] not in moved]
+        open_ = [q for q in open_ if _told_together(q) not in moved]
         open_ = [q for q in open_ if q.kind not in NEIGHBOURS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
@@ -219,7 +220,7 @@ def write_dialogue(
                 continue
             said.append((asked.text, asked.answer))
         kinds[question.kind] += 1
-        moved |= {question.params["object"]} if question.kind in BACK else set()
+        moved |= {together} if (together := _told_together(question)) is not None else set()
         spoken_of |= {(event.part, event.index) for event in question.evidence}
         chosen.append(asked)
     if balance is not None:
@@ -232,6 +233,12 @@ def _act(question: Question) -> tuple[int, int] | None:
     """The act that is the answer, by its activity and its place there."""
     acts = {event.order: (event.part, event.index) for event in question.evidence}
     return acts.get(question.focus_event) if question.focus_event is not None else None
+
+
+def _told_together(question: Question) -> tuple[frozenset[str], str | int] | None:
+    """Kinds and the thing of a question of which one answer mostly tells the others."""
+    kinds = next((kinds for kinds in (BACK, FROM) if question.kind in kinds), None)
+    return None if kinds is None else (kinds, question.params["object"])
 
 
 def identity(question: Question) -> str:

@@ -147,3 +147,16 @@ def test_no_act_is_asked_for_after_a_question_that_speaks_of_it(stories: list[St
                 assert (answer.part, answer.index) not in spoken_of, asked.text
             spoken_of |= {(event.part, event.index) for event in question.evidence}
     assert seen > 10
+
+
+def test_a_dialogue_asks_only_once_for_what_tells_where_a_thing_was(stories: list[Story]) -> None:
+    seen = 0
+    for place, story in enumerate(stories * 3):
+        things = [
+            question.params["object"]
+            for question in (one.question for one in write_dialogue(story, split="train", seed=place, turns=12)[1])
+            if question.kind in ("where_from", "could_take", "would_place")
+        ]
+        assert len(set(things)) == len(things)
+        seen += len(things)
+    assert seen > 20
