@@ -56,16 +56,25 @@ def linked_questions(story: Story, boundary: int) -> Iterator[Question]:
         own = story.of(person)
         later = sum(event.part in parts for event in own.events)
         if 0 < later < len(own.events):
-            scenes = _Scenes(own, len(own.events) - later, between_s=whole.between_s)
+            scenes = _Scenes(own, len(own.events) - later, between_s=whole.between_s, everybody=whole.after)
             for maker in _OF_A_PERSON:
                 yield from (ask_of_person(question, person, story) for question in maker(scenes))
     yield from _changed(whole)
 
 
 class _Scenes:
-    def __init__(self, story: Story, boundary: int, *, between_s: float | None = None) -> None:
+    def __init__(
+        self,
+        story: Story,
+        boundary: int,
+        *,
+        between_s: float | None = None,
+        everybody: Sequence[StoryEvent] | None = None,
+    ) -> None:
         self.story, self.boundary = story, boundary
         self.before, self.after = story.events[:boundary], story.events[boundary:]
+        self.everybody = self.after if everybody is None else everybody
+        """What everybody does in the later scene, if the story is one person's."""
         self.between_s = self._gap_s() if between_s is None else between_s
 
     @property
@@ -178,6 +187,10 @@ def _places(
 
 def _states(scenes: _Scenes, name: str, later: Sequence[StoryEvent]) -> Iterator[Question]:
     story, last = scenes.story, scenes.before[-1]
+    done = (later[-1].part, later[-1].index)
+    if any((event.part, event.index) > done and event.main == name for event in scenes.everybody):
+        # Somebody else leaves it as it is at the end.
+        return
     for a, b in (("ON", "OFF"), ("OPEN", "CLOSED")):
         before = {a, b} & set(story.graphs[last.part].values_at(name, last.index + 1))
         now = {a, b} & set(story.values_at_end(name))
