@@ -6,13 +6,14 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
+from peopled_scenes import Does, Scene
 
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.checking import Checker, linked_checks
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.linked import linked_questions
-from reeltalk.questions.question import answer_key
+from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.wording import forms, forms_of, linked_forms, word_question
 from reeltalk.schema.rewriting import catalogue
 from reeltalk.world.film import film_graphs, plan, play_film
@@ -49,6 +50,29 @@ def test_sparql_finds_every_answer_again(pairs: list[tuple[Story, int, dict[str,
     assert asked.total() >= (3000 if full else 500)
     assert set(linked_checks()) == set(linked_forms())
     assert set(asked) >= set(linked_checks()) - {"linked_longer", "linked_rooms"}
+
+
+def test_a_state_is_asked_for_only_if_nobody_else_changes_it_afterwards() -> None:
+    people = {"character1": ("Anna", "kitchen1", ()), "character2": ("Tom", "kitchen1", ())}
+    things = {"fridge5": ("inside kitchen1", (), ("CLOSED",)), "milk7": ("inside fridge5", (), ())}
+
+    def scenes(*later: Does) -> tuple[Story, dict[str, str], int]:
+        anna = [Does("character1", "open", "fridge5", at=0), Does("character1", "close", "fridge5", at=3)]
+        made = (Scene("Look1_scene1", people, things, anna), Scene("Return1_scene1", people, things, [*anna, *later]))
+        texts = {scene.name: scene.quads() for scene in made}
+        graphs = [read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()]
+        return Story(graphs), texts, len(anna)
+
+    def states(story: Story, boundary: int) -> list[Question]:
+        return [question for question in linked_questions(story, boundary) if question.kind == "linked_state"]
+
+    story, texts, boundary = scenes()
+    [asked] = states(story, boundary)
+    assert asked.key == Checker(texts).answer(asked.kind, asked.params) == "CLOSED"
+    # Anna closes it, and while she waits Tom has it open again.
+    tom = (Does("character2", "open", "fridge5", at=6), Does("character1", "wait", "character2", at=8))
+    story, texts, boundary = scenes(*tom, Does("character2", "close", "fridge5", at=10))
+    assert {question.params["person"] for question in states(story, boundary)} <= {"character2"}
 
 
 def test_every_kind_is_asked_by_methods_of_one_skill() -> None:
