@@ -188,12 +188,12 @@ def write_dialogue(
     said: list[tuple[str, str]] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
-    moved: set[tuple[frozenset[str], str | int]] = set()
+    told_together: set[tuple[frozenset[str], str | int]] = set()
     spoken_of: set[tuple[int, int]] = set()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
-        open_ = [q for q in open_ if _told_together(q) not in moved]
+        open_ = [q for q in open_ if _told_together(q) not in told_together]
         open_ = [q for q in open_ if q.kind not in NEIGHBOURS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
@@ -220,7 +220,8 @@ def write_dialogue(
                 continue
             said.append((asked.text, asked.answer))
         kinds[question.kind] += 1
-        moved |= {together} if (together := _told_together(question)) is not None else set()
+        if (together := _told_together(question)) is not None:
+            told_together.add(together)
         spoken_of |= {(event.part, event.index) for event in question.evidence}
         chosen.append(asked)
     if balance is not None:
