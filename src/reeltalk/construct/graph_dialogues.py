@@ -208,7 +208,7 @@ class DialogueMaker:
             q
             for q in self.pool
             if (q.kind, identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
-            if self._balance is None or self._balance.suits(q, self._asked, self.split)
+            if self._balance is None or self._balance.suits(q, self._asked, self.story, self.split)
         ]
 
     def _rarest(self, options: Sequence[Question]) -> Question:

@@ -23,6 +23,7 @@ from reeltalk.baselines.nearest import QuestionIndex
 from reeltalk.baselines.ngrams import MOST_TURNS, NGramRegression, ngrams_of
 from reeltalk.metrics.text_bias import TextBias
 from reeltalk.metrics.uncertainty import mean_interval
+from reeltalk.questions.balancing import names_of_people, place_of_name
 from reeltalk.questions.question import UNKNOWN
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, QAChain, Turn
 from reeltalk.schema.gates import is_counted
@@ -69,9 +70,7 @@ class TextTurn:
         """
         if self.key.type == "person" and self.key.among:
             said = " ".join([*(text for pair in self.history for text in pair), self.question])
-            # Looks are among the wrong answers, too.
-            names = [name for name in sorted({*self.key.values, *self.key.among}) if name[:1].isupper()]
-            return (str(sorted(names, key=lambda name: -said.rfind(name)).index(self.key.values[0])),)
+            return (str(place_of_name(names_of_people(self.key), self.key.values[0], said)),)
         if self.key.type in ("order", "comparison") and len(self.key.among) == 1 and len(self.key.values) == 1:
             return ("first",) if self.key.values[0] < self.key.among[0] else ("second",)
         return tuple(sorted(self.key.values))

@@ -6,7 +6,8 @@ act that the question takes for granted. A question whose answer is already too 
 out, and one whose answer is rare is preferred. A kind with one answer, or with one answer for each thing, disappears.
 
 The turns before give answers away, too: who picked up the kettle and the mug is mostly still in the kitchen. So it is
-counted how often the answer is a room in which the turns before take place.
+counted how often the answer is a room in which the turns before take place, and how often it is the person whom they
+named last.
 
 The counts grow in the order of the videos, so the same benchmark gives the same questions.
 """
@@ -25,6 +26,10 @@ SLACK: Final = 0.03
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
 MADE_UP_FOR: Final = 0.25
 """By how much more, if other questions of the kind make up for it."""
+MOST_MADE_UP_FOR: Final = 3.0
+"""How many times as frequent it may be then at most."""
+MOST_BESIDE_OTHERS: Final = 1.5
+"""How many times as frequent an answer may be in a split as the most frequent answer is in all splits."""
 SLACK_OF_TWO: Final = 0.15
 """By how much more in a kind with two answers."""
 PRIOR: Final = 4.0
@@ -39,6 +44,9 @@ MOST_IMPLIED: Final = 0.25
 """Largest share of the questions for a room, or for the number of rooms, whose answer the turns before imply."""
 JUST_BEFORE: Final = 2
 """Number of those turns."""
+MOST_AT_A_PLACE: Final = 1.1
+"""Largest share of the questions for one of several people that ask for the one named last, or for the one before, and
+so on: times the share if all were equally frequent."""
 SHARPNESS: Final = 2.0
 """How much rarer answers are preferred."""
 EARLY: Final = 12
@@ -57,6 +65,7 @@ class CuedAnswer(NamedTuple):
     """Whether its kind has two answers."""
     cues: tuple[Cue, ...]
     """The first is the kind alone."""
+    key: AnswerKey
 
 
 class _Cued:
@@ -73,7 +82,7 @@ class _Cued:
         name = (question.kind, question.key, *question.params.items())
         if name not in self._found:
             key = answer_key(question, story)
-            cued = CuedAnswer(_answer_of(key), key.type in TWO, tuple(_cues(question, key, story)))
+            cued = CuedAnswer(_answer_of(key), key.type in TWO, tuple(_cues(question, key, story)), key)
             self._found[name] = None if key.type == "refusal" else cued
         return self._found[name]
 
@@ -122,6 +131,7 @@ class AnswerBalance:
         self._cued = _Cued()
         self._given_away: dict[Cue, float] = defaultdict(float)
         self._implied: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
+        self._places: dict[tuple[str, str, int], Counter[int]] = defaultdict(Counter)
 
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away.
@@ -150,23 +160,34 @@ class AnswerBalance:
             implied = _is_implied(question, before)
             if implied is not None:
                 self._implied[split, question.kind][implied] += 1
+            cued = self._cued.of(question, story)
+            if cued is not None and (place := _place_of_person(cued.key, before)) is not None:
+                self._places[split, question.kind, place.among][place.place] += 1
             before.append(question)
-            if (cued := self._cued.of(question, story)) is not None:
+            if cued is not None:
                 self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
                 self._chosen.count(cued, split)
+                self._chosen.count(CuedAnswer(cued.answer, cued.of_two, cued.cues[:1], cued.key))
 
-    def suits(self, question: Question, before: Sequence[Question], split: str) -> bool:
+    def suits(self, question: Question, before: Sequence[Question], story: Story, split: str) -> bool:
         """Whether a question may follow others in a dialogue or chain: False if they imply its answer once too often.
 
         Args:
             question: The next question.
             before: The questions before it, in order.
+            story: The story that they are about.
             split: Split of the video.
         """
-        if not _is_implied(question, before):
-            return True
-        counts = self._implied[split, question.kind]
-        return counts[True] + 1 <= MOST_IMPLIED * (counts.total() + 1)
+        if _is_implied(question, before):
+            counts = self._implied[split, question.kind]
+            return counts[True] + 1 <= MOST_IMPLIED * (counts.total() + 1)
+        if question.answer_type == "person" and (cued := self._cued.of(question, story)) is not None:
+            found = _place_of_person(cued.key, before)
+            if found is not None:
+                places = self._places[split, question.kind, found.among]
+                # One more than its share, so that the first question may ask for anybody.
+                return places[found.place] <= MOST_AT_A_PLACE / found.among * (places.total() + 1)
+        return True
 
     def _worst(self, cued: CuedAnswer, split: str) -> float:
         return max((self._share(cue, cued.answer, split) for cue in cued.cues[1:]), default=0.0)
@@ -180,11 +201,16 @@ class AnswerBalance:
         most = MOST_OF_TWO if cued.of_two else MOST_OF_MANY
         share = self._share(whole, cued.answer, split)
         usual = max(counts.values(), default=0) / total if total >= EARLY else most
-        limit = min(usual, most) + (0.0 if cued.of_two else SLACK)
+        if self._chosen.totals[whole] >= EARLY:
+            # A split is small, and an answer that prevails in it alone is not the constant that is learnt on train.
+            anywhere = max(self._chosen.answers[whole].values()) / self._chosen.totals[whole]
+            most = min(most, MOST_BESIDE_OTHERS * anywhere)
+        limit = min(usual, most) + SLACK
         worst = self._worst(cued, split)
         # A question that gives its answer away is made up for by others of its kind that do not.
         mean = (self._given_away[split, *whole] + worst) / (total + 1)
-        if share > most or min(worst, mean) > limit or worst > limit + (SLACK_OF_TWO if cued.of_two else MADE_UP_FOR):
+        made_up_for = SLACK_OF_TWO if cued.of_two else MADE_UP_FOR
+        if share > most or min(worst, mean) > limit or worst > min(limit + made_up_for, limit * MOST_MADE_UP_FOR):
             return 0.0
         return math.exp(-SHARPNESS * (share / most + worst / limit))
 
@@ -208,6 +234,35 @@ def _is_implied(question: Question, before: Sequence[Question]) -> bool | None:
     acts = [event for earlier in before[-JUST_BEFORE:] for event in earlier.evidence]
     rooms = {class_of(event.from_room) for event in acts if event.from_room is not None}
     return question.key in rooms if rooms else None
+
+
+def place_of_name(names: Sequence[str], right: str, said: str) -> int:
+    """How many of some names were said after the right one was said last; those that were not said follow by alphabet.
+
+    Args:
+        names: The names, the right one among them.
+        right: The right one.
+        said: What was said.
+    """
+    return sorted(sorted(names), key=lambda name: -said.rfind(name)).index(right)
+
+
+class _Place(NamedTuple):
+    place: int
+    among: int
+
+
+def _place_of_person(key: AnswerKey, before: Sequence[Question]) -> _Place | None:
+    """The place of a person among those whom the questions before name, the last first; None for anything else."""
+    if key.type != "person" or len(names := names_of_people(key)) < 2:
+        return None
+    said = " ".join(text for question in before for text in question.slots.values())
+    return _Place(place_of_name(names, key.values[0], said), len(names))
+
+
+def names_of_people(key: AnswerKey) -> list[str]:
+    """The names among the values of a key for a person, right and wrong. Looks are there, too."""
+    return [name for name in {*key.values, *key.among} if name[:1].isupper()]
 
 
 def _answer_of(key: AnswerKey) -> str:

@@ -174,13 +174,13 @@ MOST_ROOMS: Final = 5
 """Largest numbers that are offered as options."""
 
 
-def other_actions(story: Story, right: StoryEvent, *, draw: random.Random, walking: bool = True) -> tuple[str, ...]:
+def other_actions(story: Story, right: StoryEvent, *, draw: random.Random) -> tuple[str, ...]:
     """Wrong options among the acts of the story."""
     texts = sorted(
         {
             act_phrase(event, story, "does")
             for event in story.events
-            if event.signature != right.signature and (walking or event.action != "walk")
+            if event.signature != right.signature
         }
         - {act_phrase(right, story, "does")}
     )
@@ -646,7 +646,6 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
             evidence=(enters[0], first),
             focus_object=only_object(first),
             focus_event=first.order,
-            distractors=other_actions(story, first, draw=draw, walking=False),
         )
 
 

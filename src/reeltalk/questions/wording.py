@@ -197,7 +197,7 @@ def write_dialogue(
         open_ = [q for q in open_ if q.kind not in NEIGHBOURS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
-            open_ = [q for q in open_ if balance.suits(q, before, split)]
+            open_ = [q for q in open_ if balance.suits(q, before, story, split)]
         follow = [q for q in open_ if last is not None and rests_on(q, last) and fitting_forms(q, split, ref=True)]
         fresh = [q for q in open_ if fitting_forms(q, split, ref=False)]
         rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
