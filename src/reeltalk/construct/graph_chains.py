@@ -387,6 +387,7 @@ class _Search:
         now, people = _starts(last), kinds[PERSON] < MOST_OF_PEOPLE
         anchored = [q for a in (last.focus_object, (last.focus_event, last.person)) for q in self.followers.get(a, ())]
         going_on = self.followers.get((PERSON, last.focus_person), ()) if people and last.focus_person else ()
+        before = [asked for asked, _ in chain]
         for by_person, options in ((False, anchored), (True, going_on)):
             fitting = [
                 q
@@ -397,7 +398,7 @@ class _Search:
                 and are_news(self.asked[id(q)], told, kind=q.kind, key=q.key)
                 and not (self.forward and _lies_before(q, chain[0][0]))
                 and not (by_person and rests_on(q, last))
-                and (self.balance is None or self.balance.suits(q, [asked for asked, _ in chain], self.story, self.split))
+                and (self.balance is None or self.balance.suits(q, before, self.story, self.split))
             ]
             # Questions about later events come before those about earlier ones.
             for question in sorted(self._ordered(fitting, kinds), key=lambda q: _starts(q) < now):

@@ -177,11 +177,7 @@ MOST_ROOMS: Final = 5
 def other_actions(story: Story, right: StoryEvent, *, draw: random.Random) -> tuple[str, ...]:
     """Wrong options among the acts of the story."""
     texts = sorted(
-        {
-            act_phrase(event, story, "does")
-            for event in story.events
-            if event.signature != right.signature
-        }
+        {act_phrase(event, story, "does") for event in story.events if event.signature != right.signature}
         - {act_phrase(right, story, "does")}
     )
     return tuple(draw.sample(texts, DISTRACTORS)) if len(texts) >= DISTRACTORS else ()

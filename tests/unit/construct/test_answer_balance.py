@@ -136,7 +136,7 @@ def test_a_room_that_is_not_implied_may_always_be_asked_for(stories: list[Story]
 
 def test_no_act_is_asked_for_after_a_question_that_speaks_of_it(stories: list[Story]) -> None:
     seen = 0
-    for place, story in enumerate(stories * 4):
+    for place, story in enumerate(stories * 6):
         spoken_of: set[tuple[int, int]] = set()
         for asked in write_dialogue(story, split="train", seed=place, turns=12)[1]:
             question = asked.question
