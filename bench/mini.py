@@ -1,9 +1,9 @@
 """Trains reeltalk-mini on reeltalk-household with several seeds, and measures what its eyes are worth.
 
 Run `make train-mini`; a stopped run continues, and `--until STAGE` stops after a stage. Each seed answers the dialogues
-of the test split with the video's own frames, without frames, with shuffled frames, with black frames, and from the
-question alone. Baselines without eyes answer the same turns. Then each seed follows the streams of the test split, with
-a threshold that the dev split chose. `--install` puts the best seed on the dev split into the package, with its card.
+of the test split with the video's own frames, without frames, with shuffled frames and with black frames. Baselines
+without eyes answer the same turns. Then each seed follows the streams of the test split, with a threshold that the dev
+split chose. `--install` puts the best seed on the dev split into the package, with its card.
 """
 
 import argparse
@@ -34,7 +34,7 @@ SHOWN: Final = (
 CONTROLS: Final = ("none", "shuffled", "black")
 BASELINES: Final = ("blind", "history", "ngrams")
 THRESHOLDS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
-DEV_VIDEOS: Final = 40
+DEV_VIDEOS: Final = 20
 """Videos of the dev split on whose streams a threshold is chosen."""
 MOST_FALSE_ALARMS: Final = 6.0
 """False alarms an hour that a threshold may cost on the dev split."""
@@ -250,19 +250,11 @@ def amounts(
     return lines
 
 
-def answered(
-    folder: Path, bench: Path, trained: Mapping[str, Path], split: str, *controls: str
-) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The runs of each network on the dialogues of a split, and on each question alone where there are controls."""
-    speech = ("--subtitles",) if Benchmark.open(bench).content().speech else ()
+def answered(folder: Path, bench: Path, trained: Mapping[str, Path], split: str, *controls: str) -> dict[str, Path]:
+    """The runs of each network on the dialogues of a split."""
+    speech = ("--subtitles",) if Benchmark.open(bench).content(boxes=False).speech else ()
     asked = (*speech, "--controls", ",".join(controls)) if controls else speech
-    runs, alone = {}, {}
-    for name, out in trained.items():
-        runs[name] = played(folder, bench, weights(out), out.name, *asked, split=split)
-        if controls:
-            options = ("--mode", "single", "--controls", "none")
-            alone[name] = played(folder, bench, weights(out), f"{out.name}-alone", *options, split=split)
-    return runs, alone
+    return {name: played(folder, bench, weights(out), out.name, *asked, split=split) for name, out in trained.items()}
 
 
 def answers_section(folder: Path, bench: Path, trained: Mapping[str, Path], wanted: set[tuple[str, int]]) -> list[str]:
@@ -272,13 +264,12 @@ def answers_section(folder: Path, bench: Path, trained: Mapping[str, Path], want
         for dialogue in Benchmark.open(bench).read(DIALOGUES)
         for index, turn in enumerate(dialogue.turns)
     }
-    runs, alone = answered(folder, bench, trained, "test", *CONTROLS)
+    runs = answered(folder, bench, trained, "test", *CONTROLS)
     seeds = {name: values_of(run, wanted) for name, run in runs.items()}
     others: dict[str, dict[str, Values]] = defaultdict(dict)
     for name, run in runs.items():
         for control in CONTROLS:
             others[f"{control} frames"][name] = values_of(run / CONTROLS_FOLDER / control, wanted)
-        others["question alone"][name] = values_of(alone[name] / CONTROLS_FOLDER / "none", wanted)
     for baseline in BASELINES:
         values = values_of(played(folder, bench, f"baseline:{baseline}", baseline), wanted)
         others[f"baseline {baseline}"] = dict.fromkeys(seeds, values)
@@ -289,7 +280,7 @@ def answers_section(folder: Path, bench: Path, trained: Mapping[str, Path], want
         "",
         f"{len(next(iter(seeds.values()))):,} turns that need the video, of {len(videos)} test videos; percent right, "
         "95 % intervals by video, differences on the same turns. History is golden. What is said in the video is "
-        "heard in every row but *question alone*, with which nothing is shown, told or heard.",
+        "heard in every row.",
         "",
         *results(seeds, others),
     ]
@@ -302,7 +293,7 @@ def answers_section(folder: Path, bench: Path, trained: Mapping[str, Path], want
 
 def best_on_dev(folder: Path, bench: Path, trained: Mapping[str, Path], wanted: set[tuple[str, int]]) -> Path:
     """The network that is right most often on the dev split. So the test figures of one are not the best of several."""
-    runs, _ = answered(folder, bench, trained, "dev")
+    runs = answered(folder, bench, trained, "dev")
     right = {name: mean_with_interval(list(values_of(run, wanted).values()))[0] for name, run in runs.items()}
     return trained[max(right, key=lambda name: right[name])]
 
@@ -333,7 +324,7 @@ def main() -> None:
     }
     if given.until == "train":
         return
-    wanted = needing(Benchmark.open(bench).content())
+    wanted = needing(Benchmark.open(bench).content(boxes=False))
     sections = answers_section(folder, bench, trained, wanted)
     best = best_on_dev(folder, bench, trained, wanted)
     if given.until == "answers":

@@ -337,7 +337,7 @@ def _server(
     from reeltalk.evaluate.playing.frames import FrameServer
     from reeltalk.evaluate.playing.script import media_of
 
-    media = media_of(benchmark, benchmark.content())
+    media = media_of(benchmark, benchmark.content(boxes=False))
     missing = sorted({str(task.video_id) for task in tasks if media(task.video_id) is None})
     if missing:
         raise BenchmarkError(

@@ -242,7 +242,7 @@ def _add_rating(
                 answers.append(turn)
     if wanted is not None and (unknown := sorted(wanted - known)):
         raise SettingError(f"--models {unknown[0]}: the runs hold {', '.join(sorted(known)) or 'none'}")
-    drafts = rating_drafts(answers, found, content=Benchmark.open(benchmark).content())
+    drafts = rating_drafts(answers, found, content=Benchmark.open(benchmark).content(boxes=False))
     task = RatingTask()
     title = f"Rate answers: {found.source or found.name}"
     count = _add(benchmark, database, task.kind, name or f"rating-{found.name}", drafts, title=title, overlap=overlap)
@@ -262,7 +262,7 @@ def _add_test(
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(overlap=overlap)
-    drafts = answer_drafts(Benchmark.open(benchmark).content(), mode, split=split)
+    drafts = answer_drafts(Benchmark.open(benchmark).content(boxes=False), mode, split=split)
     title = f"Take the test: {mode}"
     count = _add(benchmark, database, AnswerTask.kind, name or f"test-{mode}", drafts, title=title, overlap=overlap)
     print(f"{count:,} dialogues to answer")
@@ -280,7 +280,7 @@ def _add_collecting(
     settings = settings_of(CollectSettings, least_turns=least_turns, most_turns=most_turns, approve_first=approve_first)
     if most_turns < least_turns:
         raise SettingError(f"--most-turns {most_turns}: it must be at least --least-turns {least_turns}")
-    drafts = collecting_drafts(Benchmark.open(benchmark).content())
+    drafts = collecting_drafts(Benchmark.open(benchmark).content(boxes=False))
     count = _add(
         benchmark,
         database,

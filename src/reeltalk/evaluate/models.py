@@ -318,7 +318,7 @@ def create_player(
     if kind == "baseline" and colon:
         from reeltalk.evaluate.playing.baseline_players import create_baseline
 
-        known = content if train is None else train.content()
+        known = content if train is None else train.content(boxes=False)
         return CreatedPlayer(create_baseline(name, train or benchmark, known, workers=config.workers), (spec, ""))
     if spec == "oracle":
         from reeltalk.evaluate.playing.oracle import OraclePlayer

@@ -110,7 +110,7 @@ def evaluate(
     check_player(config.model, config.asking, kept=replies.is_file())
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
-    chosen = make_scripts(benchmark.content(), config.play, limit=config.limit)
+    chosen = make_scripts(benchmark.content(boxes=False), config.play, limit=config.limit)
     turns = (step.turn for script in chosen for step in script.steps)
     evaluation = _Evaluation(
         benchmark=benchmark,
@@ -178,7 +178,7 @@ class _Evaluation:
     ) -> RunReport:
         """Play, judge and write one run. An existing run with the same settings is made again."""
         config, benchmark = self.config.under(control), self.benchmark
-        content, play, judging = benchmark.content(), config.play, config.judging
+        content, play, judging = benchmark.content(boxes=False), config.play, config.judging
         request = self.request(config)
         chosen = make_scripts(content, play, limit=config.limit)
         if play.rejump is not None:
@@ -426,7 +426,7 @@ def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | Non
     path = Path(config.model.partition(":")[2])
     if (path / "manifest.json").is_file():
         found = Benchmark.open(path)
-        return found.content(), found.manifest.content_hash
+        return found.content(boxes=False), found.manifest.content_hash
     if config.answers_format is None and path.suffix.lower() in TABLE_SUFFIXES:
         return read_answer_table(path, about), hash_source(path)
     if config.answers_format is None:
@@ -526,7 +526,7 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
     config, benchmark = task.config, Benchmark.open(task.benchmark)
     if benchmark.manifest.content_hash != task.content_hash:
         raise BenchmarkError(f"{task.benchmark} was changed while it was being played; run the same command again")
-    content, own = benchmark.content(), set(task.scripts)
+    content, own = benchmark.content(boxes=False), set(task.scripts)
     chosen = [script for script in make_scripts(content, config.play) if script.id in own]
     budget = Budget(task.max_calls, task.max_tokens, task.max_cost)
     with ReplyStore(task.replies) as store:

@@ -74,7 +74,7 @@ class AnswersToJudge:
             named = run.info.settings.get("benchmark_path")
             if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
                 self.benchmark = Benchmark.open(Path(named))
-        known = self.benchmark.content() if self.benchmark else None
+        known = self.benchmark.content(boxes=False) if self.benchmark else None
         self.content = known
         for path in sources:
             if path in runs:

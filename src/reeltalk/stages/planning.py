@@ -35,7 +35,7 @@ def plan_evaluation(
         BenchmarkError: There is nothing to play.
     """
     config = config_of(config, settings)
-    play, asking, content = config.play, config.asking, benchmark.content()
+    play, asking, content = config.play, config.asking, benchmark.content(boxes=False)
     chosen = make_scripts(content, play, limit=config.limit)
     if told := speech_notice(content, chosen, shown=play.subtitles):
         tell(told)

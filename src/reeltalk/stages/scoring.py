@@ -56,12 +56,12 @@ def score(
         raise SettingError("score needs at least one file or folder of answers")
     if out.exists() and not overwrite and (not out.is_dir() or any(out.iterdir())):
         raise BenchmarkError(f"{out} exists and is not empty; choose another folder or pass --overwrite")
-    known = benchmark.content() if benchmark else None
+    known = benchmark.content(boxes=False) if benchmark else None
     sets: list[AnswerSet] = []
     warnings: list[str] = []
     for path in map(Path, answers):
         if (path / "manifest.json").is_file():
-            content, sha256 = Benchmark.open(path).content(), Benchmark.open(path).manifest.content_hash
+            content, sha256 = Benchmark.open(path).content(boxes=False), Benchmark.open(path).manifest.content_hash
         elif format is None:
             raise SettingError(f"{path} is no benchmark, so --format must name its layout, as '--format vdact'")
         else:

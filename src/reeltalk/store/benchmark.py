@@ -27,7 +27,7 @@ from reeltalk.store.file_hashes import OPENINGS, FileHashes, ReplacedError, mark
 from reeltalk.store.foreign import check_folder, file_name_problem, names_problems, path_inside
 from reeltalk.store.manifest import MANIFEST, REMOVED, RESERVED, FileEntry, Manifest, Origin, hash_file, read_manifest
 from reeltalk.store.media import MediaStore
-from reeltalk.store.tables import TABLES, Table, open_rows, write_rows
+from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, TABLES, Table, open_rows, write_rows
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -200,8 +200,11 @@ class Benchmark(HasOverview):
         entry = self.manifest.files.get(table.file_name)
         return entry.rows or 0 if entry else 0
 
-    def content(self) -> Content:
+    def content(self, *, boxes: bool = True) -> Content:
         """Read the whole benchmark into memory.
+
+        Args:
+            boxes: False to leave out known boxes and sightings: no model is shown them, and they have the most rows.
 
         Raises:
             BenchmarkError: A file is missing or was edited by hand.
@@ -209,7 +212,8 @@ class Benchmark(HasOverview):
         """
         content = Content()
         for name, table in TABLES.items():
-            setattr(content, name, list(self.read(table)))
+            if boxes or table not in (KNOWN_BOXES, SIGHTINGS):
+                setattr(content, name, list(self.read(table)))
         graphs = {name: self.graph(name) for name in self.graphs()}
         media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
         return replace(content, graphs=graphs, media=media)
