@@ -311,7 +311,7 @@ def write_chain(
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     # A chain that goes back behind its first question is written only if there is no other.
     for forward in (True, False):
-        found = _Search(pool, story, split, draw, lengths, wanted, word, balance, forward=forward).run()
+        found = _Search(pool, split, draw, lengths, wanted, word, balance, forward=forward).run()
         if found is not None:
             return found
     return None
@@ -328,7 +328,6 @@ class _Search:
     def __init__(
         self,
         pool: Sequence[Question],
-        story: Story,
         split: str,
         draw: random.Random,
         lengths: Sequence[int],
@@ -338,8 +337,8 @@ class _Search:
         *,
         forward: bool,
     ) -> None:
-        self.story, self.split, self.draw, self.lengths, self.wanted = story, split, draw, lengths, wanted
-        self.word, self.balance, self.forward = word, balance, forward
+        self.split, self.draw, self.lengths, self.wanted, self.word = split, draw, lengths, wanted, word
+        self.balance, self.forward = balance, forward
         self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
         self.followers: dict[object, list[Question]] = defaultdict(list)
         for question in pool:
@@ -398,7 +397,7 @@ class _Search:
                 and are_news(self.asked[id(q)], told, kind=q.kind, key=q.key)
                 and not (self.forward and _lies_before(q, chain[0][0]))
                 and not (by_person and rests_on(q, last))
-                and (self.balance is None or self.balance.suits(q, before, self.story, self.split))
+                and (self.balance is None or self.balance.suits(q, before, self.split))
             ]
             # Questions about later events come before those about earlier ones.
             for question in sorted(self._ordered(fitting, kinds), key=lambda q: _starts(q) < now):

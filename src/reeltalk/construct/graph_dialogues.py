@@ -98,6 +98,16 @@ ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seve
 Fits = Callable[[Question], bool]
 
 
+def said_before(turns: Sequence[Turn]) -> list[str]:
+    """For each turn all that was said so far, with its own question."""
+    said: list[str] = []
+    texts = []
+    for turn in turns:
+        texts.append(" ".join((*said, turn.question)))
+        said += [turn.question, turn.references[0]]
+    return texts
+
+
 class DialogueMaker:
     """Composes dialogues about one part of a video.
 
@@ -208,7 +218,7 @@ class DialogueMaker:
             q
             for q in self.pool
             if (q.kind, identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
-            if self._balance is None or self._balance.suits(q, self._asked, self.story, self.split)
+            if self._balance is None or self._balance.suits(q, self._asked, self.split)
         ]
 
     def _rarest(self, options: Sequence[Question]) -> Question:
@@ -282,12 +292,21 @@ class DialogueMaker:
         if leak is not None:
             self.passed_over.append((len(self.rounds), leak[0], f"not asked, {turn.question!r}: {leak[1]}"))
             return False
+        so_far = said_before([*(made.turn for made in self.rounds), turn])[-1]
+        if self._balance and not self._balance.suits_person(question, self.story, so_far, self.split):
+            return False
         self._add(asked, turn, said)
         if spoken is not None:
             self._told |= {("colour", str(event.main)) for event in question.evidence}
         self._listed = self._list_after(question, description)
         self._last = self._before = question
         return True
+
+    @property
+    def said(self) -> list[str]:
+        """For each question of `asked` all that was said so far, with its own words."""
+        said = said_before([made.turn for made in self.rounds])
+        return [said[index] for index in sorted(self._by_round)]
 
     def _word(
         self,

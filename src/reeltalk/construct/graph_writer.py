@@ -14,7 +14,7 @@ from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, even_targets, read_targets
 from reeltalk.construct.graph_chains import GraphVideo, VideoPart
 from reeltalk.construct.graph_checklists import GraphRound, graph_checklist
-from reeltalk.construct.graph_dialogues import DialogueMaker
+from reeltalk.construct.graph_dialogues import DialogueMaker, said_before
 from reeltalk.construct.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import check_structure
@@ -149,7 +149,7 @@ class GraphWriter:
             chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.turns), self._targets))
             self._counts += self._labels_of(chosen.turns)
         _check(part, chosen.turns, clip.id)
-        self._chain_balance.count(chosen.questions, part.story, graphs.split)
+        self._chain_balance.count(chosen.questions, part.story, graphs.split, said_before(chosen.turns))
         chain = QAChain(
             id=ChainId(derive_id("chain", clip.id, SIGNATURE, self.settings.seed)),
             video_id=video.id,
@@ -174,7 +174,9 @@ class GraphWriter:
             turn = made.model_copy(update={"options": None, "correct_option": None, "extra": extra})
             leak = leak_of(turn, [(earlier.question, earlier.references[0]) for earlier in before])
             if leak is None:
-                return turn
+                so_far = said_before([*before, turn])[-1]
+                suits = self._chain_balance.suits_person(said.question, part.story, so_far, graphs.split)
+                return turn if suits else None
             why = f"not asked, {turn.question!r}: {leak[1]}"
             passed_over.setdefault(graph_chains.question_id(said.question), (len(before), leak[0], why))
             return None
@@ -349,7 +351,7 @@ class GraphWriter:
         )
         if problems := check_structure(dialogue, task):
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
-        self._dialogue_balance.count(maker.asked, maker.story, maker.split)
+        self._dialogue_balance.count(maker.asked, maker.story, maker.split, maker.said)
         for index, made in enumerate(rounds):
             self._rounds[dialogue.id, index] = made
         self._replaced[dialogue.id] = [

@@ -52,7 +52,7 @@ SHARE: Final = "leak.share"
 STRICT_COVERAGE: Final = 0.5
 """Share of a question's words that an earlier turn must have to answer it, if there are no turns to learn weights from.
 """
-STRICT_STATED: Final = 0.7
+STRICT_STATED: Final = 0.5
 """The same share for a statement that answers a yes/no question."""
 _EVEN: Final = 0.5
 """Probability of an answer under the null hypothesis; an answer that is right more often than wrong is a good guess."""

@@ -26,17 +26,19 @@ SLACK: Final = 0.03
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
 MADE_UP_FOR: Final = 0.25
 """By how much more, if other questions of the kind make up for it."""
-MOST_MADE_UP_FOR: Final = 3.0
+MOST_MADE_UP_FOR: Final = 2.0
 """How many times as frequent it may be then at most."""
 MOST_BESIDE_OTHERS: Final = 1.5
 """How many times as frequent an answer may be in a split as the most frequent answer is in all splits."""
 SLACK_OF_TWO: Final = 0.15
 """By how much more in a kind with two answers."""
+BY_CHANCE: Final = 0.003
+"""By how much more for each cue of such a question, since the largest of many shares is above a half by chance."""
 PRIOR: Final = 4.0
 """Weight of all questions that could be asked, in chosen questions, in the share of an answer under a cue."""
 UNKNOWN: Final = 2.0
 """Questions with other answers that each cue is thought to have besides those counted, so that a few do not decide."""
-MOST_OF_TWO: Final = 0.55
+MOST_OF_TWO: Final = 0.52
 """Largest share of an answer in a kind with two answers."""
 MOST_OF_MANY: Final = 0.35
 """Largest share of an answer in any other kind."""
@@ -147,47 +149,63 @@ class AnswerBalance:
         """How many questions of a kind with a cue could be asked in all videos, by answer."""
         return self._possible.answers.get((kind, cue), {})
 
-    def count(self, questions: Iterable[Question], story: Story, split: str) -> None:
+    def count(self, questions: Sequence[Question], story: Story, split: str, said: Sequence[str] = ()) -> None:
         """Count the questions that were chosen for a dialogue or chain.
 
         Args:
             questions: The questions, in the order in which they are asked.
             story: The story that they are about.
             split: Split of the video.
+            said: For each question all that was said so far, with its own words; people are not counted without.
         """
         before: list[Question] = []
-        for question in questions:
+        for question, text in zip(questions, said or [""] * len(questions), strict=True):
             implied = _is_implied(question, before)
             if implied is not None:
                 self._implied[split, question.kind][implied] += 1
-            cued = self._cued.of(question, story)
-            if cued is not None and (place := _place_of_person(cued.key, before)) is not None:
-                self._places[split, question.kind, place.among][place.place] += 1
             before.append(question)
-            if cued is not None:
+            if text and (found := self._place_of(question, story, text)) is not None:
+                self._places[split, question.kind, found.among][found.place] += 1
+            if (cued := self._cued.of(question, story)) is not None:
                 self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
                 self._chosen.count(cued, split)
                 self._chosen.count(CuedAnswer(cued.answer, cued.of_two, cued.cues[:1], cued.key))
 
-    def suits(self, question: Question, before: Sequence[Question], story: Story, split: str) -> bool:
+    def suits(self, question: Question, before: Sequence[Question], split: str) -> bool:
         """Whether a question may follow others in a dialogue or chain: False if they imply its answer once too often.
 
         Args:
             question: The next question.
             before: The questions before it, in order.
-            story: The story that they are about.
             split: Split of the video.
         """
-        if _is_implied(question, before):
-            counts = self._implied[split, question.kind]
-            return counts[True] + 1 <= MOST_IMPLIED * (counts.total() + 1)
-        if question.answer_type == "person" and (cued := self._cued.of(question, story)) is not None:
-            found = _place_of_person(cued.key, before)
-            if found is not None:
-                places = self._places[split, question.kind, found.among]
-                # One more than its share, so that the first question may ask for anybody.
-                return places[found.place] <= MOST_AT_A_PLACE / found.among * (places.total() + 1)
-        return True
+        if not _is_implied(question, before):
+            return True
+        counts = self._implied[split, question.kind]
+        return counts[True] + 1 <= MOST_IMPLIED * (counts.total() + 1)
+
+    def suits_person(self, question: Question, story: Story, said: str, split: str) -> bool:
+        """Whether a question may ask for a person who was named last, or before that: False once too often.
+
+        Args:
+            question: The next question, for a person or for anything else.
+            story: The story that it is about.
+            said: All that was said so far, with the words of the question.
+            split: Split of the video.
+        """
+        found = self._place_of(question, story, said)
+        if found is None:
+            return True
+        counts = self._places[split, question.kind, found.among]
+        # One more than its share, so that the first question may ask for anybody.
+        return counts[found.place] <= MOST_AT_A_PLACE / found.among * (counts.total() + 1)
+
+    def _place_of(self, question: Question, story: Story, said: str) -> "_Place | None":
+        """The place of the person who is asked for among those who may be, the one named last first."""
+        if question.answer_type != "person" or (cued := self._cued.of(question, story)) is None:
+            return None
+        names = names_of_people(cued.key)
+        return _Place(place_of_name(names, cued.key.values[0], said), len(names)) if len(names) > 1 else None
 
     def _worst(self, cued: CuedAnswer, split: str) -> float:
         return max((self._share(cue, cued.answer, split) for cue in cued.cues[1:]), default=0.0)
@@ -205,7 +223,7 @@ class AnswerBalance:
             # A split is small, and an answer that prevails in it alone is not the constant that is learnt on train.
             anywhere = max(self._chosen.answers[whole].values()) / self._chosen.totals[whole]
             most = min(most, MOST_BESIDE_OTHERS * anywhere)
-        limit = min(usual, most) + SLACK
+        limit = min(usual, most) + (BY_CHANCE * len(cued.cues) if cued.of_two else SLACK)
         worst = self._worst(cued, split)
         # A question that gives its answer away is made up for by others of its kind that do not.
         mean = (self._given_away[split, *whole] + worst) / (total + 1)
@@ -250,14 +268,6 @@ def place_of_name(names: Sequence[str], right: str, said: str) -> int:
 class _Place(NamedTuple):
     place: int
     among: int
-
-
-def _place_of_person(key: AnswerKey, before: Sequence[Question]) -> _Place | None:
-    """The place of a person among those whom the questions before name, the last first; None for anything else."""
-    if key.type != "person" or len(names := names_of_people(key)) < 2:
-        return None
-    said = " ".join(text for question in before for text in question.slots.values())
-    return _Place(place_of_name(names, key.values[0], said), len(names))
 
 
 def names_of_people(key: AnswerKey) -> list[str]:

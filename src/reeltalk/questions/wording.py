@@ -186,6 +186,7 @@ def write_dialogue(
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0 and q.kind not in GIVEN_AWAY]
     chosen: list[WordedQuestion] = []
     said: list[tuple[str, str]] = []
+    texts: list[str] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
     told_together: set[tuple[frozenset[str], str | int]] = set()
@@ -197,7 +198,7 @@ def write_dialogue(
         open_ = [q for q in open_ if q.kind not in NEIGHBOURS or _act(q) not in spoken_of]
         if balance is not None:
             before = [asked.question for asked in chosen]
-            open_ = [q for q in open_ if balance.suits(q, before, story, split)]
+            open_ = [q for q in open_ if balance.suits(q, before, split)]
         follow = [q for q in open_ if last is not None and rests_on(q, last) and fitting_forms(q, split, ref=True)]
         fresh = [q for q in open_ if fitting_forms(q, split, ref=False)]
         rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
@@ -214,6 +215,9 @@ def write_dialogue(
         question = draw.choices(options, weights)[0]
         used.add((question.kind, identity(question)))
         asked = word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last)
+        so_far = " ".join((*(text for one in chosen for text in (one.text, one.answer)), asked.text))
+        if balance is not None and not balance.suits_person(question, story, so_far, split):
+            continue
         if is_told is not None:
             turn = turn_of(asked, story, random.Random(f"told {seed}"))
             if is_told(turn, said):
@@ -224,8 +228,9 @@ def write_dialogue(
             told_together.add(together)
         spoken_of |= {(event.part, event.index) for event in question.evidence}
         chosen.append(asked)
+        texts.append(so_far)
     if balance is not None:
-        balance.count([asked.question for asked in chosen], story, split)
+        balance.count([asked.question for asked in chosen], story, split, texts)
     at = story.interval.end_s if asked_at_s is None and story.interval is not None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 

@@ -51,7 +51,7 @@ def flagged(results: list[GateResult], gate: str | None = None) -> set[tuple[str
 
 
 def test_dialogues_about_whole_videos_leave_out_what_their_earlier_turns_tell(tmp_path: Path) -> None:
-    benchmark = told(tmp_path / "benchmark", scenarios=2)
+    benchmark = told(tmp_path / "benchmark", scenarios=4)
     leaking = {}
     for is_told in (None, leak_of):
         write_question_dialogues(benchmark, per_video=2, overwrite=True, is_told=is_told)
@@ -64,7 +64,7 @@ def test_dialogues_about_whole_videos_leave_out_what_their_earlier_turns_tell(tm
 
 @pytest.fixture(scope="module")
 def households(world: World) -> list[Told]:
-    return list(told_dialogues(Benchmark.open(world.made("told/4"))))
+    return list(told_dialogues(Benchmark.open(world.made("told/12"))))
 
 
 def found_share(dialogues: list[Told], draw: random.Random) -> dict[str, float]:
