@@ -163,7 +163,7 @@ def test_a_dialogue_asks_only_once_for_what_tells_where_a_thing_was(stories: lis
 
 
 def test_the_person_named_last_is_not_asked_for_too_often(stories: list[Story]) -> None:
-    """After two answers that name whoever was named last, the next one is somebody else."""
+    """After two questions for the person named last, the next one asks for another person."""
     tried = 0
     for story in stories:
         for asked in questions(story, seed=17):
