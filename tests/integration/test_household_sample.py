@@ -2,13 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reeltalk.cli import run
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import VIDEOS
+from reeltalk.store.tables import KNOWN_BOXES, VIDEOS
 from reeltalk.store.validate import validate
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "household-sample"
@@ -22,6 +23,13 @@ def test_the_sample_is_a_whole_release_of_twelve_videos() -> None:
     videos = list(benchmark.read(VIDEOS))
     assert len(videos) == 12
     assert {video.split for video in videos} == {"train", "dev", "test"}
+
+
+def test_boxes_may_be_left_out_and_nothing_else() -> None:
+    benchmark = Benchmark.open(RELEASE)
+    whole, shown = benchmark.content(), benchmark.content(boxes=False)
+    assert len(whole.known_boxes) == benchmark.rows(KNOWN_BOXES) > 1000
+    assert shown == replace(whole, known_boxes=[], sightings=[])
 
 
 def test_the_oracle_answers_the_chains_of_the_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

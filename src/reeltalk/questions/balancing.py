@@ -68,6 +68,7 @@ class CuedAnswer(NamedTuple):
     cues: tuple[Cue, ...]
     """The first is the kind alone."""
     key: AnswerKey
+    """The key that the answer was taken from."""
 
 
 class _Cued:
@@ -169,7 +170,8 @@ class AnswerBalance:
             if (cued := self._cued.of(question, story)) is not None:
                 self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
                 self._chosen.count(cued, split)
-                self._chosen.count(CuedAnswer(cued.answer, cued.of_two, cued.cues[:1], cued.key))
+                # Without a split before it, the kind alone counts all splits.
+                self._chosen.count(cued._replace(cues=cued.cues[:1]))
 
     def suits(self, question: Question, before: Sequence[Question], split: str) -> bool:
         """Whether a question may follow others in a dialogue or chain: False if they imply its answer once too often.
@@ -258,11 +260,11 @@ def place_of_name(names: Sequence[str], right: str, said: str) -> int:
     """How many of some names were said after the right one was said last; those that were not said follow by alphabet.
 
     Args:
-        names: The names, the right one among them.
+        names: The names in the order of the alphabet, the right one among them.
         right: The right one.
         said: What was said.
     """
-    return sorted(sorted(names), key=lambda name: -said.rfind(name)).index(right)
+    return sorted(names, key=lambda name: -said.rfind(name)).index(right)
 
 
 class _Place(NamedTuple):
@@ -271,8 +273,11 @@ class _Place(NamedTuple):
 
 
 def names_of_people(key: AnswerKey) -> list[str]:
-    """The names among the values of a key for a person, right and wrong. Looks are there, too."""
-    return [name for name in {*key.values, *key.among} if name[:1].isupper()]
+    """The names among the values of a key for a person, right and wrong, in the order of the alphabet.
+
+    Descriptions of looks, which are values too, begin with a small letter and are left out.
+    """
+    return sorted(name for name in {*key.values, *key.among} if name[:1].isupper())
 
 
 def _answer_of(key: AnswerKey) -> str:

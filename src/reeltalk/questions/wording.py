@@ -186,7 +186,7 @@ def write_dialogue(
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0 and q.kind not in GIVEN_AWAY]
     chosen: list[WordedQuestion] = []
     said: list[tuple[str, str]] = []
-    texts: list[str] = []
+    said_before: list[str] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
     told_together: set[tuple[frozenset[str], str | int]] = set()
@@ -215,22 +215,22 @@ def write_dialogue(
         question = draw.choices(options, weights)[0]
         used.add((question.kind, identity(question)))
         asked = word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last)
-        so_far = " ".join((*(text for one in chosen for text in (one.text, one.answer)), asked.text))
+        so_far = " ".join((*(text for pair in said for text in pair), asked.text))
         if balance is not None and not balance.suits_person(question, story, so_far, split):
             continue
         if is_told is not None:
             turn = turn_of(asked, story, random.Random(f"told {seed}"))
             if is_told(turn, said):
                 continue
-            said.append((asked.text, asked.answer))
         kinds[question.kind] += 1
         if (together := _told_together(question)) is not None:
             told_together.add(together)
         spoken_of |= {(event.part, event.index) for event in question.evidence}
         chosen.append(asked)
-        texts.append(so_far)
+        said.append((asked.text, asked.answer))
+        said_before.append(so_far)
     if balance is not None:
-        balance.count([asked.question for asked in chosen], story, split, texts)
+        balance.count([asked.question for asked in chosen], story, split, said_before)
     at = story.interval.end_s if asked_at_s is None and story.interval is not None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 
