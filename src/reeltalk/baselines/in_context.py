@@ -17,7 +17,14 @@ from reeltalk.baselines.answerer import OF_THE_DIALOGUE, DialogueHistory, Frames
 from reeltalk.baselines.constant import question_form
 from reeltalk.baselines.history import HistoryAnswerer, referent_words
 from reeltalk.baselines.nearest import QuestionIndex
-from reeltalk.baselines.ranking import Floats, Ranker, RankingExample, assign_folds
+from reeltalk.baselines.ranking import (
+    Floats,
+    Ranker,
+    RankingExample,
+    assign_folds,
+    drawn_questions,
+    drawn_signature,
+)
 from reeltalk.metrics.agree import agrees, content_words, essence
 
 LIKE: Final = 150
@@ -80,7 +87,8 @@ class InContextAnswerer:
     @property
     def signature(self) -> str:
         """Name and hash of the training data."""
-        return f"baseline:in-context|train:{training_hash(self.turns, OF_THE_DIALOGUE)}"
+        train = training_hash(self.turns, OF_THE_DIALOGUE)
+        return f"baseline:in-context|train:{train}{drawn_signature(len(self.turns))}"
 
     def answer(
         self,
@@ -183,7 +191,8 @@ class InContextAnswerer:
         fold = self._folds.get(without) if without is not None else None
         if fold not in self._rankers:
             if self._choices is None:
-                self._choices = [(turn.video_id, self._choice(turn)) for turn in self.turns]
+                drawn = [self.turns[place] for place in drawn_questions(len(self.turns))]
+                self._choices = [(turn.video_id, self._choice(turn)) for turn in drawn]
             told = [choice for video, choice in self._choices if fold is None or self._folds[video] != fold]
             self._rankers[fold] = Ranker.fit(told, FEATURES, penalty=PENALTY)
         return self._rankers[fold]

@@ -9,7 +9,7 @@ short piece of evidence is taken to show the content words of question and answe
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 from reeltalk.baselines.answerer import OF_THE_VIDEO, KnownTurn, training_hash
 from reeltalk.baselines.history import referent_words
 from reeltalk.baselines.in_context import InContextAnswerer, PossibleAnswer, right_answers
-from reeltalk.baselines.ranking import Floats, Ranker, RankingExample, assign_folds
+from reeltalk.baselines.ranking import (
+    Floats,
+    Ranker,
+    RankingExample,
+    assign_folds,
+    drawn_questions,
+    drawn_signature,
+)
 from reeltalk.metrics.agree import content_words, polarity, stem
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.frame_features import COLOURS, REGIONS, SETTINGS, FrameFeatures
@@ -57,7 +64,10 @@ class WordSpotter:
             videos: Features of their frames.
             turns: Questions with answers and evidence.
         """
-        shown = {name: _shown(frames, [t for t in turns if t.video_id == name]) for name, frames in videos.items()}
+        own: dict[str, list[KnownTurn]] = defaultdict(list)
+        for turn in turns:
+            own[turn.video_id].append(turn)
+        shown = {name: _shown(frames, own[name]) for name, frames in videos.items()}
         counts = Counter(word for name in sorted(shown) for word in shown[name])
         words = {word: n for n, word in enumerate(sorted(w for w, count in counts.items() if count >= LEAST_VIDEOS))}
         names = sorted(videos)
@@ -174,7 +184,8 @@ class LookingAnswerer:
             array for _, film in sorted(self._videos.items()) for array in (film.times_s, film.values, film.colours)
         ]
         train = training_hash(self.in_context.turns, OF_THE_VIDEO, *films)
-        return f"baseline:looking|{SETTINGS}|train:{train}|films:{len(self._videos)}"
+        drawn = drawn_signature(len(self._turns))
+        return f"baseline:looking|{SETTINGS}|train:{train}{drawn}|films:{len(self._videos)}"
 
     def answer(
         self,
@@ -231,25 +242,26 @@ class LookingAnswerer:
 
     def _known_choices(self) -> list[tuple[int, RankingExample]]:
         found: list[tuple[int, RankingExample]] = []
-        views: dict[tuple[str, float | None, tuple[Interval, ...]], _View] = {}
-        for turn in self._turns:
-            fold = self._folds[turn.video_id]
-            place = (turn.video_id, turn.asked_at_s, turn.about)
-            if place not in views:
-                frames = visible_frames(self._videos[turn.video_id], turn.asked_at_s, turn.about)
-                # The detectors for a video are learned from other videos, as for a new video.
-                views[place] = _View.of(frames, self._spotter(fold))
-            if not len(views[place].frames.times_s):
+        sharing: dict[tuple[str, float | None, tuple[Interval, ...]], list[KnownTurn]] = defaultdict(list)
+        for place in drawn_questions(len(self._turns)):
+            turn = self._turns[place]
+            sharing[turn.video_id, turn.asked_at_s, turn.about].append(turn)
+        # A view is large, so turns that share one come together, and one is kept at a time.
+        for (video_id, asked_at_s, about), turns in sharing.items():
+            fold = self._folds[video_id]
+            frames = visible_frames(self._videos[video_id], asked_at_s, about)
+            if not len(frames.times_s):
                 continue
-            history = turn.history
-            passed_s = float(views[place].frames.times_s[-1]) if turn.asked_at_s is None else turn.asked_at_s
-            possible = self.in_context.possible(
-                turn.question, history, without=turn.video_id, new_form=True, passed_s=passed_s
-            )
-            if not possible:
-                continue
-            signs = self._signs(turn.question, history, possible, views[place], self._spotter(fold), turn.video_id)
-            found.append((fold, RankingExample(signs, right_answers(possible, turn))))
+            # The detectors for a video are learned from other videos, as for a new video.
+            view = _View.of(frames, self._spotter(fold))
+            passed_s = float(frames.times_s[-1]) if asked_at_s is None else asked_at_s
+            for turn in turns:
+                possible = self.in_context.possible(
+                    turn.question, turn.history, without=video_id, new_form=True, passed_s=passed_s
+                )
+                if possible:
+                    signs = self._signs(turn.question, turn.history, possible, view, self._spotter(fold), video_id)
+                    found.append((fold, RankingExample(signs, right_answers(possible, turn))))
         return found
 
     def _signs(

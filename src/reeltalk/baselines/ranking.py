@@ -15,6 +15,8 @@ ENOUGH: Final = 1e-2
 """Learning ends if no weight of a scaled feature changes by more than this."""
 SMALLEST_SPREAD: Final = 1e-2
 """A feature that varies less is not scaled up any further."""
+MOST_LEARNED: Final = 8_000
+"""Most questions from which weights are learned: the weights are few, and each question is compared with all others."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,22 @@ class Ranker:
             features: (C, F).
         """
         return int(np.argmax(features @ self.weights))
+
+
+def drawn_questions(count: int) -> list[int]:
+    """Indices of the questions from which weights are learned: all of them, or a draw of `MOST_LEARNED` in order.
+
+    Args:
+        count: Number of known questions.
+    """
+    if count <= MOST_LEARNED:
+        return list(range(count))
+    return sorted(np.random.default_rng(0).choice(count, MOST_LEARNED, replace=False).tolist())
+
+
+def drawn_signature(count: int) -> str:
+    """The part of a signature that tells from how many of the known questions weights are learned; empty for all."""
+    return f"|learned:{MOST_LEARNED}" if count > MOST_LEARNED else ""
 
 
 def _softmax(score: Floats, starts: NDArray[np.intp], counts: Sequence[int]) -> Floats:

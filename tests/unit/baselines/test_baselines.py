@@ -5,9 +5,11 @@ import random
 import numpy as np
 import pytest
 
+from reeltalk.baselines import ranking
 from reeltalk.baselines.answerer import Answerer, Frames, KnownAnswer, KnownTurn
 from reeltalk.baselines.constant import ConstantAnswerer, question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer
+from reeltalk.baselines.in_context import InContextAnswerer
 from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer, QuestionIndex
 from reeltalk.baselines.ngrams import NGramsAnswerer
 
@@ -157,3 +159,30 @@ def test_ngrams_leave_the_own_video_out() -> None:
     turns += [KnownTurn("Where is the lamp?", "On the desk.", "other")]
     assert NGramsAnswerer(turns).answer("Where is the vase?", without="own") == "On the desk."
     assert NGramsAnswerer(turns).answer("Where is the vase?") == "In the hall."
+
+
+def test_weights_are_learned_from_a_draw_where_there_are_many_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = (
+        "What does she take in the {}?",
+        "Name what she takes out of the {}.",
+        "Which thing of the {} does she take?",
+    )
+    rooms = [("kitchen", "the cup"), ("office", "the pen"), ("bedroom", "the pillow")]
+    made, turns = random.Random(5), []
+    for n in range(180):
+        room, thing = made.choice(rooms)
+        before = made.choice(rooms)[1]
+        turns.append(
+            KnownTurn(made.choice(asked).format(room), thing, f"v{n % 40}", history=(("What is it?", before),))
+        )
+    whole = InContextAnswerer(turns)
+    signature, weights = whole.signature, whole.ranker().weights
+    monkeypatch.setattr(ranking, "MOST_LEARNED", 60)
+    drawn, again = InContextAnswerer(turns), InContextAnswerer(turns)
+    assert drawn.signature == f"{signature}|learned:60"
+    assert (drawn.ranker().weights == again.ranker().weights).all()
+    assert (drawn.ranker().weights != weights).any()
+    assert ranking.drawn_questions(60) == list(range(60))
+    some = ranking.drawn_questions(61)
+    assert len(set(some)) == 60
+    assert some == sorted(some)
