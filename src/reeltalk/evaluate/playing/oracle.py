@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 from reeltalk.baselines.answerer import as_option
@@ -275,14 +275,23 @@ def _is_same(one: Interval | None, other: Interval) -> bool:
 def _asks(question: Question, text: str) -> bool:
     """True if a text asks a question outright in one of its wordings, with any text before it."""
     asked = text.casefold()
-    forms = [form for form in _outright(question.kind) if form.pattern.search(asked)]
+    # Many questions of one kind are compared with one text.
+    forms = _forms_within(question.kind, asked)
+    if not forms:
+        return False
     called = [question.slots, *({**question.slots, "who": look} for look in [question.slots.get("look")] if look)]
     return any(
-        asked.endswith(phrases.sentence(fill_form(form.text, slots, named=named)).casefold())
+        asked.endswith(phrases.sentence(fill_form(form, slots, named=named)).casefold())
         for form in forms
         for slots in called
         for named in (False, True)
     )
+
+
+@lru_cache(maxsize=4096)
+def _forms_within(kind: str, asked: str) -> tuple[str, ...]:
+    """The wordings of a kind that a text may end with, whatever stands in their slots."""
+    return tuple(form.text for form in _outright(kind) if form.pattern.search(asked))
 
 
 class _Wording(NamedTuple):
