@@ -290,7 +290,7 @@ def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence
     return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(part) is not None
 
 
-RULES: Final = "v2"
+RULES: Final = "v3"
 """Version of the rules; raised whenever they change."""
 UNREAD: Final = "no value read"
 """Prefix of the explanation if no value could be read."""

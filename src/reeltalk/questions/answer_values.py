@@ -193,7 +193,11 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         used = local in ("with", "using", "by using") or is_used(tokens, m)
         if cleaning and used:
             tools.append(m)
-        if is_denied_before(tokens, m) or is_denied_after(tokens, m, nouns) or (about & m.values and not cleaning):
+        own_name = any(plain_name(value) == " ".join(tokens[m.start : m.end]) for value in m.values & set(key.values))
+        if is_denied_before(tokens, m) or is_denied_after(tokens, m, nouns):
+            continue
+        # What the question names is no answer. Beside the milk, *the bottle* is the bottle.
+        if about & m.values and not (cleaning or own_name):
             continue
         if standing and _is_purpose(tokens, m):
             continue
