@@ -23,6 +23,7 @@ from reeltalk import errors
 from reeltalk.analysis.published.records import FILES, markdown, published_overview, read_published
 from reeltalk.cli import app
 from reeltalk.cli.projects import section_commands
+from reeltalk.evaluate.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.project.sections import MODELS, SECTIONS, SHARED
@@ -249,7 +250,35 @@ def judging_protocols() -> str:
     return "\n".join(parts) + "\n"
 
 
+OPTIONS_PAGE = """# Options and models
+
+Not every option of a model has an effect on every kind of model. An option without effect is refused, so two runs that
+differ in an option never are the same run. *Signed*: the option can change an answer, and is part of the signature.
+*Yes*: it changes how the model is asked, and not the score. *–*: the command refuses it, and says why.
+
+In a project file, a setting that all models share is left out for the models on which it has no effect.
+
+`tests/integration/test_option_effects.py` tries every option on every kind of model.
+"""
+
+
+def model_options() -> str:
+    """Which options have an effect on which kinds of models, for each command that asks a model."""
+    parts = [OPTIONS_PAGE]
+    for command, kinds in KINDS_OF.items():
+        rows = []
+        for option in OPTIONS_OF[command]:
+            # A conversation has no score that could be signed.
+            effect = "yes" if option in UNSIGNED or command == "chat" else "signed"
+            takes = kinds_of_option(option, command)
+            rows.append((f"`--{option.replace('_', '-')}`", *(effect if kind in takes else "–" for kind in kinds)))
+        header = ("Option", *(EXAMPLES[kind] for kind in kinds))
+        parts += [f"## {command}\n", *markdown_table(header, rows, numbers=[False] * len(header)), ""]
+    return "\n".join(parts) + "\n"
+
+
 PAGES = {
+    "options.md": model_options,
     "protocols.md": judging_protocols,
     "api.md": api,
     "commands.md": commands,

@@ -37,7 +37,6 @@ def chat(
     fps: float = 1.0,
     speed: float = 1.0,
     longest_side: Count = 720,
-    memory_frames: int | None = None,
     threshold: float = 0.5,
     pause_to_answer: bool = True,
     until: float | None = None,
@@ -67,8 +66,6 @@ def chat(
         Speed of a file: 1 for real time, 2 for twice as fast, 0 for as fast as the model reads frames.
     longest_side
         Pixels of a frame's longer side at most.
-    memory_frames
-        Most frames that the model keeps; the model's own setting by default.
     threshold
         Lowest readiness, 0 to 1, at which a model speaks unasked; for models that report their readiness.
     pause_to_answer
@@ -91,7 +88,7 @@ def chat(
     from reeltalk.llm import Budget
 
     _check(fps=fps, speed=speed, threshold=threshold, until=until)
-    check_player(model, answering)
+    check_player(model, answering, also=("prompt",) if prompt != "plain" else (), command="chat")
     address = video_address(video)
     interactive = is_terminal()
     piped = sys.stdin or io.StringIO()
@@ -112,7 +109,6 @@ def chat(
             budget=Budget(limits.max_calls, limits.max_tokens, limits.max_cost),
             replies=limits.replies,
             prompt=answer_prompt(prompt).text,
-            memory_frames=memory_frames,
         ) as opened,
         Playback(address, fps=fps, speed=speed, longest_side_px=longest_side) as watching,
         kept as events,

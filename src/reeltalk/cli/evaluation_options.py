@@ -117,7 +117,33 @@ class PlayOptions(BaseModel):
         from reeltalk.evaluate.settings import FrameSettings
 
         made: PlaySettings = settings_of(PlaySettings, **(own | given), frames=settings_of(FrameSettings, **frames))
+        self._check_effects(made)
         return made
+
+    def _check_effects(self, made: PlaySettings) -> None:
+        """Refuse an option that another one makes useless."""
+        policy = made.frames.policy
+        if self.corrupt_turn is not None and made.history != "corrupted":
+            raise SettingError("--corrupt-turn is for --history corrupted")
+        if policy == "none":
+            for name in ("frames", "fps", "longest_side", "square"):
+                if getattr(self, name) is not None:
+                    raise SettingError(f"--{name.replace('_', '-')} has no effect with --policy none; leave it out")
+        if self.fps is not None and policy != "fps":
+            raise SettingError(f"--fps has no effect with --policy {policy}; give --policy fps, or leave it out")
+        if self.square is not None and self.longest_side is not None:
+            raise SettingError("--square sets both sides; leave out --longest-side")
+
+
+_OF_PROTOCOLS = {
+    "judge_history": ("vdeval",),
+    "judge_summary": ("vdeval",),
+    "judge_shots": ("vdeval",),
+    "eval_rounds": ("checklist",),
+    "checklist_version": ("checklist",),
+    "missing": ("checklist",),
+}
+"""Options that only some protocols read."""
 
 
 class JudgeOptions(BaseModel):
@@ -169,6 +195,9 @@ class JudgeOptions(BaseModel):
         if seed is not None:
             given["seed"] = seed
         made: JudgeSettings = settings_of(JudgeSettings, **(start.model_dump() | given))
+        for name, protocols in _OF_PROTOCOLS.items():
+            if getattr(self, name) is not None and not set(protocols) & set(made.protocols):
+                raise SettingError(f"--{name.replace('_', '-')} is for --protocols {' or '.join(protocols)}")
         return made
 
 

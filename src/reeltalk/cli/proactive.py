@@ -119,17 +119,21 @@ def run(
         )
     if thresholds != THRESHOLDS:
         raise SettingError("--thresholds are for --tune")
+    from reeltalk.evaluate.model_options import check_options
     from reeltalk.evaluate.models import ModelConfig, check_player
     from reeltalk.evaluate.proactive.stage import play_tasks
     from reeltalk.evaluate.proactive.tuning import read_tuned
     from reeltalk.evaluate.proactive.watchers import check_rule, create_watcher
     from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.evaluate.signing import asking_request
     from reeltalk.stages.run import open_replies
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EVENT_LOG, EventLog
 
     if model.startswith("poll:"):
-        check_player(model.removeprefix("poll:"), answering)
+        check_player(model.removeprefix("poll:"), answering, command="proactive")
+    else:
+        check_options(model, answering, command="proactive")
     opened = Benchmark.open(benchmark)
     settings = _settings(fps, longest_side, threshold, refractory, tuned)
     tasks = _tasks(opened, split, kinds, limit)
@@ -140,7 +144,7 @@ def run(
         "split": split,
         "kinds": _names(kinds),
         "limit": limit,
-        "answering": answering.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
+        "answering": asking_request(answering),
     }
     with (
         RunFolder(out, request, overwrite=overwrite) as folder,

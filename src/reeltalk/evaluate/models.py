@@ -5,12 +5,13 @@
 """
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from reeltalk.errors import SettingError
+from reeltalk.evaluate.model_options import ModelCommand, check_options, kind_of_model
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.other_players import CachedPlayer
 from reeltalk.evaluate.playing.play import Player
@@ -44,8 +45,6 @@ KINDS: Final = (
 
 _NOT_AT_AN_ADDRESS: Final = frozenset({"baseline", "answers", "human", "python"})
 
-Memory = Literal["all", "bounded"]
-
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -72,9 +71,10 @@ class ModelConfig:
     batch: bool = False
     """Use a provider's batch API, if inspect_ai offers it."""
     sees_images: bool = True
-    memory: Memory = "all"
-    """Amount of video that a streaming model keeps."""
-    model_args: Mapping[str, Any] = field(default_factory=dict)
+    memory: Literal["all", "bounded"] | None = None
+    """What a model that follows streams keeps of a video; None leaves it to the command."""
+    memory_frames: int | None = None
+    """Most frames that it keeps, if its memory is bounded; its own bound by default."""
 
     @classmethod
     def for_answers(
@@ -120,6 +120,7 @@ class ModelConfig:
             batch=asking.batch,
             sees_images=asking.sees == "images",
             memory=asking.memory,
+            memory_frames=asking.memory_frames,
         )
 
     @classmethod
@@ -169,22 +170,48 @@ class ModelConfig:
             sees_images=False,
         )
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the memory of a stream shall not grow."""
+        return self.memory == "bounded" or self.memory_frames is not None
+
+    def model_args(self, spec: str) -> dict[str, Any]:
+        """Arguments that inspect_ai passes to the provider of a model, beyond its address and its configuration.
+
+        Args:
+            spec: The model's name.
+        """
+        if not self.bounded or kind_of_model(spec) != "streaming":
+            return {}
+        frames = {} if self.memory_frames is None else {"memory_frames": self.memory_frames}
+        return {"memory": "bounded"} | frames
+
 
 def _waits(limits: LimitSettings) -> dict[str, Any]:
     return limits.model_dump(include={"timeout_s", "max_retries", "give_up_after_s", "backoff_s"})
 
 
-def check_player(spec: str, asking: ModelSettings, *, kept: bool = False) -> None:
-    """Refuse a model without an address, before any file is read.
+def check_player(
+    spec: str,
+    asking: ModelSettings,
+    *,
+    kept: bool = False,
+    also: Collection[str] = (),
+    command: ModelCommand = "evaluate",
+) -> None:
+    """Refuse a model without an address, and an option without effect, before any file is read.
 
     Args:
         spec: One of `KINDS`, or the name of a model at an address.
-        asking: Its address, and the variable that holds its key.
+        asking: How it is asked.
         kept: Whether replies are kept, so that a key may not be needed.
+        also: Other options that are given: `prompt`, `answer_style`.
+        command: The command that asks.
 
     Raises:
-        SettingError: It can be asked nowhere.
+        SettingError: It can be asked nowhere, or an option has no effect on it.
     """
+    check_options(spec, asking, also=also, command=command)
     kind, colon, name = spec.partition(":")
     if spec == "oracle" or kind == "mini" or (colon and kind in _NOT_AT_AN_ADDRESS):
         return
@@ -220,7 +247,7 @@ def create_model(
     breaker: Breaker | None = None
     connections = asking.connections
     if spec.startswith(INSPECT):
-        sender = InspectSender(endpoint, batch=asking.batch, kept=store, **asking.model_args)
+        sender = InspectSender(endpoint, batch=asking.batch, kept=store, **asking.model_args(spec))
     elif spec.startswith("transformers:"):
         from reeltalk.evaluate.playing.local_models import LocalModel
         from reeltalk.inference.video_model import LocalVideoModel
@@ -244,7 +271,7 @@ def create_model(
             schema=asking.wants_schema,
             budget=budget,
             option=asking.option,
-            model_args=asking.model_args,
+            model_args=asking.model_args(spec),
         )
     model = create_served_model(
         endpoint,
@@ -328,7 +355,8 @@ def create_player(
     if kind == "python" and colon:
         from reeltalk.evaluate.playing.other_players import PythonPlayer
 
-        return CreatedPlayer(CachedPlayer(PythonPlayer(name), store), (spec, ""))
+        own = PythonPlayer(name, sees_frames=asking.sees_images)
+        return CreatedPlayer(CachedPlayer(own, store), (spec, ""))
     if kind in ("answers", "human") and colon:
         from reeltalk.evaluate.playing.other_players import AnswersPlayer
 
@@ -365,15 +393,22 @@ def create_player(
 def _mini_player(spec: str, asking: ModelConfig, *, hears: bool) -> Player:
     """reeltalk-mini, of a folder or the one that comes with reeltalk."""
     from reeltalk.evaluate.playing.local_models import StreamPlayer
+    from reeltalk.inference.mini import LONGEST_ANSWER
 
-    policy = bounded_memory(None) if asking.memory == "bounded" else None
+    policy = bounded_memory(asking.memory_frames) if asking.bounded else None
     model = create_mini(spec, policy=policy, max_words=asking.endpoint.max_tokens)
     if hears and not model.words.hears:
         raise SettingError(
             f"{spec} was trained on pictures and questions alone and reads no speech; give --no-subtitles"
         )
-    kept = policy.signature if policy else "all"
-    return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images, tells_options=False)
+    asked = asking.endpoint.max_tokens
+    return StreamPlayer(
+        model,
+        memory=policy.signature if policy else "all",
+        sees_frames=asking.sees_images,
+        tells_options=False,
+        longest=asked if asked < LONGEST_ANSWER else None,
+    )
 
 
 def pick_summary(summaries: Mapping[str, str]) -> str | None:

@@ -153,6 +153,8 @@ class TransformersAPI(ModelAPI):
 
 STREAMING: Final = "reeltalk-streaming"
 KEPT_MB: Final = 4096
+BOUNDED_FRAMES: Final = 64
+"""Frames that a bounded stream of a checkpoint keeps by default."""
 
 
 @modelapi(name=STREAMING)
@@ -167,7 +169,9 @@ class StreamingAPI(ModelAPI):
         device: `auto`, `cpu` or `cuda`; of a checkpoint.
         fps: Frames a second, from which the times of frames follow.
         kept_mb: Memory limit of all streams of earlier conversations together.
-        memory_frames: Maximum number of frames that a stream keeps; the model's own limit by default.
+        memory: `all` keeps every frame of a stream; `bounded` keeps a number that does not grow.
+        memory_frames: Maximum number of frames that a bounded stream keeps, 2 or more; by default the model's own
+            limit, or 64 frames of a checkpoint.
 
     Raises:
         MissingExtraError: A package that it needs is not installed.
@@ -184,6 +188,7 @@ class StreamingAPI(ModelAPI):
         device: str = "auto",
         fps: float = 1.0,
         kept_mb: int = KEPT_MB,
+        memory: str = "all",
         memory_frames: int | None = None,
         **more: Any,
     ) -> None:
@@ -191,7 +196,7 @@ class StreamingAPI(ModelAPI):
         super().__init__(model_name, base_url, api_key, [], config)
         if more:
             raise SettingError(
-                f"{STREAMING} knows no model argument {sorted(more)[0]!r}; it knows device, fps, kept_mb and "
+                f"{STREAMING} knows no model argument {sorted(more)[0]!r}; it knows device, fps, kept_mb, memory and "
                 "memory_frames"
             )
         if device not in ("auto", "cpu", "cuda"):
@@ -200,8 +205,11 @@ class StreamingAPI(ModelAPI):
             raise SettingError(f"fps {fps!r}: give more than 0")
         if memory_frames is not None and memory_frames < 2:
             raise SettingError(f"memory_frames {memory_frames!r}: keep 2 or more")
+        if memory not in ("all", "bounded"):
+            raise SettingError(f"memory {memory!r}: there are all and bounded")
+        bounded = memory == "bounded" or memory_frames is not None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="streams")
-        begin = _opened(model_name, device, config.max_tokens or MAX_NEW_TOKENS, memory_frames)
+        begin = _opened(model_name, device, config.max_tokens or MAX_NEW_TOKENS, bounded, memory_frames)
         self._streams = StreamCache(begin, fps=fps, most_bytes=kept_mb * 1_000_000)
 
     async def generate(
@@ -253,12 +261,12 @@ class StreamingAPI(ModelAPI):
         return str(self.model_name)
 
 
-def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | None) -> Any:
+def _opened(name: str, device: str, max_new_tokens: int, bounded: bool, memory_frames: int | None) -> Any:
     """A function that begins a stream with a system message."""
     if name == "mini":
         from reeltalk.evaluate.models import bounded_memory, create_mini
 
-        mini = create_mini(policy=bounded_memory(memory_frames))
+        mini = create_mini(policy=bounded_memory(memory_frames) if bounded else None, max_words=max_new_tokens)
 
         def begin(system: str) -> Stream:
             # It supports no system messages, since it was trained on one task.
@@ -271,6 +279,6 @@ def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | No
         Path(name),
         device=device,  # type: ignore[arg-type]
         max_new_tokens=max_new_tokens,
-        memory_frames=memory_frames,
+        memory_frames=(memory_frames or BOUNDED_FRAMES) if bounded else None,
     )
     return model.stream

@@ -187,8 +187,11 @@ class ModelSettings(BaseModel):
     default."""
     max_reply_tokens: Count = 512
     """Longest answer."""
-    memory: Literal["all", "bounded"] = "all"
-    """Memory of a streaming model: all of a video, or a memory that does not grow."""
+    memory: Literal["all", "bounded"] | None = None
+    """What a model that follows streams keeps of a video: all, or a memory that does not grow. By default all in a run,
+    and the model's own bound in a conversation."""
+    memory_frames: Annotated[Annotated[int, Field(ge=2)] | None, Field(exclude_if=lambda count: count is None)] = None
+    """Most frames that such a model keeps, 2 or more; this bounds the memory. The model's own bound by default."""
     first_token: bool = False
     """Let answers come in pieces, so that the time to the first token is known."""
     batch: bool = False
@@ -199,6 +202,17 @@ class ModelSettings(BaseModel):
     """Price of a million tokens of reply."""
     image_tokens: Count = 2048
     """Most tokens that the server counts for one frame. A budget reserves this number."""
+
+    @model_validator(mode="after")
+    def _frames_bound_the_memory(self) -> Self:
+        if self.memory == "all" and self.memory_frames is not None:
+            raise ValueError("memory_frames bounds the memory; leave out memory all")
+        return self
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the memory of a stream shall not grow."""
+        return self.memory == "bounded" or self.memory_frames is not None
 
 
 class LimitSettings(BaseModel):

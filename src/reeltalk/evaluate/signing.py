@@ -12,7 +12,7 @@ from typing import Any, Final
 from reeltalk.evaluate.models import CreatedPlayer
 from reeltalk.evaluate.playing.play import Subtitles, WrongAnswers
 from reeltalk.evaluate.playing.script import Script
-from reeltalk.evaluate.settings import RunConfig
+from reeltalk.evaluate.settings import ModelSettings, RunConfig
 from reeltalk.judge.asking import judge_prompt_group
 from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
@@ -42,13 +42,21 @@ def run_request(config: RunConfig, benchmark: str, train: str | None) -> dict[st
         "preset": config.preset.name if config.preset else None,
         "play": config.play.model_dump(mode="json"),
         "judging": judging_request(config.judging),
-        "answering": config.asking.model_dump(
-            mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}
-        ),
+        "answering": asking_request(config.asking),
         "judge": judge_request(config.judge_model),
         "limit": config.limit,
         "train": train,
     }
+
+
+def asking_request(settings: ModelSettings) -> dict[str, Any]:
+    """All settings of the model that decide what it is asked and what it keeps.
+
+    Args:
+        settings: How the model that answers is asked.
+    """
+    told = settings.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"})
+    return told | {"memory": "bounded" if settings.bounded else "all"}
 
 
 def judging_request(settings: JudgeSettings) -> dict[str, Any]:

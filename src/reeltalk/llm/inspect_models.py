@@ -78,6 +78,7 @@ class InspectSender:
         self.endpoint, self._name = endpoint, endpoint.model
         spec = endpoint.model.removeprefix(INSPECT)
         self.learner, self._secrets = DialectLearner(endpoint, kept), secrets_of(endpoint, None)
+        self._model_args = dict(model_args)
         self._config = GenerateConfig(max_retries=0)
         if batch:
             self._config.batch = True
@@ -96,8 +97,8 @@ class InspectSender:
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """Temperature, longest reply and seed as they are sent."""
-        return inspect_sampling(self.learner.dialect, self.endpoint)
+        """Temperature, longest reply and seed as they are sent, and the arguments of the provider."""
+        return inspect_sampling(self.learner.dialect, self.endpoint) | self._model_args
 
     async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
         """Send one request."""

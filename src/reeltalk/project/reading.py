@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reeltalk.errors import InputError
+from reeltalk.evaluate.model_options import OPTIONS, ModelCommand, kind_of_model, kinds_of_option
 from reeltalk.project.sections import MODELLED, MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
 from reeltalk.schema.server_address import without_user
 from reeltalk.store.documents import read_text
@@ -308,7 +309,8 @@ class _Checked:
             modes, settings = self._modes(settings, place, command)
             values = self._values(settings, place, command, filled)
             chosen = modes or shared_modes
-            models.append(ProjectModel(name, shared | values, chosen or (None,), len(chosen) > 1))
+            applied = _applied(shared, str(values["model"]), section) if "model" in values else shared
+            models.append(ProjectModel(name, applied | values, chosen or (None,), len(chosen) > 1))
         return tuple(models)
 
     def _modes(
@@ -323,6 +325,16 @@ class _Checked:
         if len(set(modes)) < len(modes):
             raise self.read.wrong("a mode appears twice", (*place, "mode"))
         return modes, {key: value for key, value in given.items() if key != "mode"}
+
+
+def _applied(shared: Values, model: str, section: str) -> Values:
+    """The settings that models share, without those that have no effect on one of them."""
+    command: ModelCommand = "evaluate" if section == "evaluate" else "proactive"
+    return {
+        key: value
+        for key, value in shared.items()
+        if key not in OPTIONS or kind_of_model(model) in kinds_of_option(key, command)
+    }
 
 
 def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:

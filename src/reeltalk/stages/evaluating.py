@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BenchmarkError, BudgetError, ProcessError, SettingError
+from reeltalk.evaluate.model_options import prompt_options
 from reeltalk.evaluate.models import CreatedPlayer, check_player, create_player
 from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
 from reeltalk.evaluate.playing.play import WrongAnswers
@@ -107,7 +108,7 @@ def evaluate(
     check_processes(config.processes, config.model)
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
-    check_player(config.model, config.asking, kept=replies.is_file())
+    check_player(config.model, config.asking, kept=replies.is_file(), also=prompt_options(config))
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
     chosen = make_scripts(benchmark.content(boxes=False), config.play, limit=config.limit)

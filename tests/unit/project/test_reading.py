@@ -156,23 +156,41 @@ def test_what_does_not_move_a_result_does_not_decide(read: Read, commands: dict[
     assert decides("frames: 9") != decides("")
 
 
+def test_a_shared_setting_is_left_out_for_a_model_on_which_it_has_no_effect(
+    read: Read, commands: dict[str, CommandSpec]
+) -> None:
+    project = read(
+        "benchmark: b\nevaluate:\n  temperature: 0.5\n  memory: bounded\n  first_token: true\n"
+        "  models: {words: 'baseline:blind', small: mini, asked: qwen, mine: {model: 'oracle', temperature: 1}}\n"
+    )
+    typed = {step.name: " ".join(step.arguments) for step in steps_of_project(project, commands)}
+    assert "--temperature" not in typed["evaluate:words"] + typed["evaluate:small"]
+    assert "--memory bounded" in typed["evaluate:small"]
+    assert "--temperature 0.5" in typed["evaluate:asked"]
+    assert "--memory" not in typed["evaluate:asked"]
+    # What a model's own settings say is passed on, and refused by the command.
+    assert "--temperature 1" in typed["evaluate:mine"]
+
+
 def test_files_that_settings_name_are_read(read: Read, commands: dict[str, CommandSpec], tmp_path: Path) -> None:
     (tmp_path / "ask.md").write_text("Ask.", encoding="utf-8")
     (tmp_path / "answers").mkdir()
     (tmp_path / "own.py").write_text("", encoding="utf-8")
     project = read(
         "benchmark: b\ncurate: {videos: [raw, one.mp4]}\nconstruct: {balance: tags, targets: shares.toml}\n"
-        "evaluate: {prompt: ask.md, models: {theirs: 'answers:answers', gone: 'answers:nowhere'}}\n"
+        "evaluate: {prompt: ask.md, models: {theirs: 'answers:answers', gone: 'answers:nowhere', asked: qwen}}\n"
         "judge: {metrics: 'bleu,python:own.py:length'}\n"
     )
     found = {step.name: [read.path for read in step.reads] for step in steps_of_project(project, commands)}
     assert found == {
         "curate": ["raw", "one.mp4"],
         "construct": ["b", "shares.toml"],
-        "evaluate:theirs": ["b", "ask.md", "answers"],
-        "evaluate:gone": ["b", "ask.md"],
+        "evaluate:theirs": ["b", "answers"],
+        "evaluate:gone": ["b"],
+        "evaluate:asked": ["b", "ask.md"],
         "judge:theirs": ["runs/theirs", "b", "own.py"],
         "judge:gone": ["runs/gone", "b", "own.py"],
+        "judge:asked": ["runs/asked", "b", "own.py"],
     }
 
 

@@ -53,14 +53,14 @@ class ChatModel:
     Args:
         model: The model that answers. Its messages hold JPEG files.
         prompt: The system message. An empty text sends none.
-        most_frames: Frames that a conversation holds at most.
+        most_frames: Frames that a conversation holds at most; None for all.
 
     Raises:
         SettingError: `most_frames` is below 2.
     """
 
-    def __init__(self, model: AsyncModel, prompt: str = "", *, most_frames: int = MOST_FRAMES) -> None:
-        if most_frames < 2:
+    def __init__(self, model: AsyncModel, prompt: str = "", *, most_frames: int | None = MOST_FRAMES) -> None:
+        if most_frames is not None and most_frames < 2:
             raise SettingError(f"a memory of {most_frames} frames is too small; keep 2 or more")
         self._model, self._prompt, self._most_frames = model, prompt, most_frames
         self._loop: asyncio.Runner | None = None
@@ -113,7 +113,7 @@ class ChatModel:
 class ChatStream:
     """One conversation. Made by `ChatModel.stream`."""
 
-    def __init__(self, model: ChatModel, sees_images: bool, most_frames: int) -> None:
+    def __init__(self, model: ChatModel, sees_images: bool, most_frames: int | None) -> None:
         self._model, self._sees_images, self._most_frames = model, sees_images, most_frames
         self._turns: list[_Turn] = []
         self._waiting: list[bytes] = []
@@ -133,8 +133,9 @@ class ChatStream:
         if not self._sees_images:
             return None
         self._waiting.append(jpeg(rgb))
-        if len(self._waiting) + sum(len(turn.frames) for turn in self._turns) > self._most_frames:
-            self._forget_frames()
+        most = self._most_frames
+        if most is not None and len(self._waiting) + sum(len(turn.frames) for turn in self._turns) > most:
+            self._forget_frames(most // 2)
         return None
 
     def ask(self, question: str) -> StreamAnswer:
@@ -177,8 +178,7 @@ class ChatStream:
         if len(self._turns) > MOST_TURNS:
             del self._turns[: MOST_TURNS // 2]
 
-    def _forget_frames(self) -> None:
-        kept = self._most_frames // 2
+    def _forget_frames(self, kept: int) -> None:
         self._waiting = self._waiting[-kept:]
         left = kept - len(self._waiting)
         for index in reversed(range(len(self._turns))):
@@ -192,10 +192,10 @@ class PlayerModel:
 
     Args:
         player: Who answers.
-        most_frames: Number of newest frames to keep.
+        most_frames: Number of newest frames to keep; None for all.
     """
 
-    def __init__(self, player: Player, *, most_frames: int = MOST_FRAMES) -> None:
+    def __init__(self, player: Player, *, most_frames: int | None = MOST_FRAMES) -> None:
         self.player, self.most_frames = player, most_frames
 
     @property
@@ -210,7 +210,7 @@ class PlayerModel:
 class PlayerStream:
     """One conversation. Made by `PlayerModel.stream`; serves as `Pictures` to its player."""
 
-    def __init__(self, player: Player, most_frames: int) -> None:
+    def __init__(self, player: Player, most_frames: int | None) -> None:
         self._player, self._most_frames = player, most_frames
         self._frames: dict[bytes, tuple[ShownFrame, bytes]] = {}
         self._history: list[HistoryTurn] = []
@@ -229,7 +229,7 @@ class PlayerStream:
         if self._player.sees_frames:
             frame = ShownFrame(pts_s, f"{pts_s:.6f}".encode())
             self._frames[frame.reference] = (frame, jpeg(rgb))
-            while len(self._frames) > self._most_frames:
+            while self._most_frames is not None and len(self._frames) > self._most_frames:
                 del self._frames[next(iter(self._frames))]
         return None
 
@@ -299,55 +299,58 @@ def create_stream_model(
     budget: Budget | None = None,
     replies: Path | None = None,
     prompt: str = "",
-    memory_frames: int | None = None,
 ) -> Iterator[StreamingModel]:
     """Create a model that follows streams, by its name.
 
     Args:
         spec: `mini`, `mini:FOLDER`, `transformers:FOLDER`, `python:MODULE:CLASS`, `inspect:PROVIDER/MODEL`, or the
             name of a model at the endpoint's address.
-        asking: How a language model is asked.
+        asking: How a language model is asked, and what the model keeps of a stream.
         budget: Limits on asking.
         replies: Keeps replies of a language model. By default replies are not kept.
         prompt: System message of a language model.
-        memory_frames: Number of frames to keep. The default is the model's own limit.
 
     Raises:
         MissingExtraError: A package that the model needs is not installed.
         InputError: A checkpoint cannot be loaded.
         ModelError: It cannot be opened.
-        SettingError: No model has this name, or it cannot keep so many frames.
+        SettingError: No model has this name, or its memory cannot be bounded so.
     """
     kind, colon, name = spec.partition(":")
-    if memory_frames is not None and memory_frames < 2:
-        raise SettingError(f"--memory-frames {memory_frames}: keep 2 or more")
+    # Without a word about it each model keeps what suits it. A conversation with a camera may last for days.
+    keeps_all, frames = asking.memory == "all", asking.memory_frames
+    most_frames = None if keeps_all else frames or MOST_FRAMES
     if kind == "mini":
         from reeltalk.evaluate.models import bounded_memory, create_mini
 
-        yield create_mini(spec, policy=bounded_memory(memory_frames), max_words=asking.endpoint.max_tokens)
+        policy = None if keeps_all else bounded_memory(frames)
+        yield create_mini(spec, policy=policy, max_words=asking.endpoint.max_tokens)
     elif kind == "transformers" and colon:
         from reeltalk.inference.streaming_model import StreamingVideoModel
 
         yield StreamingVideoModel(
-            Path(name), max_new_tokens=asking.endpoint.max_tokens, memory_frames=memory_frames, system=prompt
+            Path(name),
+            max_new_tokens=asking.endpoint.max_tokens,
+            memory_frames=most_frames if asking.bounded else None,
+            system=prompt,
         )
     elif kind == "python" and colon:
-        yield _of_python(name, memory_frames or MOST_FRAMES)
+        yield _of_python(name, most_frames, asking)
     else:
         with contextlib.ExitStack() as stack:
             if replies is None:
                 replies = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "replies.sqlite"
             store = stack.enter_context(ReplyStore(replies))
-            model = ChatModel(
-                create_model(spec, asking, store, budget), prompt, most_frames=memory_frames or MOST_FRAMES
-            )
+            model = ChatModel(create_model(spec, asking, store, budget), prompt, most_frames=most_frames)
             stack.callback(model.close)
             yield model
 
 
-def _of_python(name: str, most_frames: int) -> StreamingModel:
+def _of_python(name: str, most_frames: int | None, asking: ModelConfig) -> StreamingModel:
     """A user's class. A class with a method `stream` follows streams itself; any other class is a player."""
     found = loaded_class(name)
     if not callable(getattr(found, "stream", None)):
         return PlayerModel(PythonPlayer(name), most_frames=most_frames)
+    if asking.memory == "all" or asking.bounded:
+        raise SettingError(f"--memory has no effect on python:{name}: the class keeps its own memory; leave it out")
     return streaming_model(f"python:{name}")

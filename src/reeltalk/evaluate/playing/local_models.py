@@ -191,13 +191,20 @@ class StreamPlayer:
         memory: Name of the memory that it keeps of a stream, for the signature.
         sees_frames: False if it must answer without frames.
         tells_options: False for a model that was not trained on choices. It gets the question without options.
+        longest: Longest answer in words, for the signature, if it is shorter than the model's own limit.
     """
 
     def __init__(
-        self, model: ForkingModel, *, memory: str = "all", sees_frames: bool = True, tells_options: bool = True
+        self,
+        model: ForkingModel,
+        *,
+        memory: str = "all",
+        sees_frames: bool = True,
+        tells_options: bool = True,
+        longest: int | None = None,
     ) -> None:
         self._model, self._memory, self._sees_frames = model, memory, sees_frames
-        self._tells_options = tells_options
+        self._tells_options, self._longest = tells_options, longest
         self._kept: list[HeldStream] = []
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stream")
         self.frames_encoded = 0
@@ -215,6 +222,7 @@ class StreamPlayer:
             ("memory", self._memory),
             ("sampling", "greedy"),
             *(() if self._tells_options else (("choices", "not told"),)),
+            *(() if self._longest is None else (("longest", str(self._longest)),)),
         )
 
     @property

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.playing.chat import strip_thoughts
-from reeltalk.evaluate.settings import ProactiveSettings
+from reeltalk.evaluate.settings import ModelSettings, ProactiveSettings
 from reeltalk.inference.stream import Stream, StreamAnswer, StreamingModel
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
@@ -119,10 +119,21 @@ class StreamWatcher:
         model: Gives its readiness and its replies.
         threshold: The model speaks at this readiness or above, 0 to 1.
         refractory_s: Seconds of silence after each reply.
+        memory: Bounds of the memory of a stream, for the signature; None if it keeps all.
+        longest: Longest reply in words, for the signature; None for the model's own limit.
     """
 
-    def __init__(self, model: StreamingModel, *, threshold: float, refractory_s: float) -> None:
+    def __init__(
+        self,
+        model: StreamingModel,
+        *,
+        threshold: float,
+        refractory_s: float,
+        memory: str | None = None,
+        longest: int | None = None,
+    ) -> None:
         self._model, self._threshold, self._refractory_s = model, threshold, refractory_s
+        self._memory, self._longest = memory, longest
 
     @property
     def name(self) -> str:
@@ -130,8 +141,10 @@ class StreamWatcher:
 
     @property
     def signature(self) -> Signature:
-        """The threshold, and the silence after a reply."""
-        return (("threshold", f"{self._threshold:g}"), ("refractory", f"{self._refractory_s:g}"))
+        """The threshold, the silence after a reply, and bounds of the memory and of replies."""
+        memory = (("memory", self._memory),) if self._memory is not None else ()
+        longest = (("longest", str(self._longest)),) if self._longest is not None else ()
+        return (("threshold", f"{self._threshold:g}"), ("refractory", f"{self._refractory_s:g}"), *memory, *longest)
 
     def begin(self, task: str) -> WatchedStream:
         return _StreamWatching(self._model.stream(), self._threshold, self._refractory_s)
@@ -378,6 +391,7 @@ class _Polling:
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.models import ModelConfig
+    from reeltalk.inference.stream_memory import MemoryPolicy
     from reeltalk.llm import Budget, ReplyStore
     from reeltalk.llm.client import Picture
 
@@ -411,6 +425,8 @@ def create_watcher(
         ModelError: It cannot be opened.
         MissingExtraError: A package that it needs is not installed.
     """
+    from reeltalk.evaluate.models import bounded_memory
+
     kind, colon, name = spec.partition(":")
     if spec == "never":
         return Never()
@@ -423,7 +439,16 @@ def create_watcher(
 
         model = create_model(name, asking, store, budget, picture)
         return PollWatcher(model, close=model.model.api.aclose)
-    return StreamWatcher(streaming_model(spec), threshold=settings.threshold, refractory_s=settings.refractory_s)
+    policy = bounded_memory(asking.memory_frames) if asking.bounded else None
+    usual = ModelSettings().max_reply_tokens
+    longest = asking.endpoint.max_tokens if asking.endpoint.max_tokens != usual else None
+    return StreamWatcher(
+        streaming_model(spec, policy=policy, longest=longest),
+        threshold=settings.threshold,
+        refractory_s=settings.refractory_s,
+        memory=policy.signature if policy else None,
+        longest=longest,
+    )
 
 
 def check_rule(watcher: Watcher, *, told: bool, tuned_for: str | None) -> None:
@@ -448,8 +473,13 @@ def check_rule(watcher: Watcher, *, told: bool, tuned_for: str | None) -> None:
         )
 
 
-def streaming_model(spec: str) -> StreamingModel:
+def streaming_model(spec: str, *, policy: "MemoryPolicy | None" = None, longest: int | None = None) -> StreamingModel:
     """A model that follows streams, by name: `mini`, `mini:FOLDER` or `python:MODULE:CLASS`.
+
+    Args:
+        spec: The name.
+        policy: Bounds of the memory of reeltalk-mini; everything is kept by default.
+        longest: Longest reply of reeltalk-mini, in words and pieces of words; its own limit by default.
 
     Raises:
         InputError: The folder holds no such model.
@@ -459,7 +489,7 @@ def streaming_model(spec: str) -> StreamingModel:
     if kind == "mini":
         from reeltalk.evaluate.models import create_mini
 
-        return create_mini(spec, policy=None)
+        return create_mini(spec, policy=policy, max_words=longest)
     if kind == "python" and colon:
         from reeltalk.extension import made_of
 

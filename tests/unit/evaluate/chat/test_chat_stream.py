@@ -1,6 +1,7 @@
 """Models that keep nothing, as models that follow a stream: conversations that only grow, frames that are bounded."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,9 +168,15 @@ def asking(base_url: str | None = None) -> ModelConfig:
 
 def test_models_are_opened_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(PLAYER + STREAMING)
-    with create_stream_model(f"python:{tmp_path}/own.py:Player", asking(), memory_frames=5) as player:
-        assert isinstance(player, PlayerModel)
-        assert player.most_frames == 5
+    for kept, most_frames in (
+        ({"memory_frames": 5}, 5),
+        ({"memory": "all"}, None),
+        ({"memory": "bounded"}, 64),
+        ({}, 64),
+    ):
+        with create_stream_model(f"python:{tmp_path}/own.py:Player", replace(asking(), **kept)) as player:
+            assert isinstance(player, PlayerModel)
+            assert player.most_frames == most_frames
     with create_stream_model(f"python:{tmp_path}/own.py:Streaming", asking()) as own:
         assert own.name == "own"
         stream = own.stream()
@@ -187,8 +194,8 @@ def test_models_are_opened_by_their_names(tmp_path: Path) -> None:
         with pytest.raises(SettingError, match=problem), create_stream_model(spec, asking()):
             pass
     with (
-        pytest.raises(SettingError, match="--memory-frames 1"),
-        create_stream_model("mini", asking(), memory_frames=1),
+        pytest.raises(SettingError, match=r"the class keeps its own memory"),
+        create_stream_model(f"python:{tmp_path}/own.py:Streaming", replace(asking(), memory="bounded")),
     ):
         pass
 
