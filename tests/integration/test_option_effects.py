@@ -147,7 +147,7 @@ def play(places: Places, kind: ModelKind, out: Path, capsys: pytest.CaptureFixtu
     found: dict[str, Any] = {"code": code, "said": re.sub(r"/\S+", "", said), "sent": sent}
     if (out / "run.json").is_file():
         opened = Run.open(out)
-        found["signatures"] = sorted({row.signature for row in opened.summary})
+        found["signatures"] = sorted({row.signature for row in opened.summary if row.metric == "agree"})
         found["answers"] = [
             (turn.text, turn.played is not None and turn.played.first_token_s is not None) for turn in opened.answers()
         ]
@@ -159,6 +159,8 @@ def effect_of(
 ) -> Found | None:
     """What an option does to a kind of model; None if it is accepted and does nothing."""
     beside = BESIDE.get(option, ())
+    # One file of replies: what was answered under one setting must not answer under another.
+    beside += ("--replies", str(folder / "replies.sqlite"))
     given = play(places, kind, folder / "given", capsys, *beside, *VALUES[option])
     if given["code"] == 2 and re.search(r"has no effect on|works with inspect:|keeps its own", given["said"]):
         assert not (folder / "given").exists()

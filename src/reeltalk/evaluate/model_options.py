@@ -58,7 +58,7 @@ _TAKEN_BY: Final[Mapping[str, frozenset[ModelKind]]] = {
 OPTIONS: Final = tuple(_TAKEN_BY)
 """The options that not every kind of model takes."""
 UNSIGNED: Final = frozenset(
-    {"base_url", "api_key_env", "batch", "price_in", "price_out", "image_tokens"}
+    {"base_url", "api_key_env", "first_token", "batch", "price_in", "price_out", "image_tokens"}
 )
 """Options that change how a model is asked, and not what it answers. The others are in the signature."""
 _IN_CHAT: Final[Mapping[str, frozenset[ModelKind]]] = {

@@ -282,6 +282,7 @@ def create_model(
         picture=picture,
         sees_images=asking.sees_images,
         breaker=breaker,
+        arguments=asking.model_args(spec),
     )
     model.peak_memory = peak_memory
     return model

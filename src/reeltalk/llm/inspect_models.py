@@ -375,6 +375,7 @@ def create_served_model(
     picture: Picture | None = None,
     sees_images: bool = True,
     breaker: Breaker | None = None,
+    arguments: Mapping[str, Json] | None = None,
 ) -> ServedModel:
     """Create a model for an evaluation.
 
@@ -387,6 +388,7 @@ def create_served_model(
         picture: Returns the JPEG files for the references that messages hold in place of pictures.
         sees_images: True if the model takes pictures.
         breaker: Stops all requests if the server is dead; a new one by default.
+        arguments: Arguments of the provider that change replies. Kept replies are found by them, too.
 
     Raises:
         SettingError: The budget limits the cost, and the endpoint has no prices.
@@ -400,4 +402,4 @@ def create_served_model(
     address = None if endpoint.base_url is None else public_address(endpoint.base_url)
     model: Any = get_model(f"{PROVIDER}/{endpoint.model}", config=config, base_url=address, memoize=False)
     model.api.client, model.api.store = client, store
-    return ServedModel(endpoint.model, sees_images, endpoint.sampling, model)
+    return ServedModel(endpoint.model, sees_images, endpoint.sampling | dict(arguments or {}), model)
