@@ -1,6 +1,7 @@
 """Household videos, played frame by frame to models that speak unasked, from the film to the scores."""
 
 import html
+import itertools
 import json
 import shutil
 from collections.abc import Sequence
@@ -260,6 +261,64 @@ def test_a_chat_model_is_polled_and_its_replies_are_kept(
     capsys.readouterr()
     assert run(["proactive", "score", str(filmed), str(out), "--kinds", "narrate"]) == 0
     assert "prompt:proactive-poll.v2#" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("unread", "code"), [(1, 0), (5, 1), (20, 1)])
+def test_replies_that_cannot_be_read_are_counted_and_too_many_fail_the_play(
+    unread: int, code: int, filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 20 polls, 1 or 5 or all are neither yes nor no."""
+    yes = itertools.cycle(["**Yes**", "The answer is yes.", '{"answer": "yes"}', "Answer: Yes"])
+    no = itertools.cycle(["**No**", "The answer is no.", '{"answer": "no"}', "Answer: No", "Not yet."])
+    polls = itertools.count()
+
+    def answer(body: Body) -> str:
+        last = json.dumps(body["messages"][-1])
+        if "What do you say?" in last:
+            return "He walks to the kitchen."
+        number = next(polls)
+        if number % 20 < unread:
+            return "Yes and no."
+        return next(yes) if number % 20 == 19 else next(no)
+
+    out = tmp_path / "run"
+    with serve(answer) as server:
+        command = ["proactive", "run", str(filmed), "--model", "poll:scripted", "--base-url", server.base_url]
+        command += ["--out", str(out), "--kinds", "narrate", "--fps", "0.5", "--longest-side", "64"]
+        command += ["--connections", "1"]
+        assert run(command) == code
+    [session] = read_event_log(out / "events.jsonl")
+    asked = [event.extra["poll"] for event in session.events if "poll" in event.extra]
+    assert {"yes", "no", "unread"} >= set(asked)
+    capsys.readouterr()
+    scored = run(["proactive", "score", str(filmed), str(out), "--kinds", "narrate"])
+    out_, err = capsys.readouterr()
+    assert scored == code
+    if code:
+        assert "replies say neither yes nor no" in err
+        assert "'Yes and no.'" in err
+        assert len(asked) == (8 if unread == 20 else len(asked))
+    else:
+        assert len(session.replies) == asked.count("yes") > 0
+        assert f"{asked.count('unread'):,} of {len(asked):,} replies to polls could not be read" in out_
+
+
+def test_the_headline_is_won_by_neither_silence_nor_talk(
+    filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, scores = tmp_path / "run", tmp_path / "scores.json"
+    assert run(["proactive", "run", str(filmed), "--model", "oracle", "--out", str(out), "--longest-side", "64"]) == 0
+    capsys.readouterr()
+    assert run(["proactive", "score", str(filmed), str(out), "--out", str(scores)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[1].startswith("oracle ")
+    assert {tuple(line.split()[:2]) for line in table[2:4]} == {("never", "(floor)"), ("always:5", "(floor)")}
+    found = json.loads(scores.read_bytes())
+    values = {(row["model"], row["metric"]): row["value"] for row in found["summary"]}
+    assert found["floors"] == ["always:5", "never"]
+    assert values["oracle", "stream_f1"] == 1.0
+    assert values["never", "stream_f1"] == 0.0
+    assert 0 <= values["always:5", "stream_f1"] < 0.3
 
 
 STREAMS = "changing,ready,standing"

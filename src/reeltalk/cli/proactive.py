@@ -61,7 +61,7 @@ def run(
     Run it again to continue after an interruption. The log is OUT/events.jsonl. Exit code 1 if a play failed.
 
     With --tune, choose the readiness at which a model speaks: play the dev split at each threshold, and write the one
-    with the best timeliness F1 to OUT/tuned.json.
+    with the best F1 of what is right in time to OUT/tuned.json.
 
     Example: `reeltalk proactive run benchmarks/household --model mini --tune --out runs/mini-tuned`, then `reeltalk
     proactive run benchmarks/household --model mini --tuned runs/mini-tuned --out runs/mini-unasked`.
@@ -272,6 +272,7 @@ def score(
     overwrite
         Replace an existing file.
     """
+    from reeltalk.evaluate.proactive.floors import FLOORS, floor_sessions
     from reeltalk.metrics.proactive_scores import score_sessions, scores_json, scores_table
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
@@ -286,10 +287,12 @@ def score(
     known = {task.id: task for task in opened.read(PROACTIVE)}
     files = [path / EVENT_LOG if path.is_dir() else path for path in logs]
     sessions = [session for path in files for session in read_event_log(path, known)]
-    scores = score_sessions(sessions, tasks)
-    print(scores_table(scores))
+    played = {session.model for session in sessions}
+    floors = [session for session in floor_sessions(tasks) if session.model not in played]
+    scores = score_sessions([*sessions, *floors], tasks)
+    print(scores_table(scores, FLOORS))
     if out is not None:
-        write_bytes(out, scores_json(scores))
+        write_bytes(out, scores_json(scores, FLOORS))
     return _report_unscored(scores, len(tasks))
 
 

@@ -20,7 +20,7 @@ from reeltalk.metrics.tokenise import tokenise_coco
 from reeltalk.schema.intervals import RESOLUTION_S, Interval, no_later
 from reeltalk.schema.stream import RequestAct
 
-SIGNATURE: Final = "proactive:v3"
+SIGNATURE: Final = "proactive:v4"
 """Version of these rules and constants in signatures."""
 RIGHT: Final = 2
 """Judgement of a right reply; 1 is partly right, 0 is wrong."""
@@ -90,8 +90,8 @@ class Play:
     """Time of the first request."""
     requests: tuple[PlayedRequest, ...] = ()
     """All requests but questions to answer at once."""
-    answers: tuple[bool, ...] = ()
-    """Whether each question that was to be answered at once was answered right."""
+    answers: tuple[bool | None, ...] = ()
+    """Whether each question that was to be answered at once was answered right; None if it was not answered."""
 
     def __post_init__(self) -> None:
         for reply in self.replies:
@@ -308,6 +308,22 @@ def served_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int,
     return {int(c): float(late[r, c]) for r, c in zip(rows, columns, strict=True) if allowed[r, c]}
 
 
+def stream_f1(play: Play) -> Share:
+    """The headline: F1 of what was said against what was due.
+
+    Twice the moments with a right reply in time and the questions answered right, over everything that was due and
+    everything that was said. So silence has 0 where something is due, and whoever talks all the time is paid for few
+    of many replies.
+
+    Reference:
+        The F1 of StreamPro-Bench and SPOT-Bench; ours: a reply counts in full within the tolerance of `served_moments`,
+        so that a perfect log has 1, and questions that are to be answered at once count like moments.
+    """
+    right = len(served_moments(play)) + sum(answer is True for answer in play.answers)
+    said = len(play.replies) + sum(answer is not None for answer in play.answers)
+    return Share(2.0 * right, said + len(play.moments) + len(play.answers))
+
+
 def missed_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
     """Moments without a right reply."""
     return Share(len(play.moments) - len(served_moments(play, tolerance_s=tolerance_s)), len(play.moments))
@@ -338,7 +354,7 @@ def right_turns(play: Play) -> Share:
     Reference:
         RTV-Bench asks one question at several times, with answers that change: its accuracy over timestamps.
     """
-    return Share(sum(play.answers), len(play.answers))
+    return Share(sum(answer is True for answer in play.answers), len(play.answers))
 
 
 def false_replies(play: Play, *, tolerance_s: float = TOLERANCE_S) -> tuple[int, ...]:
@@ -473,7 +489,10 @@ def effective_accuracy(play: Play) -> Share:
     return Share(earned, len(found))
 
 
+HEADLINE: Final = "stream_f1"
+"""The measure that neither silence nor constant talk can win."""
 MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
+    HEADLINE: stream_f1,
     "time_correct": lambda play: streaming_bench(play).time,
     "answer_correct": lambda play: streaming_bench(play).answer,
     "time_and_answer_correct": lambda play: streaming_bench(play).both,

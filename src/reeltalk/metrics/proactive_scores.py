@@ -5,7 +5,7 @@ Only the log is read, so any program may have written it.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -16,6 +16,7 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.metrics import agree
 from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.proactive import (
+    HEADLINE,
     MEASURES,
     RIGHT,
     SIGNATURE,
@@ -29,7 +30,7 @@ from reeltalk.metrics.proactive import (
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
 from reeltalk.schema.scoring import plain_value, short_hash
-from reeltalk.schema.stream import Moment, ProactiveTask, RequestAct, StreamEvent, UserRequest
+from reeltalk.schema.stream import POLL, UNREAD, Moment, ProactiveTask, RequestAct, StreamEvent, UserRequest
 from reeltalk.store.documents import write_json
 from reeltalk.store.event_log import SLACK_S, SessionLog
 
@@ -46,6 +47,8 @@ class ProactiveScores:
     """Rows by kind of task."""
     unscored: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each model, tasks without a whole play, with the reason."""
+    polls: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """For each model that is polled, how many of its replies to polls could not be read, and how many there are."""
 
 
 OWN: Final = 0.6
@@ -62,7 +65,13 @@ def says_not_yet(text: str) -> bool:
     return _NOT_YET.search(text) is not None
 
 
-def judge_reply(text: str, moment: Moment, question: str = "") -> int:
+def echoes(text: str, instruction: str) -> bool:
+    """True if a reply repeats what the user said, alone or within other words."""
+    said, told = " ".join(agree.words_of(text)), " ".join(agree.words_of(instruction))
+    return bool(told) and f" {told} " in f" {said} "
+
+
+def judge_reply(text: str, moment: Moment, question: str = "", instruction: str = "") -> int:
     """How right a reply is for a moment, from words alone: 2, 1 or 0.
 
     2 if it says the same as a reference; 1 if it says that and something else, or says it in a different context. An
@@ -73,7 +82,10 @@ def judge_reply(text: str, moment: Moment, question: str = "") -> int:
         text: The reply.
         moment: What is due.
         question: The question that the reply answers; empty for a message.
+        instruction: What the user said, for a message. To repeat it is wrong.
     """
+    if instruction and echoes(text, instruction):
+        return 0
     if question:
         asked = agree.classed_words(question)
         adds = agree.classed_words(text) - asked
@@ -108,7 +120,7 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
             ProactiveReply(
                 min(event.at_s, task.until_s),
                 event.text,
-                tuple(judge_reply(event.text, moment, _question(task.requests[place])) for place, moment in due),
+                tuple(judge_unasked(event.text, moment, task.requests[place]) for place, moment in due),
                 frozenset(number for number, place in enumerate(places) if _tells_of(event.text, task.requests[place])),
             )
         )
@@ -128,14 +140,22 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
             for place in places
         ),
         answers=tuple(
-            answer is not None and judge_reply(answer.text, request.moments[0], request.text) == RIGHT
+            None if answer is None else judge_reply(answer.text, request.moments[0], request.text) == RIGHT
             for request, answer in answered(session, task)
         ),
     )
 
 
-def _question(request: UserRequest) -> str:
-    return request.text if request.act == "await" else ""
+def judge_unasked(text: str, moment: Moment, request: UserRequest) -> int:
+    """`judge_reply` of a reply that nobody asked for at its time.
+
+    Args:
+        text: The reply.
+        moment: What is due.
+        request: The request of the moment.
+    """
+    awaited = request.act == "await"
+    return judge_reply(text, moment, request.text if awaited else "", "" if awaited else request.text)
 
 
 def _is_waiting(event: StreamEvent, request: UserRequest) -> bool:
@@ -144,7 +164,7 @@ def _is_waiting(event: StreamEvent, request: UserRequest) -> bool:
 
 
 def _tells_of(text: str, request: UserRequest) -> bool:
-    told = (judge_reply(text, moment, _question(request)) for moment in (*request.moments, *request.quiet))
+    told = (judge_unasked(text, moment, request) for moment in (*request.moments, *request.quiet))
     return RIGHT in told
 
 
@@ -189,6 +209,8 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
         signature = _signature(model, [played[task.id] for task in tasks if task.id in played], tasks)
         reasons = {task.id: why for task in tasks if (why := _why_not(played.get(task.id), task)) is not None}
         scores.unscored[model] = reasons
+        if (polls := _count_polls(played.values()))[1]:
+            scores.polls[model] = polls
         plays = {task.id: play_of(played[task.id], task) for task in tasks if task.id not in reasons}
         withheld = is_withheld(len(tasks) - len(reasons), len(reasons))
         for name, measure in MEASURES.items():
@@ -205,6 +227,13 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
             )
         scores.groups += _groups(model, tasks, plays, reasons)
     return scores
+
+
+def _count_polls(sessions: Iterable[SessionLog]) -> tuple[int, int]:
+    polls = [
+        event.extra[POLL] for one in sessions for event in one.events if event.kind == "frame" and POLL in event.extra
+    ]
+    return sum(poll == UNREAD for poll in polls), len(polls)
 
 
 def _groups(
@@ -292,6 +321,7 @@ def _session_key(session: SessionLog) -> tuple[str, ...]:
 
 
 BETTER: Final = {
+    HEADLINE: "higher",
     "time_correct": "higher",
     "answer_correct": "higher",
     "time_and_answer_correct": "higher",
@@ -309,7 +339,10 @@ BETTER: Final = {
     "effective_accuracy": "higher",
 }
 """Direction in which each measure is better."""
+BESIDE: Final = ("false_alarms_per_hour", "missed", "time_and_answer_correct", "pauc")
+"""Measures that stand beside the headline, because none of them stands alone."""
 TITLES: Final = {
+    HEADLINE: "Right in time, F1",
     "time_correct": "In time",
     "answer_correct": "Right",
     "time_and_answer_correct": "In time and right",
@@ -328,6 +361,7 @@ TITLES: Final = {
 }
 """Names of the measures for people."""
 BY_KIND: Final = {
+    HEADLINE: "right F1",
     "time_and_answer_correct": "in time, right",
     "pauc": "PAUC",
     "timeliness_f1": "F1",
@@ -342,13 +376,30 @@ BY_KIND: Final = {
 """Measures that are shown for each kind of task. A narration has far more moments than all other tasks."""
 
 
-def scores_table(scores: ProactiveScores) -> str:
-    """Values with their 95 % intervals, model by model, and the signature of each."""
-    lines: list[str] = []
-    for model in dict.fromkeys(row.model for row in scores.summary):
+def scores_table(scores: ProactiveScores, floors: Collection[str] = ()) -> str:
+    """The headline of all models, then the values of each with their 95 % intervals and their signature.
+
+    Args:
+        scores: The scores.
+        floors: Models that are floors. Only their headline is shown.
+    """
+    models = list(dict.fromkeys(row.model for row in scores.summary))
+    cells = {(row.model, row.metric): row for row in scores.summary}
+    order = sorted(models, key=lambda model: (model in floors, -(cells[model, HEADLINE].value or 0.0)))
+    names = {model: f"{model} (floor)" if model in floors else model for model in order}
+    width = max(map(len, names.values()), default=0)
+    titles = (TITLES[HEADLINE], *(TITLES[name] for name in BESIDE))
+    lines = [f"{'':<{width}}  {titles[0]:<24}{''.join(f'{title:>22}' for title in titles[1:])}"]
+    for model in order:
+        beside = "".join(f"{_format_number(cells[model, name].value):>22}" for name in BESIDE)
+        lines.append(f"{names[model]:<{width}}  {_value_and_interval(cells[model, HEADLINE]):<24}{beside}")
+    for model in (model for model in models if model not in floors):
         rows = [row for row in scores.summary if row.model == model]
-        lines += ["", model] if lines else [model]
+        lines += ["", model]
         lines += [f"  {row.metric:<24} {_value_and_interval(row):<26} better {BETTER[row.metric]}" for row in rows]
+        if model in scores.polls:
+            unread, polls = scores.polls[model]
+            lines += [f"  {unread:,} of {polls:,} replies to polls could not be read, and count as silence"]
         lines += [f"  {rows[0].n:,} tasks; {rows[0].signature}"]
         lines += _kind_lines(scores, model)
     return "\n".join(lines)
@@ -380,12 +431,19 @@ def _format_number(value: float | None) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
-def scores_json(scores: ProactiveScores) -> bytes:
-    """All values, also by kind of task, and which tasks have none."""
+def scores_json(scores: ProactiveScores, floors: Collection[str] = ()) -> bytes:
+    """All values, also by kind of task, and which tasks have none.
+
+    Args:
+        scores: The scores.
+        floors: Models that are floors.
+    """
     return write_json(
         {
             "summary": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.summary],
             "groups": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.groups],
             "unscored": scores.unscored,
+            "polls": {model: {"unread": polls[0], "of": polls[1]} for model, polls in scores.polls.items()},
+            "floors": sorted(floors),
         }
     ).encode()

@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -248,7 +248,12 @@ def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path, *, price
 
 
 def write_streams_report(
-    tasks: Sequence[ProactiveTask], sessions: Sequence[SessionLog], name: str, folder: Path
+    tasks: Sequence[ProactiveTask],
+    sessions: Sequence[SessionLog],
+    name: str,
+    folder: Path,
+    *,
+    floors: Collection[str] = (),
 ) -> Path:
     """Write the page about streams as a site: models that may speak unasked, measure by measure and stream by stream.
 
@@ -259,6 +264,7 @@ def write_streams_report(
         sessions: The sessions of all models.
         name: Name of the benchmark.
         folder: An existing, empty folder.
+        floors: Models that are floors.
 
     Returns:
         Path of `index.html`.
@@ -267,7 +273,7 @@ def write_streams_report(
         BenchmarkError: One model played a task twice, or with different settings.
     """
     write_static(folder)
-    return write_streams(tasks, sessions, name, folder, make_environment())
+    return write_streams(tasks, sessions, name, folder, make_environment(), floors=floors)
 
 
 def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:

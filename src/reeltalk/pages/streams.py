@@ -1,7 +1,7 @@
 """The page about streams: models that may speak unasked, measure by measure, and what was said in some streams."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from reeltalk.metrics.proactive_scores import (
     TITLES,
     ProactiveScores,
     judge_reply,
+    judge_unasked,
     score_sessions,
 )
 from reeltalk.metrics.uncertainty import few_videos_warning
@@ -61,6 +62,7 @@ def write_streams(
     folder: Path,
     environment: Environment,
     *,
+    floors: Collection[str] = (),
     page: str = PAGE,
 ) -> Path:
     """Write the page.
@@ -71,6 +73,7 @@ def write_streams(
         name: Name of the benchmark.
         folder: An existing folder.
         environment: Where the templates are.
+        floors: Models that are floors.
         page: Name of the page.
 
     Returns:
@@ -89,6 +92,8 @@ def write_streams(
         here=page,
         name=name,
         models=models,
+        floors=floors,
+        polls=[(model, *scores.polls[model]) for model in models if model in scores.polls],
         tasks=tasks,
         requests=Counter(request.act for task in tasks for request in task.requests),
         videos=len({task.video_id for task in tasks}),
@@ -102,7 +107,7 @@ def write_streams(
         signatures=[(model, summary[model, "pauc"].signature) for model in models],
         unscored=[(model, len(scores.unscored[model])) for model in models if scores.unscored[model]],
         few=few_videos_warning((len({task.video_id for task in tasks}),), fewest=2),
-        streams=list(_shown(tasks, sessions, scores)),
+        streams=list(_shown(tasks, sessions, scores, floors)),
     )
     write_text(folder / page, html)
     return folder / page
@@ -120,14 +125,18 @@ def _cell(row: SummaryRow | GroupRow) -> tuple[str, str]:
 
 
 def _shown(
-    tasks: Sequence[ProactiveTask], sessions: Sequence[SessionLog], scores: ProactiveScores
+    tasks: Sequence[ProactiveTask], sessions: Sequence[SessionLog], scores: ProactiveScores, floors: Collection[str]
 ) -> Iterator[ShownStream]:
     """The first streams of each kind, with what every model said in them."""
     counts: Counter[str] = Counter()
     for task in tasks:
         counts[task.kind] += 1
         if counts[task.kind] <= SHOWN:
-            own = [one for one in sessions if one.session == task.id and task.id not in scores.unscored[one.model]]
+            own = [
+                one
+                for one in sessions
+                if one.session == task.id and one.model not in floors and task.id not in scores.unscored[one.model]
+            ]
             lines = [*_user_lines(task), *(line for session in own for line in _model_lines(session, task))]
             yield ShownStream(task, tuple(sorted(lines, key=lambda line: line.at_s)))
 
@@ -148,7 +157,8 @@ def _model_lines(session: SessionLog, task: ProactiveTask) -> Iterator[StreamLin
             continue
         question = answers.get(id(event))
         right = any(
-            judge_reply(event.text, moment, request.text if request.act in ("ask", "await") else "") == RIGHT
+            (judge_reply(event.text, moment, request.text) if question else judge_unasked(event.text, moment, request))
+            == RIGHT
             for request in task.requests
             if (request.act == "ask") == (question is not None) and question in (None, request.text)
             for moment in request.moments

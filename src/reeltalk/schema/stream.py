@@ -10,6 +10,11 @@ from reeltalk.schema.record import Json, Name, Record, Seconds, VideoKey
 
 StreamEventKind = Literal["started", "frame", "asked", "instructed", "replied", "silent", "ended", "failed"]
 
+POLL: Final = "poll"
+"""Field of a `frame` at which a model was asked whether it is time to speak: `yes`, `no` or `UNREAD`."""
+UNREAD: Final = "unread"
+"""A reply to a poll that says neither, or both."""
+
 
 class StreamEvent(Record):
     """One line of a log of events. Any model may write such a log. Proactive scores are computed from it alone."""

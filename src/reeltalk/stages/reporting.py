@@ -10,6 +10,7 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.published.records import read_published as published_numbers
 from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.proactive.floors import FLOORS, floor_sessions
 from reeltalk.evaluate.proactive.stage import choose_tasks
 from reeltalk.llm.budget import Prices
 from reeltalk.pages.construction import is_constructed
@@ -181,7 +182,9 @@ def _write_streams(paths: Sequence[Path], benchmark: Benchmark | None, folder: P
     tasks = choose_tasks(benchmark, split=chosen["split"], kinds=chosen["kinds"] or (), limit=chosen["limit"])
     known = {task.id: task for task in benchmark.read(PROACTIVE)}
     sessions = [session for path in paths for session in read_event_log(path / EVENT_LOG, known)]
-    write_streams_report(tasks, sessions, benchmark.manifest.name, folder)
+    played = {session.model for session in sessions}
+    sessions += [session for session in floor_sessions(tasks) if session.model not in played]
+    write_streams_report(tasks, sessions, benchmark.manifest.name, folder, floors=FLOORS)
 
 
 def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:

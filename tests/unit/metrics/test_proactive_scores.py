@@ -80,6 +80,15 @@ def test_a_message_must_name_who_acts_and_on_what() -> None:
     assert judge_reply("No.", yes, "Is the kettle on?") == 0
 
 
+def test_an_echo_of_the_instruction_is_wrong() -> None:
+    told = "Tell me when Anna opens the red box."
+    due = Moment(interval=Interval(start_s=10, end_s=14), references=("Anna opens the red box.",))
+    assert judge_reply("Anna opens the red box.", due, instruction=told) == 2
+    for echo in (told, told.upper(), f"You said: {told}", "tell me when anna opens the red box"):
+        assert judge_reply(echo, due) > 0
+        assert judge_reply(echo, due, instruction=told) == 0
+
+
 @pytest.mark.parametrize(
     "text", ["Not yet.", "I cannot tell yet.", "That has not been shown.", "I don't know.", "Wait."]
 )
@@ -196,7 +205,7 @@ def test_measures_of_a_log_by_hand() -> None:
     absent = [row for row in scores.groups if row.group == "absent" and row.metric == "false_alarms_per_hour"]
     assert absent[0].value == pytest.approx(60)
     (signature,) = {row.signature for row in scores.summary}
-    assert re.fullmatch(r"proactive:v3\|data:\w{8}\|judge:agree-v1\|threshold:0.5\|films:\w{8}", signature)
+    assert re.fullmatch(r"proactive:v4\|data:\w{8}\|judge:agree-v1\|threshold:0.5\|films:\w{8}", signature)
     row = next(row for row in scores.summary if row.metric == "time_correct")
     assert row.value is not None
     assert (row.low, row.high) == (None, None), "three videos are too few"
@@ -238,8 +247,8 @@ def test_scores_are_a_table_and_a_document() -> None:
     scores = score_sessions([session("a", "v1", (10, "He picks up the mug."))], [task("a", "v1", MUG)])
     text = scores_table(scores)
     assert "time_and_answer_correct  1.000" in text
-    assert "1 tasks; proactive:v3" in text
+    assert "1 tasks; proactive:v4" in text
     document = json.loads(scores_json(scores))
-    assert set(document) == {"summary", "groups", "unscored"}
+    assert set(document) == {"summary", "groups", "unscored", "polls", "floors"}
     assert {row["metric"] for row in document["summary"]} == {row.metric for row in scores.summary}
     assert document["groups"][0]["group"] == "event"

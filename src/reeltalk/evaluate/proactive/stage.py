@@ -8,18 +8,18 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from reeltalk.errors import BenchmarkError, BudgetError, InputError, ModelError, OutageError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.play import ShownFrame
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.proactive.watchers import Glimpse, Signature, Watcher
+from reeltalk.evaluate.proactive.watchers import Glimpse, Observed, Signature, Watcher
 from reeltalk.progress import CountProgress
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import Json
-from reeltalk.schema.stream import ProactiveTask, StreamEvent, StreamEventKind
+from reeltalk.schema.stream import POLL, UNREAD, ProactiveTask, StreamEvent, StreamEventKind
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog
 from reeltalk.store.tables import PROACTIVE, VIDEOS
@@ -86,6 +86,7 @@ async def play_task(
 
     settings = dict((*watcher.signature, *signed))
     film = frames[0].film if frames else None
+    polls = _Polls()
     yield event("started", extra=({"settings": settings} if settings else {}) | ({"film": film} if film else {}))
     try:
         watching, waiting = watcher.begin(task.id), deque(task.requests)
@@ -114,11 +115,23 @@ async def play_task(
                 yield said
             at_s = max(at_s, frame.pts_s)
             seen = await watching.see(Glimpse(at_s, frame.reference, await pictures.jpeg(frame.reference)))
-            yield event("frame", readiness=seen.readiness, took_s=seen.took_s, memory_bytes=watching.memory_bytes)
+            polled: dict[str, Json] = {} if seen.poll is None else {POLL: seen.poll}
+            if seen.poll is not None:
+                polls.add(seen)
+                polled |= {"reply": seen.unread[:SHOWN_CHARS]} if seen.unread else {}
+            yield event(
+                "frame",
+                readiness=seen.readiness,
+                took_s=seen.took_s,
+                memory_bytes=watching.memory_bytes,
+                extra=polled,
+            )
             if seen.text is not None:
                 yield event("replied", seen.text, readiness=seen.readiness, took_s=seen.speaking_s)
+            polls.check(whole=False)
         async for said in told(task.until_s, shown=True):
             yield said
+        polls.check(whole=True)
     except (BenchmarkError, BudgetError, OutageError):
         raise
     except ModelError as error:
@@ -129,6 +142,37 @@ async def play_task(
         return
     at_s = max(at_s, task.until_s)
     yield event("ended")
+
+
+SHOWN_CHARS: Final = 300
+"""Longest part of a reply that could not be read in a log."""
+MOST_UNREAD: Final = 0.1
+"""Largest share of the replies to the polls of a play that may not be read."""
+FIRST_POLLS: Final = 8
+"""If none of so many first replies can be read, the play ends at once."""
+
+
+@dataclass
+class _Polls:
+    """The replies to the polls of a play."""
+
+    count: int = 0
+    unread: int = 0
+    example: str = ""
+
+    def add(self, seen: Observed) -> None:
+        self.count += 1
+        self.unread += seen.poll == UNREAD
+        self.example = self.example or seen.unread
+
+    def check(self, *, whole: bool) -> None:
+        """Raise if too many replies could not be read; of a part of the play, if none could."""
+        hopeless = self.count >= FIRST_POLLS and self.unread == self.count
+        if hopeless or (whole and self.unread > MOST_UNREAD * self.count):
+            raise ModelError(
+                f"{self.unread:,} of {self.count:,} replies say neither yes nor no to whether it is time to speak, for "
+                f"example {self.example[:100]!r}; use a model that follows the instruction, or allow a longer reply"
+            )
 
 
 ALL = "all"

@@ -13,6 +13,7 @@ from reeltalk.evaluate.proactive.stage import play_tasks
 from reeltalk.evaluate.proactive.watchers import Signature, StreamWatcher
 from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamingModel
+from reeltalk.metrics.proactive import HEADLINE
 from reeltalk.metrics.proactive_scores import score_sessions
 from reeltalk.progress import CountProgress
 from reeltalk.schema.stream import ProactiveTask
@@ -20,7 +21,7 @@ from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.event_log import EventLog, read_event_log
 
-MEASURE: Final = "timeliness_f1"
+MEASURE: Final = HEADLINE
 """The measure that the chosen threshold maximises. It penalises both missed moments and spam."""
 THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TUNED: Final = "tuned.json"

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from reeltalk.evaluate.settings import ModelSettings, ProactiveSettings
 from reeltalk.inference.stream import Stream, StreamAnswer, StreamingModel
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
-from reeltalk.metrics.agree import polarity
+from reeltalk.llm.yes_or_no import read_yes_or_no
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.video.encode import pixels_of
@@ -53,6 +53,10 @@ class Observed:
     """Seconds for the frame."""
     speaking_s: float = 0.0
     """Seconds for the reply."""
+    poll: Literal["yes", "no", "unread"] | None = None
+    """What a polled model said to whether it is time to speak; None if it was not polled."""
+    unread: str = ""
+    """The reply to a poll that could not be read."""
 
 
 class WatchedStream(Protocol):
@@ -257,6 +261,8 @@ class _Repeating:
 class Oracle:
     """Knows the tasks: says what is due at the first frame of each moment, and answers every question right.
 
+    What begins after the last frame is said at that frame.
+
     Args:
         tasks: The tasks that are played.
     """
@@ -282,6 +288,7 @@ class _Knowing:
 
     def __init__(self, task: ProactiveTask) -> None:
         self._due, self._asked = deque(task.moments), deque(task.asked())
+        self._until_s, self._before_s = task.until_s, 0.0
 
     async def instruct(self, instruction: str) -> None:
         """It knows already."""
@@ -290,7 +297,10 @@ class _Knowing:
         return Observed(None, self._asked.popleft().moments[0].references[0], 0.0)
 
     async def see(self, glimpse: Glimpse) -> Observed:
-        if not self._due or not no_later(self._due[0].interval.start_s, glimpse.at_s):
+        step_s, self._before_s = glimpse.at_s - self._before_s, glimpse.at_s
+        is_last = step_s > 0 and not no_later(glimpse.at_s + step_s, self._until_s)
+        known_s = glimpse.at_s + (step_s if is_last else 0.0)
+        if not self._due or not no_later(self._due[0].interval.start_s, known_s):
             return Observed(None, None, 0.0)
         return Observed(None, self._due.popleft().references[0], 0.0)
 
@@ -370,14 +380,15 @@ class _Polling:
         asked = [Message("system", self._system.text), self._user(self._before() + self._time.text)]
         poll = await self._model.ask(asked)
         took_s = poll.took_s or 0.0
-        if polarity(strip_thoughts(poll.text)) != "yes":
-            return Observed(None, None, took_s)
+        said = read_yes_or_no(poll.text)
+        if said != "yes":
+            return Observed(None, None, took_s, poll=said or "unread", unread="" if said else poll.text)
         reply = await self._model.ask([*asked, Message("assistant", "Yes."), Message("user", self._words.text)])
         text = strip_thoughts(reply.text)
         if not text:
             raise ModelError("the model said that it is time to speak, and then said nothing")
         self._said.append((glimpse.at_s, f'you said: "{text}"'))
-        return Observed(None, text, took_s, reply.took_s or 0.0)
+        return Observed(None, text, took_s, reply.took_s or 0.0, poll="yes")
 
     def _user(self, words: str) -> Message:
         return Message("user", words, tuple(self._shown) if self._model.sees_images else ())
