@@ -3,6 +3,7 @@
 import html
 import itertools
 import json
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scripted_server import Body, count_images, serve
+from scripted_server import Body, completion, count_images, serve
 
 from reeltalk.cli import run
 from reeltalk.evaluate.playing.frames import FrameServer
@@ -301,6 +302,61 @@ def test_replies_that_cannot_be_read_are_counted_and_too_many_fail_the_play(
     else:
         assert len(session.replies) == asked.count("yes") > 0
         assert f"{asked.count('unread'):,} of {len(asked):,} replies to polls could not be read" in out_
+
+
+def test_a_polled_model_speaks_from_the_probability_of_yes(
+    filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its words are always yes; a threshold is picked on dev, and a server without probabilities refuses one."""
+    chances = itertools.cycle([0.1, 0.2, 0.9, 0.4])
+    gives = True
+
+    def answer(body: Body) -> str | Body:
+        if "What do you say?" in json.dumps(body["messages"][-1]):
+            return "He walks to the kitchen."
+        assert body["logprobs"] is True
+        assert body["top_logprobs"] >= 2
+        found = completion(body, "Yes.")
+        if gives:
+            chance = next(chances)
+            others = [{"token": word, "logprob": math.log(p)} for word, p in (("Yes", chance), ("No", 1 - chance))]
+            tokens = [{"token": "Yes", "logprob": math.log(chance), "top_logprobs": others}]
+            found["choices"][0]["logprobs"] = {"content": tokens}
+        return found
+
+    with serve(answer) as server:
+        command = ["proactive", "run", str(filmed), "--model", "poll:scripted", "--base-url", server.base_url]
+        command += ["--kinds", "narrate", "--fps", "0.5", "--longest-side", "64", "--connections", "1"]
+        assert run([*command, "--threshold", "0.5", "--out", str(tmp_path / "half")]) == 0
+        [session] = read_event_log(tmp_path / "half" / "events.jsonl")
+        frames = [event for event in session.events if event.kind == "frame"]
+        assert [round(event.readiness or 0, 3) for event in frames[:4]] == [0.1, 0.2, 0.9, 0.4]
+        spoke = {event.at_s for event in session.replies}
+        assert spoke == {event.at_s for event in frames if (event.readiness or 0) >= 0.5}
+        tune = [*command, "--tune", "--thresholds", "0.3,0.95", "--out", str(tmp_path / "tuned")]
+        assert run(tune) == 0
+        assert "picked" in capsys.readouterr().out
+        tuned = json.loads((tmp_path / "tuned" / "tuned.json").read_bytes())
+        assert (tuned["model"], tuned["measure"]) == ("poll:scripted", "stream_f1")
+        assert run([*command, "--tuned", str(tmp_path / "tuned"), "--out", str(tmp_path / "run")]) == 0
+        assert run([*command, "--refractory", "3", "--out", str(tmp_path / "other")]) == 2
+        assert "is asked at each frame, so --refractory has no effect" in capsys.readouterr().err
+        gives = False
+        assert run([*command, "--threshold", "0.4", "--out", str(tmp_path / "none")]) == 1
+        assert run([*command, "--out", str(tmp_path / "words")]) == 0
+    capsys.readouterr()
+    assert run(["proactive", "score", str(filmed), str(tmp_path / "none"), "--kinds", "narrate"]) == 1
+    assert "gives no probabilities of tokens" in capsys.readouterr().err
+    scores = tmp_path / "scores.json"
+    assert (
+        run(["proactive", "score", str(filmed), str(tmp_path / "half"), "--kinds", "narrate", "--out", str(scores)])
+        == 0
+    )
+    [curve] = json.loads(scores.read_bytes())["curves"].values()
+    assert [point["threshold"] for point in curve][:2] == [0.05, 0.1]
+    rates = [point["false_alarms_per_hour"] for point in curve]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] > rates[-1]
 
 
 def test_the_headline_is_won_by_neither_silence_nor_talk(

@@ -80,14 +80,15 @@ def run(
     longest_side
         Pixels of a frame's longer side at most.
     threshold
-        Lowest readiness, 0 to 1, at which a streaming model speaks; 0.5 by default.
+        Lowest readiness, 0 to 1, at which a model speaks; 0.5 by default. The readiness of a polled model is the
+        probability of yes, where its server gives probabilities of tokens; otherwise its words decide.
     refractory
-        Seconds of silence after each reply; 2 by default.
+        Seconds of silence of a streaming model after each reply; 2 by default.
     tuned
         tuned.json from --tune, or its folder, in place of --threshold and --refractory.
     tune
-        Choose a threshold instead of making a run. The model must report its readiness: mini, mini:FOLDER or
-        python:MODULE:CLASS.
+        Choose a threshold instead of making a run. The model must report its readiness: mini, mini:FOLDER,
+        python:MODULE:CLASS, or poll:MODEL if its server gives probabilities of tokens.
     thresholds
         Comma-separated thresholds to try, 0 to 1.
     split
@@ -102,15 +103,15 @@ def run(
     if tune:
         if threshold is not None or tuned is not None:
             raise SettingError("--tune picks the threshold; leave out --threshold and --tuned")
-        if (answering, limits) != (ANSWERING, LIMITS):
-            raise SettingError("--tune asks no language model; leave out the options of one")
         return _tune(
             benchmark,
             model,
             out,
+            answering=answering,
+            limits=limits,
             fps=fps,
             longest_side=longest_side,
-            refractory=2.0 if refractory is None else refractory,
+            refractory=refractory,
             thresholds=thresholds,
             split=split or "dev",
             kinds=kinds,
@@ -119,8 +120,7 @@ def run(
         )
     if thresholds != THRESHOLDS:
         raise SettingError("--thresholds are for --tune")
-    from reeltalk.evaluate.model_options import check_options
-    from reeltalk.evaluate.models import ModelConfig, check_player
+    from reeltalk.evaluate.models import ModelConfig
     from reeltalk.evaluate.proactive.stage import play_tasks
     from reeltalk.evaluate.proactive.tuning import read_tuned
     from reeltalk.evaluate.proactive.watchers import check_rule, create_watcher
@@ -130,10 +130,7 @@ def run(
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EVENT_LOG, EventLog
 
-    if model.startswith("poll:"):
-        check_player(model.removeprefix("poll:"), answering, command="proactive")
-    else:
-        check_options(model, answering, command="proactive")
+    _check_model(model, answering)
     opened = Benchmark.open(benchmark)
     settings = _settings(fps, longest_side, threshold, refractory, tuned)
     tasks = _tasks(opened, split, kinds, limit)
@@ -160,10 +157,12 @@ def run(
             budget=budget,
             picture=server.jpeg,
             tasks=tasks,
+            needs_probability=threshold is not None or tuned is not None,
         )
         check_rule(
             watcher,
-            told=threshold is not None or refractory is not None,
+            threshold=threshold is not None,
+            refractory=refractory is not None,
             tuned_for=read_tuned(tuned).model if tuned is not None else None,
         )
         with EventLog(out / EVENT_LOG) as log:
@@ -184,26 +183,42 @@ def run(
     return 1 if done.failed else 0
 
 
+def _check_model(model: str, answering: Answering) -> None:
+    from reeltalk.evaluate.model_options import check_options
+    from reeltalk.evaluate.models import check_player
+
+    if model.startswith("poll:"):
+        check_player(model.removeprefix("poll:"), answering, command="proactive")
+    else:
+        check_options(model, answering, command="proactive")
+
+
 def _tune(
     benchmark: Path,
     model: str,
     out: Path,
     *,
+    answering: Answering,
+    limits: Limits,
     fps: float,
     longest_side: int,
-    refractory: float,
+    refractory: float | None,
     thresholds: str,
     split: str,
     kinds: str,
     limit: int | None,
     overwrite: bool,
 ) -> int:
+    from reeltalk.evaluate.models import ModelConfig
     from reeltalk.evaluate.proactive.tuning import MEASURE, TUNED, Tuning
     from reeltalk.evaluate.proactive.tuning import tune as pick
-    from reeltalk.evaluate.proactive.watchers import streaming_model
+    from reeltalk.evaluate.proactive.watchers import Watcher, check_rule, create_watcher
     from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.evaluate.signing import asking_request
+    from reeltalk.stages.run import open_replies
     from reeltalk.store.benchmark import Benchmark
 
+    _check_model(model, answering)
     opened = Benchmark.open(benchmark)
     tried = [_settings(fps, longest_side, _number(text), refractory, None).threshold for text in _names(thresholds)]
     if not tried:
@@ -212,19 +227,38 @@ def _tune(
     tasks = _tasks(opened, split, kinds, limit)
     if split in ("test", "all"):
         say("the threshold is also picked on the split 'test': do not report a run with it on that split as a result")
-    streaming = streaming_model(model)
     request = {
         "benchmark": opened.manifest.content_hash,
-        "model": streaming.name,
+        "model": model,
         "settings": settings.model_dump(mode="json"),
         "split": split,
         "kinds": _names(kinds),
         "limit": limit,
+        "answering": asking_request(answering),
     }
-    with RunFolder(out, request, overwrite=overwrite) as folder, ProgressBar() as bar:
+    with (
+        RunFolder(out, request, overwrite=overwrite) as folder,
+        ProgressBar() as bar,
+        open_replies(folder, limits) as (store, budget),
+    ):
+
+        def watching(threshold: float, frames: "FrameServer") -> Watcher:
+            watcher = create_watcher(
+                model,
+                settings.model_copy(update={"threshold": threshold}),
+                asking=ModelConfig.for_answers(answering, limits),
+                store=store,
+                budget=budget,
+                picture=frames.jpeg,
+                tasks=tasks,
+                needs_probability=True,
+            )
+            check_rule(watcher, threshold=True, refractory=refractory is not None, tuned_for=None)
+            return watcher
+
         tuned = pick(
             Tuning(opened.manifest.content_hash, split, tasks),
-            streaming,
+            watching,
             lambda: _server(opened, tasks, settings, folder),
             settings,
             out,

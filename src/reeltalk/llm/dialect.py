@@ -19,10 +19,12 @@ from reeltalk.schema.record import Json
 
 Field = Literal[
     "max_tokens", "max_completion_tokens", "temperature", "seed", "reasoning_effort", "response_format", "strict",
-    "stream_options",
+    "stream_options", "logprobs", "top_logprobs",
 ]  # fmt: skip
 FIELDS: Final[tuple[Field, ...]] = Field.__args__  # type: ignore[attr-defined]
 """Fields of a request that some servers refuse."""
+ALTERNATIVES: Final = 10
+"""Alternatives of each token whose probabilities are asked for."""
 
 # Messages of servers that do not accept a field at all. Sources: OpenAI ("Unsupported parameter: 'max_tokens' is not
 # supported with this model", "Unsupported value: 'temperature' does not support 0 with this model", "Unrecognized
@@ -69,6 +71,9 @@ class Dialect(BaseModel):
         values = endpoint.sampling
         longest = values.pop("max_tokens", None)
         sent = {name: value for name, value in values.items() if name not in self.refuses}
+        if "logprobs" in sent:
+            # Without alternatives, the probability of the other word is not known.
+            sent |= {"top_logprobs": ALTERNATIVES} if "top_logprobs" not in self.refuses else {}
         if longest is not None:
             for name in ("max_tokens", "max_completion_tokens"):
                 if name not in self.refuses:
@@ -89,6 +94,8 @@ class Dialect(BaseModel):
         """The dialect of a server that also refuses a field."""
         if field == "strict":
             return self.model_copy(update={"strict": False})
+        if field == "top_logprobs":
+            field = "logprobs"
         refuses = {*self.refuses, field}
         if field == "max_completion_tokens":
             # It was tried because of the name of the model, but an older server knows only the older field.

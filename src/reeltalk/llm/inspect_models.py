@@ -49,6 +49,7 @@ from reeltalk.llm.wire import (
     is_unreached,
     no_answer_within,
     status_of,
+    token_logprobs,
 )
 from reeltalk.schema.record import Json
 
@@ -138,7 +139,9 @@ class InspectSender:
         cut_off = output.stop_reason == "max_tokens"
         took_s = time.monotonic() - began_s
         told = output.completion if self.endpoint.keeps_space else text
-        reply = Reply(told, output.model or self._name, tokens[0], tokens[1], cut_off, took_s=took_s)
+        kept = output.choices[0].logprobs if self.endpoint.logprobs and output.choices else None
+        logprobs = None if kept is None else token_logprobs(kept.model_dump())
+        reply = Reply(told, output.model or self._name, tokens[0], tokens[1], cut_off, took_s=took_s, logprobs=logprobs)
         return Sent(reply, None, *tokens)
 
     async def close(self) -> None:

@@ -54,6 +54,8 @@ class Endpoint(BaseModel):
     sends: tuple[SamplingField, ...] = ALL_SAMPLING
     """Which of the three are sent; a request of a published protocol may lack some. A budget counts `max_tokens` all
     the same."""
+    logprobs: bool = False
+    """Ask for the probabilities of a reply's tokens; not every server gives them."""
     keeps_space: bool = False
     """Leave the white space around a reply as it came."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
@@ -85,6 +87,7 @@ class Endpoint(BaseModel):
         sampling: dict[str, Json] = {name: value for name, value in values.items() if name in self.sends}
         if self.temperature is None:
             sampling.pop("temperature", None)
+        sampling |= {"logprobs": True} if self.logprobs else {}
         return sampling if self.reasoning_effort is None else sampling | {"reasoning_effort": self.reasoning_effort}
 
     @property
@@ -112,6 +115,9 @@ class Reply:
     """Seconds from the successful request to the end of its reply, if measured."""
     first_token_s: float | None = None
     """Seconds to the first token, if the reply was streamed."""
+    logprobs: "tuple[Mapping[str, float], ...] | None" = None
+    """For each of the first tokens, natural logarithms of probabilities: of the written token, which is first, and of
+    the likeliest others. None if the server gives none."""
 
 
 class Model(Protocol):

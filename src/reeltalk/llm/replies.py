@@ -130,6 +130,8 @@ class ReplyStore:
         """
         content = dataclasses.asdict(reply)
         del content["cached"]
+        if reply.logprobs is None:
+            del content["logprobs"]
         with self._lock, self._errors():
             added = self._connection.execute(
                 "INSERT INTO replies VALUES (?, ?) ON CONFLICT DO NOTHING", (key, json.dumps(content))
@@ -216,6 +218,7 @@ class ReplyStore:
                 cached=True,
                 took_s=found.get("took_s"),
                 first_token_s=found.get("first_token_s"),
+                logprobs=None if found.get("logprobs") is None else tuple(found["logprobs"]),
             )
         except (KeyError, TypeError, ValueError):
             raise BenchmarkError(

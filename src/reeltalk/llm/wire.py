@@ -99,6 +99,7 @@ class _AnswerMessage(BaseModel):
 class _AnswerChoice(BaseModel):
     message: _AnswerMessage
     finish_reason: _Text = None
+    logprobs: Any = None
 
 
 class _AnswerUsage(BaseModel):
@@ -175,7 +176,38 @@ class CompletionBody(BaseModel):
             cut_off=choice.finish_reason == "length",
             took_s=took_s,
             first_token_s=first_token_s,
+            logprobs=token_logprobs(choice.logprobs) if endpoint.logprobs else None,
         )
+
+
+FIRST_TOKENS: Final = 16
+"""Tokens of a reply whose probabilities are kept."""
+
+
+def token_logprobs(told: Any) -> tuple[dict[str, float], ...] | None:
+    """The logarithms of probabilities in an answer, as `Reply.logprobs`; None if there are none that can be read.
+
+    Args:
+        told: The field `logprobs` of a choice, parsed.
+    """
+    content = told.get("content") if isinstance(told, dict) else None
+    found = []
+    for token in content[:FIRST_TOKENS] if isinstance(content, list) else ():
+        if not isinstance(token, dict):
+            return None
+        others = token.get("top_logprobs")
+        alternatives = [token, *(others if isinstance(others, list) else ())]
+        known = {
+            one["token"]: float(one["logprob"])
+            for one in alternatives
+            if isinstance(one, dict)
+            and isinstance(one.get("token"), str)
+            and isinstance(one.get("logprob"), float | int)
+        }
+        if not known or not all(value <= 1e-6 for value in known.values()):
+            return None
+        found.append(known)
+    return tuple(found) or None
 
 
 @dataclass(frozen=True)

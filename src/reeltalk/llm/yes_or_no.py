@@ -1,7 +1,9 @@
 """Reads a reply to a yes-or-no question: a word, a sentence, or a JSON object that says yes or no."""
 
 import json
+import math
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from reeltalk.llm.own_words import without_wrapping
@@ -21,6 +23,14 @@ _YES_WORDS: Final = (
 _NO_WORDS: Final = ("no", "nope", "nah", "never", "negative", "false", "not yet", "not now", "not really")
 _HAN_YES: Final = ("是的", "是", "对", "有", "可以", "需要")
 _HAN_NO: Final = ("不是", "不", "没有", "没", "否", "还没有", "还没", "不需要")
+_TOKENS: Final[Mapping[str, Literal["yes", "no"]]] = {
+    "yes": "yes",
+    "true": "yes",
+    "no": "no",
+    "not": "no",
+    "false": "no",
+}
+"""First tokens of an answer that say yes or no."""
 _SAID: Final = {
     **dict.fromkeys((*_YES_WORDS, *_HAN_YES, "y", "1"), "yes"),
     **dict.fromkeys((*_NO_WORDS, *_HAN_NO, "n", "0"), "no"),
@@ -69,6 +79,28 @@ def read_yes_or_no(text: str) -> Literal["yes", "no"] | None:
     if (found := _OPENS.match(plain)) is not None:
         said.add(_SAID[found[1]])
     return _as_answer(said.pop()) if len(said) == 1 else None
+
+
+def yes_probability(logprobs: Sequence[Mapping[str, float]] | None) -> float | None:
+    """The probability of yes against no, 0 to 1, where a reply says one of them; None if it is not known.
+
+    Args:
+        logprobs: As `Reply.logprobs`.
+    """
+    for known in logprobs or ():
+        mass = {"yes": 0.0, "no": 0.0}
+        written = [_TOKENS.get(_bare(token)) for token in known]
+        if not written or written[0] is None:
+            continue
+        for word, value in zip(written, known.values(), strict=True):
+            if word is not None:
+                mass[word] += math.exp(value)
+        return mass["yes"] / sum(mass.values()) if any(mass.values()) else None
+    return None
+
+
+def _bare(token: str) -> str:
+    return re.sub(r"[\W_]+", "", token).lower()
 
 
 def _of_json(found: Any) -> Literal["yes", "no"] | None:

@@ -6,7 +6,7 @@ Only the log is read, so any program may have written it.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -26,6 +26,8 @@ from reeltalk.metrics.proactive import (
     ProactiveReply,
     Share,
     accuracy_of_requests,
+    false_alarms,
+    served_moments,
 )
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
@@ -47,6 +49,8 @@ class ProactiveScores:
     """Rows by kind of task."""
     unscored: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each model, tasks without a whole play, with the reason."""
+    curves: "dict[str, list[ThresholdPoint]]" = field(default_factory=dict)
+    """For each model that reports its readiness, its moments and false alarms by the threshold."""
     polls: dict[str, tuple[int, int]] = field(default_factory=dict)
     """For each model that is polled, how many of its replies to polls could not be read, and how many there are."""
 
@@ -211,6 +215,10 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
         scores.unscored[model] = reasons
         if (polls := _count_polls(played.values()))[1]:
             scores.polls[model] = polls
+        if curve := threshold_curve(
+            (played[task.id] for task in tasks if task.id in played and task.id not in reasons), tasks
+        ):
+            scores.curves[model] = curve
         plays = {task.id: play_of(played[task.id], task) for task in tasks if task.id not in reasons}
         withheld = is_withheld(len(tasks) - len(reasons), len(reasons))
         for name, measure in MEASURES.items():
@@ -227,6 +235,59 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
             )
         scores.groups += _groups(model, tasks, plays, reasons)
     return scores
+
+
+@dataclass(frozen=True)
+class ThresholdPoint:
+    """When a model would have spoken at one threshold of its readiness, whatever it would have said."""
+
+    threshold: float
+    in_time: float | None
+    """Share of the moments with a message in their span, widened by 2 s."""
+    false_alarms_per_hour: float | None
+
+
+CURVE: Final = tuple(round(0.05 * step, 2) for step in range(1, 20))
+"""Thresholds of a curve."""
+SILENCE_S: Final = 2.0
+"""Silence after each message of a curve."""
+
+
+def threshold_curve(sessions: Iterable[SessionLog], tasks: Sequence[ProactiveTask]) -> list[ThresholdPoint]:
+    """The moments that a model would meet, against its false alarms, by the threshold of its readiness.
+
+    It is read from one play, in which the model's own messages may have changed its later readiness.
+
+    Args:
+        sessions: Whole plays of one model that reports its readiness.
+        tasks: The tasks.
+
+    Returns:
+        Points in the order of thresholds; empty if no play has a readiness.
+    """
+    known = {task.id: task for task in tasks}
+    played = [(session, known[session.session]) for session in sessions if session.session in known]
+    ready = [
+        ([(event.at_s, event.readiness) for event in session.events if event.readiness is not None], task)
+        for session, task in played
+    ]
+    if not any(frames for frames, _ in ready):
+        return []
+    found = []
+    for threshold in CURVE:
+        met, alarms = Share(0.0, 0.0), Share(0.0, 0.0)
+        for frames, task in ready:
+            moments = tuple(moment.interval for moment in task.moments)
+            right, times = (RIGHT,) * len(moments), list[float]()
+            for at_s, readiness in frames:
+                if readiness >= threshold and (not times or no_later(times[-1] + SILENCE_S, at_s)):
+                    times.append(at_s)
+            play = Play(moments, tuple(ProactiveReply(at_s, "", right) for at_s in times), task.until_s)
+            served, false = len(served_moments(play)), false_alarms(play)
+            met = Share(met.earned + served, met.possible + len(moments))
+            alarms = Share(alarms.earned + false.earned, alarms.possible + false.possible)
+        found.append(ThresholdPoint(threshold, met.value, alarms.value))
+    return found
 
 
 def _count_polls(sessions: Iterable[SessionLog]) -> tuple[int, int]:
@@ -444,6 +505,7 @@ def scores_json(scores: ProactiveScores, floors: Collection[str] = ()) -> bytes:
             "groups": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.groups],
             "unscored": scores.unscored,
             "polls": {model: {"unread": polls[0], "of": polls[1]} for model, polls in scores.polls.items()},
+            "curves": {model: [asdict(point) for point in points] for model, points in scores.curves.items()},
             "floors": sorted(floors),
         }
     ).encode()

@@ -104,6 +104,7 @@ def write_streams(
             for kind in kinds
         ],
         acts=[(ACTS[act], [_cell(groups[model, "act", act, "request_accuracy"]) for model in models]) for act in acts],
+        curves=_curve_rows(scores, models),
         signatures=[(model, summary[model, "pauc"].signature) for model in models],
         unscored=[(model, len(scores.unscored[model])) for model in models if scores.unscored[model]],
         few=few_videos_warning((len({task.video_id for task in tasks}),), fewest=2),
@@ -111,6 +112,21 @@ def write_streams(
     )
     write_text(folder / page, html)
     return folder / page
+
+
+def _curve_rows(scores: ProactiveScores, models: Sequence[str]) -> tuple[list[str], list[tuple[float, list[str]]]]:
+    """The models that report their readiness, and for each threshold what each would have met and disturbed."""
+    ready = [model for model in models if model in scores.curves]
+    rows = []
+    for place, point in enumerate(scores.curves[ready[0]] if ready else ()):
+        if place % 2:
+            cells = []
+            for model in ready:
+                own = scores.curves[model][place]
+                cells.append("–" if own.in_time is None else f"{100 * own.in_time:.1f}")
+                cells.append("–" if own.false_alarms_per_hour is None else f"{own.false_alarms_per_hour:.1f}")
+            rows.append((point.threshold, cells))
+    return ready, rows
 
 
 def _cell(row: SummaryRow | GroupRow) -> tuple[str, str]:

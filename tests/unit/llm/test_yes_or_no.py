@@ -1,8 +1,11 @@
 """Replies to a yes-or-no question, in the forms in which models give them."""
 
+import math
+
 import pytest
 
-from reeltalk.llm.yes_or_no import read_yes_or_no
+from reeltalk.llm.wire import token_logprobs
+from reeltalk.llm.yes_or_no import read_yes_or_no, yes_probability
 
 YES = [
     "yes", "Yes.", "**Yes**", "*Yes* — the kettle boils", "The answer is yes.", "Answer: Yes", "Final answer: **Yes**.",
@@ -37,3 +40,30 @@ def test_no(text: str) -> None:
 @pytest.mark.parametrize("text", NEITHER)
 def test_neither_or_both(text: str) -> None:
     assert read_yes_or_no(text) is None
+
+
+def logs(**chances: float) -> dict[str, float]:
+    return {token: math.log(chance) for token, chance in chances.items()}
+
+
+def test_the_probability_of_yes_is_read_where_the_answer_is_said() -> None:
+    assert yes_probability((logs(Yes=0.6, No=0.3, yes=0.1),)) == pytest.approx(0.7)
+    assert yes_probability((logs(No=0.8, Yes=0.2),)) == pytest.approx(0.2)
+    assert yes_probability(({"Not": math.log(0.9), " yes": math.log(0.1)},)) == pytest.approx(0.1)
+    # What comes before the answer says nothing.
+    bold = ({"**": math.log(0.9), "No": math.log(0.1)}, {"Yes": math.log(0.75), "No": math.log(0.25)})
+    assert yes_probability(bold) == pytest.approx(0.75)
+    assert yes_probability((logs(The=0.9, Yes=0.1),)) is None
+    assert yes_probability(None) is None
+
+
+def test_probabilities_of_a_server_are_read_or_left_out() -> None:
+    def token(text: str, value: object, *others: tuple[str, float]) -> dict[str, object]:
+        top = [{"token": other, "logprob": chance} for other, chance in others]
+        return {"token": text, "logprob": value, "top_logprobs": top}
+
+    found = token_logprobs({"content": [token("Yes", -0.1, ("Yes", -0.1), ("No", -2.5)), token(".", -0.01)]})
+    assert found == ({"Yes": -0.1, "No": -2.5}, {".": -0.01})
+    for told in (None, {}, {"content": None}, {"content": [1]}, {"content": [token("Yes", "high")]}, [], "no",
+                 {"content": [token("Yes", 3.0)]}):  # fmt: skip
+        assert token_logprobs(told) is None

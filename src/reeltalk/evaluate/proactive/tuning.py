@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.proactive.stage import play_tasks
-from reeltalk.evaluate.proactive.watchers import Signature, StreamWatcher
+from reeltalk.evaluate.proactive.watchers import Signature, Watcher
 from reeltalk.evaluate.settings import ProactiveSettings
-from reeltalk.inference.stream import StreamingModel
 from reeltalk.metrics.proactive import HEADLINE
 from reeltalk.metrics.proactive_scores import score_sessions
 from reeltalk.progress import CountProgress
@@ -55,7 +54,7 @@ class Tuning:
 
 def tune(
     tuning: Tuning,
-    model: StreamingModel,
+    watching: Callable[[float, FrameServer], Watcher],
     served: Callable[[], FrameServer],
     settings: ProactiveSettings,
     out: Path,
@@ -71,7 +70,7 @@ def tune(
 
     Args:
         tuning: The tasks.
-        model: A model that reports its readiness.
+        watching: Gives the model at a threshold, with the frames that it is shown.
         served: Opens the frames of the videos for each threshold.
         settings: The other settings of the rule.
         out: Folder of the logs and of `tuned.json`.
@@ -87,20 +86,23 @@ def tune(
     if not any(task.moments for task in tuning.tasks):
         raise SettingError("nothing is due in any of these tasks, so no threshold is best; tune on other --kinds too")
     values: dict[str, float | None] = {}
+    name = ""
     total = len(tuning.tasks) * len(thresholds)
     for place, threshold in enumerate(thresholds):
         path = out / f"threshold-{threshold:g}.jsonl"
-        watcher = StreamWatcher(model, threshold=threshold, refractory_s=settings.refractory_s)
+        frames = served()
+        watcher = watching(threshold, frames)
+        name = watcher.name
 
         def told(done: int, _: int, before: int = place * len(tuning.tasks)) -> None:
             if progress is not None:
                 progress(before + done, total)
 
         with EventLog(path) as log:
-            done = play_tasks(tuning.tasks, watcher, served(), log, signed=signed, progress=told)
+            done = play_tasks(tuning.tasks, watcher, frames, log, signed=signed, progress=told)
         scores = score_sessions(read_event_log(path), tuning.tasks)
         if done.failed:
-            why = next(iter(scores.unscored[model.name].values()))
+            why = next(iter(scores.unscored[name].values()))
             raise ModelError(
                 f"{done.failed:,} of {len(tuning.tasks):,} plays failed at threshold {threshold:g}, "
                 f"the first as {why}; correct the cause and run the same command again"
@@ -110,7 +112,7 @@ def tune(
     # Of equal thresholds the highest one: with it the model speaks least.
     best = max(sorted(thresholds), key=lambda threshold: (values[f"{threshold:g}"] or 0.0, threshold))
     picked = PickedThreshold(
-        model=model.name,
+        model=name,
         benchmark=tuning.benchmark,
         split=tuning.split,
         tasks=len(tuning.tasks),

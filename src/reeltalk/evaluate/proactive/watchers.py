@@ -9,7 +9,7 @@ so far and nothing else.
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.playing.chat import strip_thoughts
-from reeltalk.evaluate.settings import ModelSettings, ProactiveSettings
+from reeltalk.evaluate.settings import THRESHOLD, ModelSettings, ProactiveSettings
 from reeltalk.inference.stream import Stream, StreamAnswer, StreamingModel
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
-from reeltalk.llm.yes_or_no import read_yes_or_no
+from reeltalk.llm.yes_or_no import read_yes_or_no, yes_probability
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.video.encode import pixels_of
@@ -318,13 +318,23 @@ class PollWatcher:
     Args:
         model: The chat model. Its messages hold references of frames in place of pictures.
         frames: Number of latest frames to show.
+        threshold: The model speaks where the probability of yes is at least this, 0 to 1, if its server gives
+            probabilities. Without them its words decide.
+        needs_probability: Whether a play fails if the server gives none.
         close: Closes the model's connections.
     """
 
     def __init__(
-        self, model: AsyncModel, *, frames: int = FRAMES, close: Callable[[], Awaitable[None]] | None = None
+        self,
+        model: AsyncModel,
+        *,
+        frames: int = FRAMES,
+        threshold: float = THRESHOLD,
+        needs_probability: bool = False,
+        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._model, self._frames, self._close = model, frames, close
+        self._threshold, self._needs_probability = threshold, needs_probability
         self._prompts = tuple(
             Prompt.load(PROMPTS / f"{name}.md") for name in ("poll", "poll-time", "poll-words", "poll-ask")
         )
@@ -336,13 +346,14 @@ class PollWatcher:
 
     @property
     def signature(self) -> Signature:
-        """The prompts, the number of frames and the sampling."""
+        """The prompts, the number of frames, the threshold and the sampling."""
         sampling = ",".join(f"{key}={value}" for key, value in sorted(self._model.sampling.items()))
         prompts = "+".join(prompt.signature for prompt in self._prompts)
-        return (("prompt", prompts), ("shown", str(self._frames)), ("sampling", sampling or "none"))
+        threshold = ("threshold", f"{self._threshold:g}")
+        return (("prompt", prompts), ("shown", str(self._frames)), threshold, ("sampling", sampling or "none"))
 
     def begin(self, task: str) -> WatchedStream:
-        return _Polling(self._model, self._prompts, self._frames)
+        return _Polling(self._model, self._prompts, self._frames, self._threshold, self._needs_probability)
 
     async def close(self) -> None:
         if self._close is not None:
@@ -352,8 +363,10 @@ class PollWatcher:
 class _Polling:
     memory_bytes: int | None = None
 
-    def __init__(self, model: AsyncModel, prompts: tuple[Prompt, ...], frames: int) -> None:
-        self._model = model
+    def __init__(
+        self, model: AsyncModel, prompts: tuple[Prompt, ...], frames: int, threshold: float, needs_probability: bool
+    ) -> None:
+        self._model, self._threshold, self._needs_probability = model, threshold, needs_probability
         self._system, self._time, self._words, self._ask = prompts
         self._shown: deque[bytes] = deque(maxlen=frames)
         self._at_s = 0.0
@@ -381,14 +394,22 @@ class _Polling:
         poll = await self._model.ask(asked)
         took_s = poll.took_s or 0.0
         said = read_yes_or_no(poll.text)
-        if said != "yes":
-            return Observed(None, None, took_s, poll=said or "unread", unread="" if said else poll.text)
+        if said is None:
+            return Observed(None, None, took_s, poll="unread", unread=poll.text)
+        readiness = yes_probability(poll.logprobs)
+        if readiness is None and self._needs_probability:
+            raise ModelError(
+                f"{self._model.name} gives no probabilities of tokens, so no threshold can be applied; leave out "
+                "--threshold, --tuned and --tune"
+            )
+        if (said != "yes") if readiness is None else (readiness < self._threshold):
+            return Observed(readiness, None, took_s, poll=said)
         reply = await self._model.ask([*asked, Message("assistant", "Yes."), Message("user", self._words.text)])
         text = strip_thoughts(reply.text)
         if not text:
             raise ModelError("the model said that it is time to speak, and then said nothing")
         self._said.append((glimpse.at_s, f'you said: "{text}"'))
-        return Observed(None, text, took_s, reply.took_s or 0.0, poll="yes")
+        return Observed(readiness, text, took_s, reply.took_s or 0.0, poll=said)
 
     def _user(self, words: str) -> Message:
         return Message("user", words, tuple(self._shown) if self._model.sees_images else ())
@@ -419,6 +440,7 @@ def create_watcher(
     budget: "Budget | None",
     picture: "Picture | None",
     tasks: Sequence[ProactiveTask] = (),
+    needs_probability: bool = False,
 ) -> Watcher:
     """Create a model that follows streams, by its name.
 
@@ -430,6 +452,7 @@ def create_watcher(
         budget: Limits.
         picture: Gives the JPEG files for the picture references in messages.
         tasks: The tasks that are played, for the oracle.
+        needs_probability: Whether a polled model fails if its server gives no probabilities of tokens.
 
     Raises:
         SettingError: There is no model of this name.
@@ -448,8 +471,14 @@ def create_watcher(
     if kind == "poll" and name:
         from reeltalk.evaluate.models import create_model
 
-        model = create_model(name, asking, store, budget, picture)
-        return PollWatcher(model, close=model.model.api.aclose)
+        probable = replace(asking, endpoint=asking.endpoint.model_copy(update={"logprobs": True}))
+        model = create_model(name, probable, store, budget, picture)
+        return PollWatcher(
+            model,
+            threshold=settings.threshold,
+            needs_probability=needs_probability,
+            close=model.model.api.aclose,
+        )
     policy = bounded_memory(asking.memory_frames) if asking.bounded else None
     usual = ModelSettings().max_reply_tokens
     longest = asking.endpoint.max_tokens if asking.endpoint.max_tokens != usual else None
@@ -462,22 +491,25 @@ def create_watcher(
     )
 
 
-def check_rule(watcher: Watcher, *, told: bool, tuned_for: str | None) -> None:
-    """Refuse a threshold for a model without readiness, and one that was picked for another model.
+def check_rule(watcher: Watcher, *, threshold: bool, refractory: bool, tuned_for: str | None) -> None:
+    """Refuse a rule that a model cannot follow, and one that was picked for another model.
 
     Args:
         watcher: The model.
-        told: True if a threshold or a refractory time was given.
+        threshold: True if a threshold was given.
+        refractory: True if a refractory time was given.
         tuned_for: The model for which they were chosen. None if they were not tuned.
 
     Raises:
         SettingError: The rule does not apply.
     """
-    if not isinstance(watcher, StreamWatcher):
-        if told or tuned_for is not None:
+    if not isinstance(watcher, StreamWatcher | PollWatcher):
+        if threshold or refractory or tuned_for is not None:
             raise SettingError(
                 f"{watcher.name} does not tell how ready it is; leave --threshold, --refractory and --tuned out"
             )
+    elif isinstance(watcher, PollWatcher) and refractory:
+        raise SettingError(f"{watcher.name} is asked at each frame, so --refractory has no effect; leave it out")
     elif tuned_for not in (None, watcher.name):
         raise SettingError(
             f"the threshold was picked for {tuned_for}, and this is {watcher.name}; tune for it, or give --threshold"

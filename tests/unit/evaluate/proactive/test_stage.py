@@ -83,7 +83,14 @@ def test_a_video_that_cannot_be_shown_leaves_the_other_plays_to_be_scored(films:
 
 def test_no_threshold_is_picked_where_plays_fail_or_nothing_is_due(films: Path) -> None:
     def tuned(*tasks: ProactiveTask) -> None:
-        tune(Tuning("hash", "dev", tasks), Untold(), lambda: served(films), SETTINGS, films, thresholds=(0.2, 0.8))
+        tune(
+            Tuning("hash", "dev", tasks),
+            lambda threshold, frames: StreamWatcher(Untold(), threshold=threshold, refractory_s=2.0),
+            lambda: served(films),
+            SETTINGS,
+            films,
+            thresholds=(0.2, 0.8),
+        )
 
     with pytest.raises(ModelError, match=r"1 of 1 plays failed at threshold 0\.2, the first as .*not trained to tell"):
         tuned(task("sound", MOMENT))
@@ -94,12 +101,11 @@ def test_no_threshold_is_picked_where_plays_fail_or_nothing_is_due(films: Path) 
 
 def test_a_rule_that_does_not_apply_is_refused() -> None:
     streaming = StreamWatcher(Untold(), threshold=0.5, refractory_s=2)
-    check_rule(streaming, told=True, tuned_for=None)
-    check_rule(streaming, told=False, tuned_for="untold")
-    check_rule(Always(5), told=False, tuned_for=None)
+    check_rule(streaming, threshold=True, refractory=True, tuned_for=None)
+    check_rule(streaming, threshold=False, refractory=False, tuned_for="untold")
+    check_rule(Always(5), threshold=False, refractory=False, tuned_for=None)
     with pytest.raises(SettingError, match="picked for other, and this is untold"):
-        check_rule(streaming, told=False, tuned_for="other")
-    with pytest.raises(SettingError, match="always:5 does not tell how ready it is"):
-        check_rule(Always(5), told=True, tuned_for=None)
-    with pytest.raises(SettingError, match="always:5 does not tell how ready it is"):
-        check_rule(Always(5), told=False, tuned_for="untold")
+        check_rule(streaming, threshold=False, refractory=False, tuned_for="other")
+    for threshold, refractory, tuned_for in ((True, False, None), (False, True, None), (False, False, "untold")):
+        with pytest.raises(SettingError, match="always:5 does not tell how ready it is"):
+            check_rule(Always(5), threshold=threshold, refractory=refractory, tuned_for=tuned_for)

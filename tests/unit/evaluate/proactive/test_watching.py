@@ -255,7 +255,7 @@ def test_a_poll_tells_nothing_of_what_is_due() -> None:
     assert TASK.instruction in polls[0][-1].text
     assert '2 s ago you said: "He lifts the mug."' in polls[5][-1].text
     assert "you said" not in polls[3][-1].text
-    assert dict(PollWatcher(model).signature).keys() == {"prompt", "shown", "sampling"}
+    assert dict(PollWatcher(model).signature).keys() == {"prompt", "shown", "threshold", "sampling"}
 
 
 def test_a_model_that_says_yes_and_then_nothing_fails() -> None:
