@@ -5,6 +5,7 @@ before. A scene that cannot be played or filmed is drawn anew. Each video is dra
 """
 
 import json
+import math
 import random
 import re
 import secrets
@@ -108,6 +109,8 @@ MOST_LIVELY: Final = 3
 EVENINGS: Final = 0.3
 FILM_ATTEMPTS: Final = 25
 SCENE_ATTEMPTS: Final = 60
+SHORT_SCENE_S: Final = 10.0
+"""Length of a short scene, which tells how many scenes a long film may need."""
 """How often a film, and a scene of it, is drawn anew."""
 
 
@@ -190,9 +193,11 @@ def _compose(
     """The scenes of a film; None if they do not fit into its length."""
     situation, scenes, said = _beginning(house, light, seed), list[PlayedScene](), set[str]()
     wanted = draw.randint(FEWEST_SCENES, MOST_SCENES)
-    for attempt in range(SCENE_ATTEMPTS):
+    # A long film needs more scenes, and there are not as many recipes.
+    most = max(MOST_SCENES, math.ceil(settings.min_duration_s / SHORT_SCENE_S))
+    for attempt in range(SCENE_ATTEMPTS * math.ceil(most / MOST_SCENES)):
         activity = _drawn_activity(len(house.people), draw)
-        if activity.name in {scene.activity.name for scene in scenes}:
+        if activity.name in {scene.activity.name for scene in scenes[-MOST_SCENES:]}:
             continue
         talk = Talk(set(said))
         try:
@@ -213,7 +218,7 @@ def _compose(
         situation, said = scene.end, talk.said
         if len(scenes) >= wanted and scene.end_s >= settings.min_duration_s:
             return scenes
-        if len(scenes) == MOST_SCENES:
+        if len(scenes) == most:
             break
     long_enough = len(scenes) >= FEWEST_SCENES and scenes[-1].end_s >= settings.min_duration_s
     return scenes if long_enough else None
