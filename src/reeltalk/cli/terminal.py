@@ -1,9 +1,13 @@
 """Output of commands: messages, reports, progress, and the check for an existing file."""
 
+import contextlib
+import logging
 import sys
 import time
+from collections.abc import Iterator
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from reeltalk.errors import BenchmarkError
 
@@ -44,38 +48,138 @@ def print_run(done: "RunReport", *, verbose: bool) -> int:
 
 
 class ProgressBar:
-    """Progress with the remaining time: a bar on a terminal, a line every ten seconds elsewhere."""
+    """Progress with the remaining time: a bar on a terminal, a line every ten seconds elsewhere.
+
+    While a bar is shown on a terminal, lines that Python code writes to standard error, such as a library's warnings,
+    appear above it.
+    """
 
     EVERY_S = 10.0
+    LAYOUT = "{desc} |{bar}| {percentage:3.0f} % [{elapsed} gone, {remaining} left]"
 
     def __init__(self) -> None:
-        self._what, self._last_s = "", 0.0
+        self.note = ""
+        """Numbers of the work, shown below the bar or behind the line."""
+        self._what, self._last_s = "", -inf
+        self._begun = (0.0, 0.0)
+        """When a part of the work began to be shown, in seconds, and its share then."""
         self._bar: Any = None
+        self._below: Any = None
+        self._above = contextlib.ExitStack()
 
     def __enter__(self) -> "ProgressBar":
+        if sys.stderr.isatty():
+            self._above.enter_context(_lines_above_bars(sys.stderr))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._close()
+        self._above.close()
+
+    def _close(self) -> None:
+        for bar in (self._bar, self._below):
+            if bar is not None:
+                bar.close()
+        self._bar = self._below = None
 
     def show(self, what: str, done: int, total: int, share: float) -> None:
         """Show the progress of one part of the work; `share` is the share of all work, 0 to 1."""
+        if not sys.stderr.isatty():
+            self._say(what, done, total, share)
+            return
+        text = f"{what}: {done:,} of {total:,}"
+        if what != self._what:
+            self._close()
+            self._what = what
+            # The remaining time follows from what this process did, not from what was done before.
+            self._bar = _bar(text, self.LAYOUT, total=1.0, initial=share)
+        self._bar.set_description_str(text, refresh=False)
+        self._bar.n = share
+        self.refresh()
+
+    def _say(self, what: str, done: int, total: int, share: float) -> None:
+        now_s = time.monotonic()
+        if what != self._what:
+            self._what, self._last_s, self._begun = what, -inf, (now_s, share)
+        if done != total and now_s - self._last_s <= self.EVERY_S:
+            return
+        begun_s, before = self._begun
+        left = ""
+        if before < share < 1:
+            minutes, seconds = divmod(round((now_s - begun_s) * (1 - share) / (share - before)), 60)
+            left = f", {minutes:,}:{seconds:02} left"
+        say(f"{what}: {done:,} of {total:,}{left}{', ' if self.note else ''}{self.note}")
+        self._last_s = now_s
+
+    def refresh(self) -> None:
+        """Show a changed note at once, if a bar is shown."""
+        if self._bar is None:
+            return
+        if self.note and self._below is None:
+            self._below = _bar(self.note, "{desc}", position=1)
+        self._bar.refresh()
+        if self._below is not None:
+            self._below.set_description_str(self.note)
+
+
+def _bar(text: str, layout: str, **more: Any) -> Any:
+    from tqdm import tqdm
+
+    # mypy knows standard error as a text stream only.
+    screen: Any = sys.stderr
+    file = screen.screen if isinstance(screen, _LinesAbove) else screen
+    return tqdm(desc=text, bar_format=layout, file=file, dynamic_ncols=True, **more)
+
+
+class _LinesAbove:
+    """Standard error of a terminal on which a bar is shown: whole lines appear above the bar.
+
+    Args:
+        screen: The terminal.
+    """
+
+    def __init__(self, screen: TextIO) -> None:
+        self.screen, self._begun = screen, ""
+
+    def write(self, text: str) -> int:
         from tqdm import tqdm
 
-        if not sys.stderr.isatty():
-            now_s = time.monotonic()
-            if what != self._what or done == total or now_s - self._last_s > self.EVERY_S:
-                say(f"{what}: {done:,} of {total:,}")
-                self._last_s = now_s
-            self._what = what
-            return
-        if what != self._what:
-            self.__exit__()
-            layout = "{desc} |{bar}| {percentage:3.0f} % [{elapsed} gone, {remaining} left]"
-            self._what = what
-            self._bar = tqdm(total=1.0, file=sys.stderr, bar_format=layout, dynamic_ncols=True)
-        assert self._bar is not None
-        self._bar.set_description_str(f"{what}: {done:,} of {total:,}", refresh=False)
-        self._bar.n = share
-        self._bar.refresh()
+        # A carriage return redraws a line of somebody else's bar, which tqdm keeps apart from ours.
+        if "\r" in text:
+            return self.screen.write(text)
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            tqdm.write(line, file=self.screen)
+        return len(text)
+
+    def finish(self) -> None:
+        """Write a line that has not ended."""
+        self.screen.write(self._begun)
+        self._begun = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.screen, name)
+
+
+@contextlib.contextmanager
+def _lines_above_bars(screen: TextIO) -> Iterator[None]:
+    """Send what is written to standard error to `_LinesAbove`, also what handlers of logging write."""
+    above = _LinesAbove(screen)
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    handlers = [
+        handler
+        for logger in loggers
+        if isinstance(logger, logging.Logger)
+        for handler in logger.handlers
+        if isinstance(handler, logging.StreamHandler) and handler.stream is screen
+    ]
+    for handler in handlers:
+        handler.setStream(above)
+    sys.stderr = cast("TextIO", above)
+    try:
+        yield
+    finally:
+        sys.stderr = screen
+        for handler in handlers:
+            handler.setStream(screen)
+        above.finish()
