@@ -502,12 +502,15 @@ def _write_about(
     *,
     rows: int,
 ) -> None:
+    told = options.model_dump(mode="json")
+    if options.tokenizer is not None:
+        told["tokenizer"] = options.tokenizer.resolve().name
     about = {
         **provenance,
         "layout": layout,
         "split": list(exported.found.splits),
         "units": exported.found.units,
-        "options": options.model_dump(mode="json"),
+        "options": told,
         "samples": exported.checked.samples,
         "frames": exported.checked.frames,
         "answers": exported.checked.answers,
@@ -519,8 +522,9 @@ def _write_about(
     if layout == "streamingchat":
         meta = {
             selection.name: {
-                "root": str(root.resolve()),
-                "annotation": str(exported.file.resolve()),
+                # As in the lines, paths begin in the folder, so that it can be moved and shared.
+                "root": ".",
+                "annotation": exported.file.name,
                 "data_augment": False,
                 "repeat_time": 1,
                 # One tile a frame: the static resolution that the frames have.

@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 import pytest
 from sample_videos import Numbered, number_of
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from reeltalk.cli import run
 from reeltalk.formats import TRAINING, load_format
@@ -101,7 +103,7 @@ def test_the_three_layouts_share_their_pictures(
     read = [[sample for _, sample in read_samples(out / f"{layout}.jsonl")] for layout in TRAINING]
     assert read[0] == read[1] == read[2]
     meta = json.loads((out / "meta.json").read_text(encoding="utf-8"))["mine"]
-    assert (meta["annotation"], meta["root"], meta["length"]) == (str(out / "streamingchat.jsonl"), str(out), 1)
+    assert (meta["annotation"], meta["root"], meta["length"]) == ("streamingchat.jsonl", ".", 1)
     info = json.loads((out / "dataset_info.json").read_text(encoding="utf-8"))["mine"]
     assert (info["file_name"], info["columns"]) == ("sharegpt.jsonl", {"messages": "messages", "images": "images"})
     about = json.loads((out / "trl.about.json").read_text(encoding="utf-8"))
@@ -109,6 +111,23 @@ def test_the_three_layouts_share_their_pictures(
     # Where others show them, they are not made anew in another size.
     assert run(["export", "trl", str(bench), str(out), "--size", "32", "--overwrite"]) == 2
     assert "as streamingchat.jsonl, sharegpt.jsonl shows them" in capsys.readouterr().err
+
+
+def test_no_file_of_an_export_says_where_it_was_made(bench: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]")).save(str(tmp_path / "model" / "tokenizer.json"))
+    out = tmp_path / "out"
+    for layout in TRAINING:
+        assert (
+            run(["export", layout, str(bench), str(out), "--size", "32", "--tokenizer", str(tmp_path / "model")]) == 0
+        )
+    for file in (path for path in out.rglob("*") if path.is_file()):
+        assert str(tmp_path).encode() not in file.read_bytes(), file
+    assert json.loads((out / "trl.about.json").read_text(encoding="utf-8"))["options"]["tokenizer"] == "model"
+    moved = out.rename(tmp_path / "moved")
+    meta = json.loads((moved / "meta.json").read_text(encoding="utf-8"))["bench"]
+    [(_, sample)] = read_samples(moved / meta["annotation"])
+    assert all((moved / meta["root"] / frame.file).is_file() for frame in sample.frames)
 
 
 def test_trl_has_a_row_for_each_answer_where_asked(bench: Path, tmp_path: Path) -> None:
