@@ -10,8 +10,8 @@ from reeltalk.cli import run
 from reeltalk.project.records import read_records
 
 TINY = {
-    "scenarios: 6": "scenarios: 2",
-    "houses: 3": "houses: 2",
+    "scenarios: 8": "scenarios: 2",
+    "houses: 4": "houses: 2",
     "fps: 5": "fps: 2",
 }
 TINY |= {"#min_duration_s: 60.0": "min_duration_s: 20.0", "max_duration_s: 120.0": "max_duration_s: 45.0"}

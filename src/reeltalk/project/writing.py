@@ -46,7 +46,7 @@ HOUSEHOLD: Final = Template(
     "household",
     "a filmed household: exact answers, baselines, no network; it runs without changes in about a minute",
     {
-        "film": {"scenarios": 6, "houses": 3, "width_px": 320, "fps": 5, "max_duration_s": 120.0},
+        "film": {"scenarios": 8, "houses": 4, "width_px": 320, "fps": 5, "max_duration_s": 120.0},
         "construct": {"steps": ["chains", "linkages", "paths"]},
         "evaluate": {"units": ["chain"], "frames": 8},
         "compare": {"metrics": "typed"},

@@ -159,6 +159,56 @@ class FilmedVideo:
         return Story(self.graphs[chosen], begins_s=begins)
 
 
+FILM: Final = "film a household with all splits, such as 'reeltalk world film --houses 5 --dev-houses 1 --into FOLDER'"
+
+
+def check_filmed(benchmark: Benchmark, *splits: str) -> None:
+    """Checks that splits have videos whose files, boxes and graphs are there. Nothing is decoded.
+
+    Args:
+        benchmark: Any benchmark.
+        splits: The splits that are needed.
+
+    Raises:
+        BenchmarkError: Something is missing; the message says how to make it.
+    """
+    videos = list(benchmark.read(VIDEOS))
+    there = Counter(video.split or "none" for video in videos)
+    lacking = [split for split in splits if not there[split]]
+    if lacking:
+        counts = ", ".join(f"{name} {count:,}" for name, count in sorted(there.items())) or "none at all"
+        raise BenchmarkError(
+            f"{benchmark.path} has no videos of split {' and '.join(map(repr, lacking))} (its videos: {counts}); {FILM}"
+        )
+    needed = {video.id: video for video in videos if video.split in splits}
+    at_hand = set(benchmark.media.names())
+    missing = [video.id for video in needed.values() if video.sha256 not in at_hand]
+    if missing:
+        raise BenchmarkError(
+            f"{benchmark.path} lacks the files of {len(missing):,} of {len(needed):,} videos, such as '{missing[0]}'; "
+            "'reeltalk media pull' or 'reeltalk attach' brings them"
+        )
+    clips = [clip for clip in benchmark.read(CLIPS) if clip.video_id in needed and clip.interval is not None]
+    untold = [clip.id for clip in clips if f"{GRAPHS}/{clip.id}.nq" not in benchmark.manifest.files]
+    unclipped = sorted(set(needed) - {clip.video_id for clip in clips})
+    boxed = {known.video_id for known in benchmark.read(KNOWN_BOXES)}
+    unboxed = sorted(set(needed) - boxed)
+    problems = [
+        f"{len(names):,} {what}, such as '{names[0]}'"
+        for what, names in (
+            ("videos have no length", [video.id for video in needed.values() if not video.duration_s]),
+            ("videos have no clips", unclipped),
+            ("clips have no graph of what happens in them", untold),
+            ("videos have no known boxes of their objects", unboxed),
+        )
+        if names
+    ]
+    if problems:
+        raise BenchmarkError(
+            f"{benchmark.path} does not say what its frames show: {'; '.join(problems)}. Filmed households do: {FILM}"
+        )
+
+
 def filmed_videos(
     benchmark: Benchmark,
     split: str,
@@ -179,15 +229,10 @@ def filmed_videos(
         progress: Called with the number of finished videos and of all videos.
 
     Raises:
-        BenchmarkError: There are no such videos, a file is missing or cannot be decoded, or they have no graphs.
+        BenchmarkError: `check_filmed` finds a problem, or a video cannot be decoded.
     """
+    check_filmed(benchmark, split)
     videos = [video for video in benchmark.read(VIDEOS) if video.split == split]
-    if not videos:
-        raise BenchmarkError(f"{benchmark.path} has no videos of split '{split}'; film some: reeltalk world film")
-    at_hand = set(benchmark.media.names())
-    missing = [video.id for video in videos if video.sha256 not in at_hand or not video.duration_s]
-    if missing:
-        raise BenchmarkError(f"{benchmark.path} lacks the file of {len(missing):,} videos, as '{missing[0]}'")
     folder.mkdir(parents=True, exist_ok=True)
     targets: dict[str, Path] = {video.id: folder / f"{_name(video, shape)}.npy" for video in videos}
     waiting = [video for video in videos if not targets[video.id].is_file()]
@@ -267,9 +312,7 @@ def _read(
         ordered = sorted(clips[video.id], key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
         graphs = []
         for clip in ordered:
-            if (name := f"{GRAPHS}/{clip.id}.nq") not in benchmark.manifest.files:
-                raise BenchmarkError(f"{benchmark.path} has no graph of clip '{clip.id}'")
-            path = benchmark.file(name)
+            path = benchmark.file(f"{GRAPHS}/{clip.id}.nq")
             graphs.append(read_activity(read_text(path), file=path, name=clip.id))
         times = frame_grid(video.duration_s or 0.0, shape.fps)
         begins = [clip.interval.start_s for clip in ordered if clip.interval is not None]

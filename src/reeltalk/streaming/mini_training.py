@@ -33,13 +33,15 @@ from reeltalk.schema.record import VideoId
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
-from reeltalk.streaming.household import FilmedVideo, LabelWords, SeenPerson, filmed_videos
+from reeltalk.streaming.household import FilmedVideo, LabelWords, SeenPerson, check_filmed, filmed_videos
 from reeltalk.streaming.lessons import SPLIT, Lessons
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings
 from reeltalk.streaming.speech import optimisers_of, train_speech
 from reeltalk.streaming.vision import Readings, accuracy, optimisers_of_eye, train_encoder, visual_tokens
 
+DEV: Final = "dev"
+"""The split on which the vision encoder is measured."""
 LEAST: Final = 3
 """A word with fewer occurrences is split into pieces."""
 ENDINGS: Final = 0.15
@@ -235,6 +237,7 @@ def train_mini(
         InputError: The folder holds a training with other settings.
         ModelError: A loss is no longer a finite number.
     """
+    check_filmed(benchmark, SPLIT, DEV)
     torch.set_num_threads(settings.threads)
     losses = _Losses(folder / LOSSES)
     tell = progress or (lambda part, done, of, share: None)
@@ -260,7 +263,7 @@ def train_mini(
     signature = _signature(videos, shape, settings, "eye", "speech", "vocabulary") + hash_file(folder / TOKENIZER)[0]
     torch.manual_seed(settings.seed)
     model = Mini(shape).to(settings.device)
-    told = _eye(model, videos, lambda: read("dev"), folder, settings, eye_signature, losses, tell)
+    told = _eye(model, videos, lambda: read(DEV), folder, settings, eye_signature, losses, tell)
     speech = settings.speech
     features, who = _seen(model, videos, folder / SEEN, tell, bf16=settings.eye.bf16)
     lessons = Lessons(

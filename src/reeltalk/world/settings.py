@@ -19,7 +19,7 @@ class FilmSettings(BaseModel):
     first_house: Annotated[int, Field(ge=1, le=LARGEST_HOUSE - 500)] = 1
     """Number of the first house."""
     dev_houses: Annotated[int, Field(ge=0)] | None = None
-    """Number of houses whose videos are the dev split; one in five by default."""
+    """Number of houses whose videos are the dev split; one in five by default, and at least one of three or more."""
     test_houses: Annotated[int, Field(ge=0)] | None = None
     """Number of houses whose videos are the test split; one in five by default."""
     seed: int = 7
@@ -53,7 +53,10 @@ class FilmSettings(BaseModel):
     @property
     def dev(self) -> int:
         """Number of houses of the dev split."""
-        return self.houses // 5 if self.dev_houses is None else self.dev_houses
+        if self.dev_houses is not None:
+            return self.dev_houses
+        # A house is left to learn from.
+        return min(max(1, self.houses // 5), max(0, self.houses - self.test - 1))
 
     @property
     def test(self) -> int:

@@ -2,8 +2,10 @@
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -439,9 +441,54 @@ def test_a_folder_of_another_training_is_refused(
         train_mini(benchmark, trained, other, frames=frames, executor=executor)
 
 
-def test_a_benchmark_without_dev_videos_is_refused_by_name(filmed_household: Path, frames: Path) -> None:
-    with pytest.raises(BenchmarkError, match="no videos of split 'other'"):
-        filmed_videos(Benchmark.open(filmed_household), "other", MiniShape(), folder=frames, executor=LocalExecutor(1))
+def no_decoder(*_: object) -> NoReturn:
+    raise AssertionError("a video is decoded before all is known to be there")
+
+
+def refused(benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The message by which a training is refused."""
+    monkeypatch.setattr(LocalExecutor, "map", no_decoder)
+    with pytest.raises(BenchmarkError) as told:
+        train_mini(
+            Benchmark.open(benchmark), tmp_path / "run", SETTINGS, frames=tmp_path / "f", executor=LocalExecutor(1)
+        )
+    assert not (tmp_path / "run").exists()
+    return str(told.value)
+
+
+def test_a_benchmark_without_dev_videos_is_refused_before_anything_is_decoded(
+    filmed_household: Path, copy_of: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = copy_of(filmed_household)
+    benchmark = Benchmark.open(copy)
+    content = benchmark.content()
+    content.videos = [
+        video.model_copy(update={"split": "test"}) if video.split == "dev" else video for video in content.videos
+    ]
+    benchmark.write_content(content, stage="test")
+    said = refused(copy, tmp_path, monkeypatch)
+    assert "has no videos of split 'dev' (its videos: test 2, train 2)" in said
+    assert "reeltalk world film --houses 5 --dev-houses 1 --into FOLDER" in said
+
+
+def test_videos_without_graphs_boxes_or_files_are_refused_with_the_command_that_makes_them(
+    filmed_household: Path, copy_of: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = copy_of(filmed_household)
+    content = Benchmark.open(filmed_household).content()
+    train = {video.id for video in content.videos if video.split == "train"}
+    clip = next(clip.id for clip in content.clips if clip.video_id in train)
+    content.graphs.pop(clip)
+    content.known_boxes = []
+    Benchmark.open(copy).write_content(content, stage="test")
+    said = refused(copy, tmp_path, monkeypatch)
+    assert f"1 clips have no graph of what happens in them, such as '{clip}'" in said
+    assert "3 videos have no known boxes of their objects" in said
+    assert "reeltalk world film" in said
+    for file in (copy / "media").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    assert "lacks the files of 3 of 3 videos" in refused(copy, tmp_path, monkeypatch)
 
 
 def test_a_loss_that_is_no_number_ends_the_training_by_step(videos: list[FilmedVideo], words: MiniWords) -> None:

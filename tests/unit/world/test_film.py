@@ -178,7 +178,7 @@ def test_a_filmed_benchmark_is_valid_and_whole(filmed: Path) -> None:
         assert {spoken.speaker for spoken in said} <= set(video.extra["people"])
         assert sum(spoken.interval.end_s <= video.duration_s for spoken in said) == len(said)
     assert all(len(found) == 1 for found in splits.values())
-    assert {video.split for video in videos} == {"train", "test"}
+    assert {video.split for video in videos} == {"train", "dev", "test"}
     graphs = read_graphs(filmed)
     assert set(graphs) == {clip.id for clip in clips}
     for clip in clips:
