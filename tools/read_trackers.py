@@ -4,6 +4,7 @@ For tests, in the environment in which the trackers are installed.
 """
 
 import json
+import re
 import struct
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 Read = dict[str, dict[str, Any]]
+CURVES: Final = ("turn/", "train/", "validation/")
+"""Beginnings of the names of numbers by turn or by step."""
 
 HEADER_BYTES: Final = 7
 BLOCK_BYTES: Final = 32_768
@@ -32,8 +35,8 @@ def read_mlflow(where: str, project: str) -> Read:
             for key in run.data.metrics
         }
         found[run.info.run_name] = {
-            "numbers": {key: points[0][1] for key, points in history.items() if not key.startswith("turn/")},
-            "curves": {key: sorted(points) for key, points in history.items() if key.startswith("turn/")},
+            "numbers": {key: points[0][1] for key, points in history.items() if not key.startswith(CURVES)},
+            "curves": {key: sorted(points) for key, points in history.items() if key.startswith(CURVES)},
             "settings": run.data.params,
             "files": sorted(item.path for item in client.list_artifacts(run.info.run_id)),
         }
@@ -64,8 +67,8 @@ def read_wandb(where: str, project: str) -> Read:
                 item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item
             }
             for key, value in values.items():
-                if key.startswith("turn/"):
-                    curves.setdefault(key, []).append([values["turn"], value])
+                if key.startswith(CURVES):
+                    curves.setdefault(key, []).append([values.get("turn", record.history.step.num), value])
         found[name] = {"numbers": numbers, "curves": curves, "settings": settings, "files": sorted(files)}
     return found
 
@@ -98,11 +101,11 @@ def read_trackio(where: str, project: str) -> Read:
         curves: dict[str, list[Any]] = {}
         for row in SQLiteStorage.get_logs(project, run.name):
             for key, value in row.items():
-                if key.startswith("turn/"):
+                if key.startswith(CURVES):
                     curves.setdefault(key, []).append([row["step"], value])
                 elif isinstance(value, int | float) and key != "step":
                     numbers[key] = value
-        found[run.name.rpartition(" ")[0]] = {
+        found[re.sub(r" [0-9a-f]{8}$", "", run.name)] = {
             "numbers": numbers,
             "curves": curves,
             "settings": run.config,

@@ -1,21 +1,25 @@
-"""Sends runs to experiment trackers: trackio, Weights & Biases, MLflow. Each works without a network.
+"""Sends runs, and trainings while they run, to trackio, Weights & Biases or MLflow. Each works without a network.
 
 A tracker gets a model's numbers, curves, groups and settings. Withheld or missing numbers are not sent, but the numbers
 of scored and unscored items always are. A run has an identifier from its numbers, so nothing is sent twice. If sending
 fails half-way, it is undone.
 """
 
+import contextlib
 import hashlib
+import importlib
 import shutil
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from reeltalk.analysis.leaderboard import why_no_value
 from reeltalk.errors import MissingExtraError, ReeltalkError, SettingError, TrackerError
+from reeltalk.progress import Tell, silent
 from reeltalk.schema.record import Json
 from reeltalk.schema.runs import GroupRow, ModelInfo
 from reeltalk.store.documents import write_json
@@ -169,11 +173,18 @@ def send_runs(models: Sequence[TrackedModel], telling: TrackerLog) -> list[Told]
     """
     if telling.report is not None and not telling.report.is_dir():
         raise SettingError(f"--report {telling.report} is not a folder; 'reeltalk report RUN --out DIR' writes one")
+    teller = _TELLERS[telling.tracker]
+    with _tracker_errors(telling):
+        return [teller(model, telling) for model in models]
+
+
+@contextlib.contextmanager
+def _tracker_errors(telling: TrackerLog) -> Iterator[None]:
+    """Turn what a tracker raises into errors for the user."""
     if telling.online and telling.tracker != "wandb":
         raise SettingError(f"--online is for wandb; {telling.tracker} goes to where --where says")
-    teller = _TELLERS[telling.tracker]
     try:
-        return [teller(model, telling) for model in models]
+        yield
     except ImportError as error:
         if (error.name or "").split(".")[0] == telling.tracker:
             raise MissingExtraError(f"telling {telling.tracker}", extra=telling.tracker) from None
@@ -182,9 +193,134 @@ def send_runs(models: Sequence[TrackedModel], telling: TrackerLog) -> list[Told]
         raise
     except Exception as error:
         raise TrackerError(
-            f"{telling.tracker} could not be told: {type(error).__name__}: {' '.join(str(error).split())[:300]}; "
-            "run the command again"
+            f"{telling.tracker} could not be told: {_in_one_line(error)}; run the command again"
         ) from error
+
+
+def _in_one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+class LiveRun:
+    """A run of a tracker that gets numbers while they are made.
+
+    A tracker that fails later does not end the work: it is told once, and gets nothing more.
+
+    Args:
+        tracker: The tracker.
+        add: Sends the numbers of a step.
+        finish: Ends the run; True if it failed.
+        tell: Receives the sentence about a failure.
+    """
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        add: Callable[[int, dict[str, float]], object],
+        finish: Callable[[bool], object],
+        tell: Tell,
+    ) -> None:
+        self._tracker, self._add, self._finish, self._tell = tracker, add, finish, tell
+        self._broken = False
+
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        """Send the numbers of a step, by name."""
+        self._try(lambda: self._add(step, numbers))
+
+    def finish(self, *, failed: bool) -> None:
+        """End the run; numbers that wait are sent."""
+        self._try(lambda: self._finish(failed))
+
+    def _try(self, call: Callable[[], object]) -> None:
+        if self._broken:
+            return
+        try:
+            # trackio prints where it writes, and standard output is for results.
+            with contextlib.redirect_stdout(sys.stderr):
+                call()
+        except Exception as error:
+            self._broken = True
+            self._tell(f"warning: {self._tracker} gets no more numbers: {_in_one_line(error)}; the work goes on")
+
+
+def check_tracker(telling: TrackerLog) -> None:
+    """Check that a tracker is installed and its settings fit.
+
+    Raises:
+        MissingExtraError: It is not installed.
+        SettingError: A setting does not fit the tracker.
+    """
+    with _tracker_errors(telling):
+        importlib.import_module(telling.tracker)
+
+
+def begin_live_run(telling: TrackerLog, name: str, settings: dict[str, Json], *, tell: Tell = silent) -> LiveRun:
+    """Begin a run of a tracker, which gets numbers step by step.
+
+    Args:
+        telling: The tracker and its location.
+        name: The name of the run. It need not be new.
+        settings: The settings of the work.
+        tell: Receives a sentence if the tracker fails later.
+
+    Raises:
+        MissingExtraError: The tracker is not installed.
+        SettingError: A setting does not fit the tracker.
+        TrackerError: The tracker refused, or could not be reached.
+    """
+    with _tracker_errors(telling), contextlib.redirect_stdout(sys.stderr):
+        add, finish = _LIVE[telling.tracker](telling, name, settings)
+    return LiveRun(telling.tracker, add, finish, tell)
+
+
+Live = tuple[Callable[[int, dict[str, float]], object], Callable[[bool], object]]
+
+
+def _live_mlflow(telling: TrackerLog, name: str, settings: dict[str, Json]) -> Live:
+    from mlflow.entities import Metric, Param
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=telling.where)
+    run_id = client.create_run(_mlflow_experiment(client, telling), run_name=name).info.run_id
+    # MLflow takes 6,000 characters of a value.
+    params = [Param(_mlflow_key(key), str(value)[:6000]) for key, value in settings.items()]
+    client.log_batch(run_id, params=params)
+
+    def add(step: int, numbers: dict[str, float]) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        client.log_batch(run_id, metrics=[Metric(_mlflow_key(k), v, now_ms, step) for k, v in numbers.items()])
+
+    return add, lambda failed: client.set_terminated(run_id, "FAILED" if failed else "FINISHED")
+
+
+def _live_wandb(telling: TrackerLog, name: str, settings: dict[str, Json]) -> Live:
+    import wandb
+
+    folder = Path(telling.where) if telling.where else Path.cwd()
+    folder.mkdir(parents=True, exist_ok=True)
+    run = wandb.init(
+        project=telling.project,
+        name=name,
+        dir=str(folder),
+        mode="online" if telling.online else "offline",
+        config=settings,
+        settings=_wandb_settings(),
+    )
+    return lambda step, numbers: run.log(numbers, step=step), lambda failed: run.finish(exit_code=int(failed))
+
+
+def _live_trackio(telling: TrackerLog, name: str, settings: dict[str, Json]) -> Live:
+    import trackio
+
+    run = trackio.init(project=telling.project, name=name, config=settings, **_trackio_options(telling))
+    return lambda step, numbers: run.log(numbers, step=step), lambda failed: trackio.finish()
+
+
+_LIVE: Final[dict[Tracker, Callable[[TrackerLog, str, dict[str, Json]], Live]]] = {
+    "trackio": _live_trackio,
+    "wandb": _live_wandb,
+    "mlflow": _live_mlflow,
+}
 
 
 def _tell_mlflow(model: TrackedModel, telling: TrackerLog) -> Told:
@@ -193,12 +329,7 @@ def _tell_mlflow(model: TrackedModel, telling: TrackerLog) -> Told:
 
     # A separate client, so that a run of the caller is unaffected.
     client = MlflowClient(tracking_uri=telling.where)
-    experiment = client.get_experiment_by_name(telling.project)
-    experiment_id = (
-        experiment.experiment_id
-        if experiment
-        else client.create_experiment(telling.project, artifact_location=_beside_database(telling.where))
-    )
+    experiment_id = _mlflow_experiment(client, telling)
     for known in client.search_runs([experiment_id], f"tags.`{TAG}` = '{model.id}'"):
         if known.info.status == "FINISHED":
             return "known"
@@ -226,6 +357,14 @@ def _tell_mlflow(model: TrackedModel, telling: TrackerLog) -> Told:
     return "told"
 
 
+def _mlflow_experiment(client: Any, telling: TrackerLog) -> str:
+    """The identifier of the project's experiment, which is created if it does not exist."""
+    found = client.get_experiment_by_name(telling.project)
+    if found is not None:
+        return str(found.experiment_id)
+    return str(client.create_experiment(telling.project, artifact_location=_beside_database(telling.where)))
+
+
 def _beside_database(where: str | None) -> str | None:
     """Folder of the files of runs in a SQLite database; MLflow's default is the current folder."""
     if where is None or not where.startswith(SQLITE):
@@ -249,18 +388,6 @@ def _tell_wandb(model: TrackedModel, telling: TrackerLog) -> Told:
                 return "known"
             shutil.rmtree(offline)
     folder.mkdir(parents=True, exist_ok=True)
-    # Facts about the machine, its programs or the current folder are not part of a benchmark's numbers.
-    settings = wandb.Settings(
-        console="off",
-        disable_code=True,
-        disable_git=True,
-        disable_job_creation=True,
-        silent=True,
-        x_disable_machine_info=True,
-        x_disable_meta=True,
-        x_disable_stats=True,
-        x_save_requirements=False,
-    )
     try:
         run = wandb.init(
             project=telling.project,
@@ -271,7 +398,7 @@ def _tell_wandb(model: TrackedModel, telling: TrackerLog) -> Told:
             # A run of that identifier on the server is the same numbers.
             resume="never" if telling.online else None,
             config=model.settings | {"signatures": model.signatures, "withheld": model.withheld},
-            settings=settings,
+            settings=_wandb_settings(),
         )
     except wandb.errors.UsageError as error:
         if telling.online and "exists" in str(error):
@@ -301,6 +428,23 @@ def _tell_wandb(model: TrackedModel, telling: TrackerLog) -> Told:
     return "told"
 
 
+def _wandb_settings() -> Any:
+    """Settings by which facts about the machine, its programs or the current folder are not sent."""
+    import wandb
+
+    return wandb.Settings(
+        console="off",
+        disable_code=True,
+        disable_git=True,
+        disable_job_creation=True,
+        silent=True,
+        x_disable_machine_info=True,
+        x_disable_meta=True,
+        x_disable_stats=True,
+        x_save_requirements=False,
+    )
+
+
 def _tell_trackio(model: TrackedModel, telling: TrackerLog) -> Told:
     import trackio
 
@@ -308,17 +452,11 @@ def _tell_trackio(model: TrackedModel, telling: TrackerLog) -> Told:
     name = f"{model.name} {model.id[:8]}"
     if _known_to_trackio(telling.project, name):
         return "known"
-    where: dict[str, Any] = {}
-    if telling.where is not None:
-        where = {"server_url" if "://" in telling.where else "space_id": telling.where}
     run = trackio.init(
         project=telling.project,
         name=name,
         config=model.settings | {"signatures": model.signatures, "withheld": model.withheld},
-        embed=False,
-        auto_log_cpu=False,
-        auto_log_gpu=False,
-        **where,
+        **_trackio_options(telling),
     )
     try:
         run.log(model.numbers, step=0)
@@ -336,6 +474,13 @@ def _tell_trackio(model: TrackedModel, telling: TrackerLog) -> Told:
             half.delete()
         raise
     return "told"
+
+
+def _trackio_options(telling: TrackerLog) -> dict[str, Any]:
+    options: dict[str, Any] = {"embed": False, "auto_log_cpu": False, "auto_log_gpu": False}
+    if telling.where is not None:
+        options["server_url" if "://" in telling.where else "space_id"] = telling.where
+    return options
 
 
 def _known_to_trackio(project: str, name: str) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import FLAG, OUT, OVERWRITE
+from reeltalk.cli.options import FLAG, IN_TRACKER, OUT, OVERWRITE, TRACKER
 from reeltalk.cli.terminal import say
 from reeltalk.errors import BenchmarkError, SettingError
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from reeltalk.formats.hub_results import BenchmarkOnHub
     from reeltalk.schema.runs import SummaryRow
 
-TRACKER: Final = Group("Experiment tracker", sort_key=2)
-HUB: Final = Group("Results for the Hub", sort_key=3)
-IN_TRACKER, IN_HUB = Parameter(group=TRACKER), Parameter(group=HUB)
+HUB: Final = Group("Results for the Hub", sort_key=48)
+IN_HUB = Parameter(group=HUB)
 
 
 def publish(

@@ -229,5 +229,9 @@ class LoraSettings(BaseModel):
     """Compute activations again instead of storing them: less memory, a third more time."""
     save_every: Annotated[int, Field(ge=1)] = 100
     """Steps between checkpoints."""
+    validate_every: Annotated[int, Field(ge=1)] = 100
+    """Steps between validations; there is also one after the last step."""
+    patience: Annotated[int, Field(ge=1)] | None = None
+    """Stop after so many validations in a row without a lower loss; without it, all steps run."""
     seed: Annotated[int, Field(ge=0)] = 17
     """Seed of the adapters' initial weights, the order of samples, and dropout."""

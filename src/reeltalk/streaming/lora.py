@@ -88,7 +88,6 @@ def add_lora(checkpoint: Checkpoint, *, rank: int, dropout: float, train_project
         bias="none",
         target_modules=linear_layers(model, model.get_decoder()),
         modules_to_save=between,
-        base_model_name_or_path=str(checkpoint.base.resolve()),
     )
     with peft_calls():
         adapted = peft.get_peft_model(model, config)
@@ -165,6 +164,12 @@ CHECKPOINTS: Final = "checkpoints"
 BETWEEN: Final = " "
 
 
+LENGTH: Final = frozenset({"epochs", "max_steps"})
+"""Settings that say how many steps a run has. A finished run may have more."""
+# They decide what is stored and when a run ends, and not what a step computes.
+_OF_NO_STEP: Final = frozenset({"save_every", "validate_every", "patience"})
+
+
 class Begun(BaseModel):
     """The inputs and settings of a run. A run can be resumed only with the same ones."""
 
@@ -172,20 +177,26 @@ class Begun(BaseModel):
 
     settings: LoraSettings
     data_sha256: str
+    validation_sha256: str | None = None
+    """Hash of the validation data; None if there are none."""
     base_hash: str
     processes: int = Field(ge=1)
 
-    def differences(self, other: "Begun") -> list[str]:
-        """The differences in words, for example `rank 16, was 32`."""
-        own, others = self._flat(), other._flat()
+    def differences(self, other: "Begun", *, longer: bool) -> list[str]:
+        """The differences in words, for example `rank 16, was 32`.
+
+        Args:
+            other: The run as it was begun.
+            longer: Pass over the number of steps.
+        """
+        passed_over = _OF_NO_STEP | LENGTH if longer else _OF_NO_STEP
+        own, others = self._flat(passed_over), other._flat(passed_over)
         return [
             f"{name.replace('_', ' ')} {own[name]}, was {others[name]}" for name in own if own[name] != others[name]
         ]
 
-    def _flat(self) -> dict[str, Any]:
-        # The interval between checkpoints does not change the training.
-        settings = self.settings.model_dump(exclude={"save_every"})
-        return settings | self.model_dump(exclude={"settings"})
+    def _flat(self, passed_over: frozenset[str]) -> dict[str, Any]:
+        return self.settings.model_dump(exclude=set(passed_over)) | self.model_dump(exclude={"settings"})
 
 
 class State(BaseModel):

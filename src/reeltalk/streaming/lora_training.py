@@ -1,6 +1,9 @@
-"""Trains an adapter in a run that can be resumed, and writes `adapter/`, `loss.jsonl` and `run.json`.
+"""Trains an adapter in a run that can be resumed, and writes `adapter/`, `loss.jsonl`, `run.json` and its last state.
 
     sequences of `accumulate` samples -> loss on answers -> gradient -> clipped -> AdamW -> a line in loss.jsonl
+
+With validation data, `adapter/` is the adapter with the lowest loss on them; otherwise it is that of the last step.
+`checkpoints/` holds the state after the last step, also of a finished run, so that a run can get more steps.
 
 accelerate places tensors, shares gradients between processes and, if its own configuration says so, distributes weights
 over them (FSDP). Everything else is here.
@@ -20,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -38,7 +41,7 @@ from reeltalk.inference.checkpoint import (
     open_checkpoint,
     within_memory,
 )
-from reeltalk.progress import Progress
+from reeltalk.progress import Progress, Tell, silent
 from reeltalk.schema.sft import LoraSettings
 from reeltalk.store.atomic import storage_errors, write_bytes, writing_directory
 from reeltalk.streaming import lora
@@ -49,6 +52,13 @@ from reeltalk.streaming.schedule import rate_at
 LOSSES: Final = "loss.jsonl"
 RUN: Final = "run.json"
 PACKAGES: Final = ("torch", "transformers", "peft", "accelerate", "safetensors")
+
+
+class Validation(NamedTuple):
+    """The loss on the validation data after a step."""
+
+    step: int
+    loss: float
 
 
 class LossLog:
@@ -66,11 +76,12 @@ class LossLog:
     def __init__(self, file: Path, *, keep: int, write: bool = True) -> None:
         self._file, self._write = file, write
         self.losses: list[float] = []
+        self.validations: list[Validation] = []
         kept: list[str] = []
         if keep and file.is_file():
             for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()[:keep], 1):
                 try:
-                    self.losses.append(float(json.loads(line)["loss"]))
+                    self._note(json.loads(line), number)
                 except (ValueError, KeyError, TypeError) as error:
                     raise InputError(
                         "is no line of losses", file=file, line=number, hint="pass --overwrite to begin anew"
@@ -85,15 +96,43 @@ class LossLog:
         if write:
             write_bytes(file, "".join(kept).encode())
 
+    @property
+    def best(self) -> Validation | None:
+        """The validation with the lowest loss, the first of equal ones."""
+        return min(self.validations, key=lambda one: one.loss, default=None)
+
+    @property
+    def since_best(self) -> int:
+        """Validations after the best one."""
+        return len(self.validations) - self.validations.index(self.best) - 1 if self.best else 0
+
     def add(self, row: dict[str, Any]) -> None:
         """Appends the results of a step."""
-        self.losses.append(float(row["loss"]))
+        self._note(row, len(self.losses) + 1)
         if self._write:
             with storage_errors(self._file), self._file.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
                 stream.flush()
                 # A checkpoint survives a power cut, so the lines of its steps must too.
                 os.fsync(stream.fileno())
+
+    def _note(self, row: dict[str, Any], step: int) -> None:
+        self.losses.append(float(row["loss"]))
+        if "validation_loss" in row:
+            self.validations.append(Validation(step, float(row["validation_loss"])))
+
+
+class TrainingWatcher(Protocol):
+    """Follows a training while it runs, in one process."""
+
+    def begin(self, begun: Begun, *, first: int, steps: int) -> None:
+        """The first step comes next, after `first` finished ones of `steps`."""
+
+    def step(self, row: dict[str, Any]) -> None:
+        """A step is done; `row` is its line in `loss.jsonl`."""
+
+    def validating(self, done: int, samples: int) -> None:
+        """So many of the validation samples are done."""
 
 
 def write_training_run(out: Path, row: dict[str, Any]) -> None:
@@ -132,39 +171,104 @@ class Loop:
     """The training loop and its data."""
 
     def __init__(
-        self, out: Path, settings: LoraSettings, begun: Begun, tuned: Tuned, dialogues: Dialogues, collator: Collator,
-        accelerator: Any, model: Any, optimizer: Any,
+        self, out: Path, settings: LoraSettings, begun: Begun, tuned: Tuned, dialogues: Dialogues,
+        validation: Dialogues | None, collator: Collator, accelerator: Any, model: Any, optimizer: Any,
+        watcher: TrainingWatcher | None,
     ) -> None:  # fmt: skip
         self.out, self.settings, self.begun, self.tuned = out, settings, begun, tuned
-        self.dialogues, self.collator = dialogues, collator
+        self.dialogues, self.validation, self.collator = dialogues, validation, collator
         self.accelerator, self.model, self.optimizer = accelerator, model, optimizer
         self.in_a_step = settings.accumulate * accelerator.num_processes
-        passes = math.ceil(settings.epochs * len(dialogues.rows) / self.in_a_step)
-        self.steps = settings.max_steps if settings.max_steps is not None else max(1, passes)
+        self.steps = self.steps_of(settings)
+        self.watcher = watcher if accelerator.is_main_process else None
 
-    def go(self, first: int, progress: Progress | None) -> list[float]:
+    def steps_of(self, settings: LoraSettings) -> int:
+        """Number of steps of a whole run on these data."""
+        passes: int = math.ceil(settings.epochs * len(self.dialogues.rows) / self.in_a_step)
+        return settings.max_steps if settings.max_steps is not None else max(1, passes)
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, from 0."""
+        warmup = max(1, round(self.settings.warmup * self.steps))
+        return rate_at(step, self.steps, top=self.settings.learning_rate, warmup=warmup, floor=0.0)
+
+    def go(self, first: int, progress: Progress | None) -> LossLog:
         """Runs the steps from `first` to the end, and returns the losses of all steps, with those before `first`."""
         log = LossLog(self.out / LOSSES, keep=first, write=self.accelerator.is_main_process)
-        if not first:
-            self.save(0)
+        if not self.accelerator.is_main_process:
+            progress = None
+        if log.best is not None and log.best.step == first:
+            # The run may have been stopped between the checkpoint and the copy.
+            self.keep_adapter()
+        if self.watcher is not None:
+            self.watcher.begin(self.begun, first=first, steps=self.steps)
+        if progress is not None and self.steps:
+            progress("training", first, self.steps, first / self.steps)
         with _asked_to_stop() as asked_to_stop, ThreadPoolExecutor(1, "collate") as reader:
             upcoming = reader.submit(self.sequences, first)
             for step in range(first, self.steps):
+                started = time.perf_counter()
                 sequences = upcoming.result()
                 if step + 1 < self.steps:
                     upcoming = reader.submit(self.sequences, step + 1)
-                started = time.perf_counter()
-                told_of = self.step(step, sequences, asked_to_stop)
-                log.add(told_of | {"took_s": round(time.perf_counter() - started, 4)})
-                done, stop = step + 1, told_of["stop"]
-                if progress is not None and self.accelerator.is_main_process:
+                row = self.step(step, sequences, asked_to_stop)
+                row["took_s"] = round(time.perf_counter() - started, 4)
+                done, stop = step + 1, row["stop"]
+                last = done == self.steps
+                validated = self.validation is not None and (last or done % self.settings.validate_every == 0)
+                if validated:
+                    row["validation_loss"] = self.validate(step, reader)
+                log.add(row)
+                if self.watcher is not None:
+                    self.watcher.step(row)
+                if progress is not None:
                     progress("training", done, self.steps, done / self.steps)
-                if stop or done == self.steps or done % self.settings.save_every == 0:
+                if stop or last or validated or done % self.settings.save_every == 0:
                     self.save(done)
-                if stop and done < self.steps:
+                if validated and log.best is not None and log.best.step == done:
+                    self.keep_adapter()
+                if last or (validated and self.is_patience_over(log)):
+                    upcoming.cancel()
+                    break
+                if stop:
                     upcoming.cancel()
                     raise KeyboardInterrupt
-        return log.losses
+        return log
+
+    def is_patience_over(self, log: LossLog) -> bool:
+        """True if too many validations in a row were no better than an earlier one."""
+        return self.settings.patience is not None and log.since_best >= self.settings.patience
+
+    def validate(self, step: int, reader: ThreadPoolExecutor) -> float:
+        """Mean loss of the validation samples after a step: as in training, but without dropout and in a fixed order.
+
+        Args:
+            step: From 0.
+            reader: Prepares samples ahead.
+        """
+        assert self.validation is not None
+        rows, root = self.validation.rows, self.validation.root
+        world, rank = self.accelerator.num_processes, self.accelerator.process_index
+        # FSDP needs every process in each forward pass, so those without a sample of their own repeat the last one.
+        places = [min(start + rank, len(rows) - 1) for start in range(0, len(rows), world)]
+        own = len(range(rank, len(rows), world))
+        self.model.eval()
+        total = 0.0
+        upcoming = reader.submit(self.collator.collate, rows[places[0]], root)
+        for index in range(len(places)):
+            sequence = upcoming.result()
+            if index + 1 < len(places):
+                upcoming = reader.submit(self.collator.collate, rows[places[index + 1]], root)
+            with torch.no_grad(), within_memory(OUT_OF_MEMORY):
+                loss = float(self.loss(sequence, self.validation.file))
+            total += loss if index < own else 0.0
+            if self.watcher is not None:
+                self.watcher.validating(min((index + 1) * world, len(rows)), len(rows))
+        everyone = self.accelerator.gather(torch.tensor([total], device=self.accelerator.device)).cpu()
+        mean = float(everyone.double().sum()) / len(rows)
+        if not math.isfinite(mean):
+            raise ModelError(self._broken(f"the validation loss is {mean}", step, []))
+        return mean
 
     def sequences(self, step: int) -> list[Sequence]:
         """This process's sequences of a step."""
@@ -179,8 +283,7 @@ class Loop:
         accelerator, settings = self.accelerator, self.settings
         seed = np.random.SeedSequence([settings.seed, DRAWN_FOR_STEP, step, accelerator.process_index])
         torch.manual_seed(int(seed.generate_state(1)[0]))
-        warmup = max(1, round(settings.warmup * self.steps))
-        rate = rate_at(step, self.steps, top=settings.learning_rate, warmup=warmup, floor=0.0)
+        rate = self.rate(step)
         self.model.train()
         total = torch.zeros((), device=accelerator.device)
         bad = -1
@@ -188,25 +291,16 @@ class Loop:
             for index, sequence in enumerate(sequences):
                 last = index + 1 == len(sequences)
                 with contextlib.nullcontext() if last else accelerator.no_sync(self.model):
-                    try:
-                        half = settings.precision == "bfloat16"
-                        with torch.autocast(accelerator.device.type, torch.bfloat16, enabled=half):
-                            loss = answer_loss(self.model, sequence.to(accelerator.device))
-                    except ValueError as error:
-                        # transformers compares the image tokens with the output of the vision encoder.
-                        raise InputError(
-                            f"sample {sequence.name!r} does not fit the model: {load_error_text(error)}",
-                            file=self.dialogues.file,
-                            hint="take processor and weights from one checkpoint",
-                        ) from error  # fmt: skip
+                    loss = self.loss(sequence, self.dialogues.file)
                     if bad < 0 and not bool(torch.isfinite(loss)):
                         bad = index
                     accelerator.backward(loss / len(sequences))
                     total += loss.detach()
-            mine = torch.stack(
-                [total.double() / len(sequences), *torch.tensor([bad, bool(asked_to_stop)]).to(total).double()]
-            )
-            everyone = accelerator.gather(mine[None]).cpu()  # (processes, 3)
+            tokens = sum(sequence.tokens for sequence in sequences)
+            frames = sum(sequence.frames for sequence in sequences)
+            counts = torch.tensor([bad, bool(asked_to_stop), tokens, frames]).to(total).double()
+            mine = torch.stack([total.double() / len(sequences), *counts])
+            everyone = accelerator.gather(mine[None]).cpu()  # (processes, 5)
             self._check_finite(step, everyone, sequences)
             norm = float(accelerator.clip_grad_norm_(self.model.parameters(), settings.clip))
             if not math.isfinite(norm):
@@ -221,10 +315,29 @@ class Loop:
             "learning_rate": rate,
             "gradient": norm,
             "samples": [sequence.name for sequence in sequences],
-            "tokens": sum(sequence.tokens for sequence in sequences),
-            "frames": sum(sequence.frames for sequence in sequences),
+            "tokens": int(everyone[:, 3].sum()),
+            "frames": int(everyone[:, 4].sum()),
             "stop": bool(everyone[:, 2].max() > 0),
         }
+
+    def loss(self, sequence: Sequence, file: Path) -> Tensor:
+        """The loss of a sample.
+
+        Args:
+            sequence: The sample, on the CPU.
+            file: Where it is from, for errors.
+        """
+        device = self.accelerator.device
+        try:
+            with torch.autocast(device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
+                return answer_loss(self.model, sequence.to(device))
+        except ValueError as error:
+            # transformers compares the image tokens with the output of the vision encoder.
+            raise InputError(
+                f"sample {sequence.name!r} does not fit the model: {load_error_text(error)}",
+                file=file,
+                hint="take processor and weights from one checkpoint",
+            ) from error
 
     def save(self, step: int) -> None:
         """Writes a checkpoint."""
@@ -232,6 +345,17 @@ class Loop:
             self.out, State(step=step, begun=self.begun), model=self.model, optimizer=self.optimizer,
             accelerator=self.accelerator, tuned=self.tuned,
         )  # fmt: skip
+
+    def keep_adapter(self) -> None:
+        """Copies the adapter of the last checkpoint to `adapter/`, in place of an earlier one."""
+        if self.accelerator.is_main_process:
+            last = lora.latest(self.out)
+            assert last is not None
+            with writing_directory(self.out / ADAPTER, overwrite=True) as folder:
+                for file in last[0].iterdir():
+                    if file.name not in (lora.OPTIMIZER, lora.STATE):
+                        shutil.copyfile(file, folder / file.name)
+        self.accelerator.wait_for_everyone()
 
     def _check_finite(self, step: int, everyone: Tensor, sequences: list[Sequence]) -> None:
         if bool(everyone[:, 1].max() < 0) and bool(torch.isfinite(everyone[:, 0]).all()):
@@ -280,6 +404,8 @@ class Trained:
     """The result of a run."""
 
     adapter: Path
+    state: Path
+    """Folder of the state after the last step: its adapter, and what the run needs to go on."""
     steps: int
     resumed_at: int
     """Number of steps before this call."""
@@ -288,6 +414,10 @@ class Trained:
     samples: int
     left_out: tuple[str, ...]
     """Samples over the token limit."""
+    validations: list[Validation]
+    best: Validation | None
+    """The validation whose adapter was kept; None without validation data."""
+    stopped_early: bool
     tells: bool
     """False in all processes but one."""
 
@@ -298,28 +428,34 @@ def train_lora(
     out: Path,
     settings: LoraSettings,
     *,
+    validation: Path | None = None,
     frames: Path | None = None,
     cpu: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
+    watcher: TrainingWatcher | None = None,
+    tell: Tell = silent,
 ) -> Trained:
-    """Trains an adapter on dialogues, or resumes an interrupted training.
+    """Trains an adapter on dialogues, resumes an interrupted training, or adds steps to a finished one.
 
     Args:
         data: StreamingChat's JSON Lines.
         base: Folder of a checkpoint that transformers' Auto classes can load.
-        out: Folder of the run: `adapter/`, `loss.jsonl`, `run.json`, and `checkpoints/` until it is done.
+        out: Folder of the run: `adapter/`, `loss.jsonl`, `run.json` and `checkpoints/`.
         settings: Settings of the training.
-        frames: Folder that the paths of frames are relative to; the folder of `data` by default.
+        validation: Dialogues of another split, of the same layout. The adapter with the lowest loss on them is kept.
+        frames: Folder that the paths of frames are relative to; the folder of each file by default.
         cpu: Use the CPU even if there is an accelerator.
         overwrite: Replace an existing run.
         progress: Called with the progress.
+        watcher: Follows the steps.
+        tell: Receives what the user must know before the first step.
 
     Raises:
         InputError: Data or checkpoint cannot be used, or do not fit each other.
         ModelError: The loss is no longer a finite number, or there is not enough memory. The last checkpoint stays.
-        SettingError: Settings differ from those at the beginning of the run.
-        BenchmarkError: The run is already finished.
+        SettingError: Settings differ from those at the beginning of the run, or there is patience without validation.
+        BenchmarkError: The run is already finished, and no more steps are asked for.
         KeyboardInterrupt: It was interrupted; a checkpoint was written at the end of the step.
     """
     try:
@@ -327,6 +463,8 @@ def train_lora(
     except ImportError:
         raise MissingExtraError("training an adapter", extra="train") from None
 
+    if settings.patience is not None and validation is None:
+        raise SettingError("--patience needs --validation, the dialogues whose loss it watches")
     accelerator: Any = accelerate.Accelerator(
         cpu=cpu or None,
         # A sample without frames gives the projector no gradient.
@@ -335,11 +473,17 @@ def train_lora(
     if (base / ADAPTER_CONFIG).is_file():
         raise InputError("is an adapter, not a checkpoint", file=base, hint="merge it first: 'reeltalk train merge'")
     dialogues = Dialogues.read(data, frames)
+    held_out = Dialogues.read(validation, frames) if validation is not None else None
     base_hash = checkpoint_hash(base) if base.is_dir() else ""
     begun = Begun(
-        settings=settings, data_sha256=dialogues.sha256, base_hash=base_hash, processes=accelerator.num_processes
-    )
+        settings=settings, data_sha256=dialogues.sha256, validation_sha256=held_out.sha256 if held_out else None,
+        base_hash=base_hash, processes=accelerator.num_processes,
+    )  # fmt: skip
     kept = None if overwrite else _kept(out, begun)
+    if not accelerator.is_main_process:
+        progress, tell = None, silent
+    if held_out is not None:
+        _tell_shared_videos(dialogues, held_out, tell)
     # Under FSDP all weights of a group need one precision. The computation is in bfloat16 anyway.
     spread = accelerator.distributed_type == accelerate.DistributedType.FSDP
     checkpoint = open_checkpoint(
@@ -348,7 +492,10 @@ def train_lora(
     collator = Collator(
         checkpoint, frame_tokens=settings.frame_tokens, max_tokens=settings.max_tokens, system=settings.system
     )
-    dialogues, left_out = _within_budget(dialogues, collator, settings, progress)
+    dialogues, left_out = _within_budget("counting tokens", dialogues, collator, settings, progress)
+    if held_out is not None:
+        held_out, too_long = _within_budget("counting validation tokens", held_out, collator, settings, progress)
+        left_out += too_long
     torch.manual_seed(settings.seed)
     adapted = add_lora(
         checkpoint, rank=settings.rank, dropout=settings.dropout, train_projector=settings.train_projector
@@ -365,16 +512,30 @@ def train_lora(
     if kept is not None and kept[1].step:
         lora.load_optimizer(kept[0], model=model, optimizer=optimizer)
 
+    loop = Loop(out, settings, begun, Tuned(frame_tokens=settings.frame_tokens, trained_on=base_hash), dialogues,
+               held_out, collator, accelerator, model, optimizer, watcher)  # fmt: skip
+    first = kept[1].step if kept is not None else 0
+    if kept is not None and _is_done(out, kept[1]):
+        _go_further(out, loop, kept[1], tell)
+    elif first:
+        tell(f"went on after step {first:,}")
     if overwrite:
         _clear(out, accelerator)
-    loop = Loop(out, settings, begun, Tuned(frame_tokens=settings.frame_tokens, trained_on=base_hash), dialogues,
-               collator, accelerator, model, optimizer)  # fmt: skip
-    first = kept[1].step if kept is not None else 0
-    losses = loop.go(first, progress)
+    if kept is None:
+        loop.save(0)
+    log = loop.go(first, progress)
+    stopped_early = len(log.losses) < loop.steps
+    if log.best is None:
+        loop.keep_adapter()
     if accelerator.is_main_process:
-        _finish(out, checkpoint, loop, losses, left_out)
+        _finish(out, checkpoint, loop, log, left_out)
     accelerator.wait_for_everyone()
-    return Trained(out / ADAPTER, loop.steps, first, losses, len(dialogues.rows), left_out, accelerator.is_main_process)
+    last = lora.latest(out)
+    assert last is not None
+    return Trained(
+        out / ADAPTER, last[0], len(log.losses), first, log.losses, len(dialogues.rows), left_out, log.validations,
+        log.best, stopped_early, accelerator.is_main_process,
+    )  # fmt: skip
 
 
 def _clear(out: Path, accelerator: Any) -> None:
@@ -388,23 +549,87 @@ def _clear(out: Path, accelerator: Any) -> None:
 
 def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
     """The checkpoint to resume from; None if the run begins."""
-    if (out / RUN).is_file():
-        raise BenchmarkError(f"the run in {out} is done; choose another --out, or pass --overwrite to begin anew")
     kept = lora.latest(out)
-    if kept is not None:
-        differences = begun.differences(kept[1].begun)
-        if differences:
-            raise SettingError(
-                f"the run in {out} was begun with something else: {'; '.join(differences)}. Run the command as it was, "
+    if kept is None:
+        if (out / RUN).is_file():
+            raise BenchmarkError(
+                f"the run in {out} is done, and its last state is not there any more, so it cannot get more steps; "
                 "choose another --out, or pass --overwrite to begin anew"
             )
-    elif out.is_dir() and any(path.name != lora.CHECKPOINTS for path in out.iterdir()):
-        raise BenchmarkError(f"{out} exists and is no run; choose another folder or pass --overwrite")
+        if out.is_dir() and any(path.name != lora.CHECKPOINTS for path in out.iterdir()):
+            raise BenchmarkError(f"{out} exists and is no run; choose another folder or pass --overwrite")
+        return None
+    done = _is_done(out, kept[1])
+    if done and begun == kept[1].begun:
+        raise _done_error(out, kept[1].step)
+    differences = begun.differences(kept[1].begun, longer=done)
+    if differences:
+        raise SettingError(
+            f"the run in {out} was begun with something else: {'; '.join(differences)}. Run the command as it was, "
+            "choose another --out, or pass --overwrite to begin anew"
+        )
     return kept
 
 
+def _is_done(out: Path, state: State) -> bool:
+    """True if the run has ended with its settings, and was not given more steps since."""
+    try:
+        found = json.loads((out / RUN).read_bytes())
+        return Begun.model_validate(found["begun"]) == state.begun
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError("is no description of a run", file=out / RUN, hint="delete it, and run this again") from error
+
+
+def _done_error(out: Path, steps: int) -> BenchmarkError:
+    return BenchmarkError(
+        f"the run in {out} is done after {steps:,} steps; pass a larger --max-steps or more --epochs to go on, choose "
+        "another --out, or pass --overwrite to begin anew"
+    )
+
+
+def _go_further(out: Path, loop: Loop, state: State, tell: Tell) -> None:
+    """Gives a finished run more steps.
+
+    Raises:
+        BenchmarkError: The settings ask for no more steps than there were.
+    """
+    before = loop.steps_of(state.begun.settings)
+    # A run that stopped early goes on with the steps that it had if it may wait longer for a better validation.
+    waits = loop.settings.patience != state.begun.settings.patience
+    if loop.steps <= state.step or (loop.steps <= before and not waits):
+        raise _done_error(out, state.step)
+    # From here on the run counts as begun with these settings and not as done.
+    loop.save(state.step)
+    if loop.accelerator.is_main_process:
+        (out / RUN).unlink(missing_ok=True)
+    loop.accelerator.wait_for_everyone()
+    curve = f"the learning rate follows the curve of {loop.steps:,} steps from here on" if loop.steps > before else ""
+    tell(
+        f"the run was done after step {state.step:,} and goes on to step {loop.steps:,}; "
+        f"{curve or 'the learning rate goes on along its curve'}: {loop.rate(state.step):.2g}"
+    )
+
+
+def _tell_shared_videos(dialogues: Dialogues, validation: Dialogues, tell: Tell) -> None:
+    """Says which validation samples are about videos that are trained on."""
+    if validation.sha256 == dialogues.sha256:
+        raise SettingError(
+            f"--validation {validation.file} holds the training data; take another split, as from 'reeltalk export "
+            "streamingchat BENCH OUT --split dev'"
+        )
+    trained = {row.sample.video_id for row in dialogues.rows} - {None}
+    shared = sum(row.sample.video_id in trained for row in validation.rows)
+    if shared:
+        tell(
+            f"warning: {shared:,} of {len(validation.rows):,} validation samples are about videos that are trained on, "
+            "so their loss is too low; take a split of other videos"
+        )
+
+
 def _within_budget(
-    dialogues: Dialogues, collator: Collator, settings: LoraSettings, progress: Progress | None
+    what: str, dialogues: Dialogues, collator: Collator, settings: LoraSettings, progress: Progress | None
 ) -> tuple[Dialogues, tuple[str, ...]]:
     """The dialogues whose sequences are short enough, and the names of the others."""
     kept, left_out = [], []
@@ -417,7 +642,7 @@ def _within_budget(
         else:
             raise collator.over_budget(row, tokens)
         if progress is not None:
-            progress("counting tokens", number, len(dialogues.rows), number / len(dialogues.rows))
+            progress(what, number, len(dialogues.rows), number / len(dialogues.rows))
     if not kept:
         raise InputError(
             f"no sample has at most {settings.max_tokens:,} tokens", file=dialogues.file, hint="pass --max-tokens"
@@ -425,26 +650,24 @@ def _within_budget(
     return dataclasses.replace(dialogues, rows=tuple(kept)), tuple(left_out)
 
 
-def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], left_out: tuple[str, ...]) -> None:
-    """Writes the remaining files of the run, then deletes its checkpoints."""
-    last = lora.latest(out)
-    assert last is not None
-    with writing_directory(out / ADAPTER, overwrite=True) as folder:
-        for file in last[0].iterdir():
-            if file.name not in (lora.OPTIMIZER, lora.STATE):
-                shutil.copyfile(file, folder / file.name)
+def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, log: LossLog, left_out: tuple[str, ...]) -> None:
+    """Writes the description of the run, by which it counts as done."""
+    validation = loop.validation
     write_training_run(
         out,
         {
             "begun": loop.begun.model_dump(mode="json"),
             "data": str(loop.dialogues.file),
+            "validation": None if validation is None else str(validation.file),
             "base": str(checkpoint.base.resolve()),
-            "steps": loop.steps,
+            "steps": len(log.losses),
+            "stopped_early": len(log.losses) < loop.steps,
             "samples": len(loop.dialogues.rows),
+            "validation_samples": None if validation is None else len(validation.rows),
             "left_out": list(left_out),
-            "first_loss": losses[0] if losses else None,
-            "last_loss": losses[-1] if losses else None,
+            "first_loss": log.losses[0] if log.losses else None,
+            "last_loss": log.losses[-1] if log.losses else None,
+            "best": None if log.best is None else log.best._asdict(),
             "device": str(loop.accelerator.device),
         },
     )
-    shutil.rmtree(out / lora.CHECKPOINTS, ignore_errors=True)

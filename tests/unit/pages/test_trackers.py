@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reeltalk.analysis.trackers import TrackedModel, TrackerLog, send_runs
+from reeltalk.analysis.trackers import TrackedModel, TrackerLog, begin_live_run, check_tracker, send_runs
 from reeltalk.errors import MissingExtraError, SettingError, TrackerError
 
 MODEL = TrackedModel(
@@ -28,6 +28,8 @@ def test_a_tracker_that_is_not_installed_names_its_extra(tracker: Any, monkeypat
     monkeypatch.setitem(sys.modules, f"{tracker}.entities", None)
     with pytest.raises(MissingExtraError, match=rf"reeltalk\[{tracker}\]"):
         send_runs([MODEL], TrackerLog(tracker))
+    with pytest.raises(MissingExtraError, match=rf"reeltalk\[{tracker}\]"):
+        check_tracker(TrackerLog(tracker))
 
 
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -92,6 +94,18 @@ def test_a_telling_that_breaks_is_taken_back(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(TrackerError, match=r"trackio could not be told: ConnectionError: the server is gone"):
         send_runs([MODEL], TrackerLog("trackio"))
     assert trackio.runs == {}
+
+
+def test_a_tracker_that_fails_in_a_training_is_told_once_and_gets_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    trackio = Trackio(breaks=True)
+    monkeypatch.setitem(sys.modules, "trackio", trackio)
+    told: list[str] = []
+    live = begin_live_run(TrackerLog("trackio"), "tuned", {"rank": 16}, tell=told.append)
+    for step in (1, 2, 3):
+        live.add(step, {"train/loss": 1.0})
+    live.finish(failed=False)
+    assert trackio.runs == {"tuned": [({"train/loss": 1.0}, 1)]}
+    assert told == ["warning: trackio gets no more numbers: ConnectionError: the server is gone; the work goes on"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ What is trained: LoRA of rank 16 on the linear layers of a frozen random languag
 """
 
 import json
+import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,7 +75,12 @@ def test_four_dialogues_are_learnt_by_heart_and_come_back_from_disk(
     done = trained(data, base, tmp_path / "run", settings)
     assert done.losses[0] > 2
     assert done.losses[-1] < 0.05
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["adapter", "loss.jsonl", "run.json"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "adapter",
+        "checkpoints",
+        "loss.jsonl",
+        "run.json",
+    ]
 
     tuned = open_checkpoint(done.adapter, purpose="the test")
     before = scores(tuned, data)
@@ -163,8 +170,9 @@ def save(out, state, **more):
         os.kill(os.getpid(), signal.SIGKILL)
     kept(out, state, **more)
 lora.save = save
-data, base, out = map(Path, sys.argv[1:4])
-train_lora(data, base, out, LoraSettings.model_validate_json(sys.argv[4]), cpu=True)
+data, base, out, *validation = map(Path, sys.argv[2:])
+settings = LoraSettings.model_validate_json(sys.argv[1])
+train_lora(data, base, out, settings, validation=validation[0] if validation else None, cpu=True)
 """
 
 
@@ -172,7 +180,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_losses(
     base: Path, data: Path, tmp_path: Path
 ) -> None:
     trained(data, base, tmp_path / "whole")
-    arguments = [str(data), str(base), str(tmp_path / "killed"), QUICK.model_dump_json()]
+    arguments = [QUICK.model_dump_json(), str(data), str(base), str(tmp_path / "killed")]
     killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
     assert len(losses_of(tmp_path / "killed")) == 4
@@ -185,8 +193,9 @@ def test_two_processes_that_are_killed_and_go_on_train_what_one_does_that_adds_u
     base: Path, data: Path, tmp_path: Path
 ) -> None:
     # Dropout draws other numbers in each process.
-    settings = QUICK.model_copy(update={"dropout": 0.0, "accumulate": 2, "max_steps": 5})
-    one = trained(data, base, tmp_path / "one", settings)
+    settings = QUICK.model_copy(update={"dropout": 0.0, "accumulate": 2, "max_steps": 5, "validate_every": 3})
+    held_out = save_dialogues(tmp_path / "held-out", count=3)
+    one = trained(data, base, tmp_path / "one", settings, validation=held_out)
     (tmp_path / "killed.py").write_text(KILLED)
     half = settings.model_copy(update={"accumulate": 1}).model_dump_json()
 
@@ -195,21 +204,182 @@ def test_two_processes_that_are_killed_and_go_on_train_what_one_does_that_adds_u
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         return subprocess.run([*launch, *map(str, command)], capture_output=True, check=False, env=environment)
 
-    assert launched(tmp_path / "killed.py", data, base, tmp_path / "two", half).returncode != 0
+    assert launched(tmp_path / "killed.py", half, data, base, tmp_path / "two", held_out).returncode != 0
     assert len(losses_of(tmp_path / "two")) == 4
     options = "--cpu --dropout 0 --accumulate 1 --max-steps 5 --learning-rate 0.01 --frame-tokens 6 --save-every 2"
     command = ["-m", "reeltalk", "train", "lora", data, "--base", base, "--out", tmp_path / "two", *options.split()]
-    done = launched(*command)
+    done = launched(*command, "--validation", held_out, "--validate-every", "3")
     assert done.returncode == 0, done.stderr.decode()[-3000:]
-    assert b"went on after step 2" in done.stderr
+    assert b"went on after step 3" in done.stderr
     assert json.loads((tmp_path / "two" / "run.json").read_text())["begun"]["processes"] == 2
     assert losses_of(tmp_path / "two") == pytest.approx(one.losses, abs=1e-5)
+    # Two processes share three samples, so one of them has one more than the other.
+    assert validations_of(tmp_path / "two") == pytest.approx(validations_of(tmp_path / "one"), abs=1e-5)
+    assert list(validations_of(tmp_path / "two")) == [3, 5]
+
+
+def test_a_finished_run_goes_on_to_more_steps_as_if_nothing_had_been_between(
+    base: Path, data: Path, tmp_path: Path
+) -> None:
+    six = trained(data, base, tmp_path / "run")
+    told: list[str] = []
+    longer = QUICK.model_copy(update={"max_steps": 10})
+    ten = trained(data, base, tmp_path / "run", longer, tell=told.append)
+    assert (ten.resumed_at, ten.steps, len(ten.losses)) == (6, 10, 10)
+    assert ten.losses[:6] == six.losses
+    rows = [json.loads(line) for line in (tmp_path / "run" / "loss.jsonl").read_text().splitlines()]
+    rates = [row["learning_rate"] for row in rows]
+    assert rates[5] < rates[6] == pytest.approx(0.01 * 0.5 * (1 + math.cos(math.pi * 5 / 9)))
+    assert told == [
+        "the run was done after step 6 and goes on to step 10; the learning rate follows the curve of 10 steps from "
+        f"here on: {rates[6]:.2g}"
+    ]
+
+    # Interrupted in the steps that were added, and gone on with.
+    trained(data, base, tmp_path / "other")
+
+    def press(what: str, done: int, total: int, share: float) -> None:
+        if what == "training" and done == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(data, base, tmp_path / "other", longer, progress=press)
+    with pytest.raises(SettingError, match=r"begun with something else: max steps 6, was 10"):
+        trained(data, base, tmp_path / "other")
+    again = trained(data, base, tmp_path / "other", longer)
+    assert 8 <= again.resumed_at < 10
+    assert again.losses == ten.losses
+    assert_same_run(tmp_path / "other", tmp_path / "run")
+
+
+def test_a_finished_run_does_not_become_shorter_and_needs_its_last_state(
+    base: Path, data: Path, tmp_path: Path
+) -> None:
+    trained(data, base, tmp_path / "run")
+    for settings in (QUICK, QUICK.model_copy(update={"max_steps": 5}), QUICK.model_copy(update={"patience": None})):
+        with pytest.raises(BenchmarkError, match="is done after 6 steps"):
+            trained(data, base, tmp_path / "run", settings)
+    with pytest.raises(SettingError, match="seed 18, was 17"):
+        trained(data, base, tmp_path / "run", QUICK.model_copy(update={"max_steps": 9, "seed": 18}))
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    with pytest.raises(BenchmarkError, match="its last state is not there any more"):
+        trained(data, base, tmp_path / "run", QUICK.model_copy(update={"max_steps": 9}))
+
+
+@pytest.fixture(scope="module")
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The questions of `data` with the answers to others, so that learning makes their loss rise in the end."""
+    file = save_dialogues(tmp_path_factory.mktemp("held-out"))
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    answers = [[said["value"] for said in row["conversations"][1::2]] for row in rows]
+    for row, theirs in zip(rows, answers[1:] + answers[:1], strict=True):
+        for said, answer in zip(row["conversations"][1::2], theirs, strict=True):
+            said["value"] = answer
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+LEARNT = LoraSettings(
+    max_steps=24, accumulate=4, learning_rate=0.02, dropout=0.0, weight_decay=0.0, frame_tokens=6, validate_every=4
+)
+
+
+def validations_of(run: Path) -> dict[int, float]:
+    rows = [json.loads(line) for line in (run / "loss.jsonl").read_text().splitlines()]
+    return {row["step"]: row["validation_loss"] for row in rows if "validation_loss" in row}
+
+
+def test_the_adapter_with_the_lowest_validation_loss_is_kept_and_so_is_the_last(
+    base: Path, data: Path, held_out: Path, tmp_path: Path
+) -> None:
+    done = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
+    found = validations_of(tmp_path / "run")
+    assert list(found) == [4, 8, 12, 16, 20, 24]
+    assert done.best is not None
+    assert done.best.step < 24, "these answers are wrong, so learning must harm in the end"
+    assert done.best.loss == min(found.values())
+
+    def loss(folder: Path) -> float:
+        tuned = open_checkpoint(folder, purpose="the test")
+        dialogues, collator = Dialogues.read(held_out), Collator(tuned, frame_tokens=6)
+        with torch.no_grad():
+            losses = [
+                float(lora_training.answer_loss(tuned.model.eval(), collator.collate(row, dialogues.root)))
+                for row in dialogues.rows
+            ]
+        return sum(losses) / len(losses)
+
+    assert loss(done.adapter) == pytest.approx(found[done.best.step], abs=1e-4)
+    assert loss(done.state) == pytest.approx(found[24], abs=1e-4)
+    about = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert about["best"] == {"step": done.best.step, "loss": done.best.loss}
+    # Measuring changes no step.
+    assert losses_of(tmp_path / "run") == trained(data, base, tmp_path / "alone", LEARNT).losses
+
+
+def test_a_run_stops_where_validation_gets_no_better_and_goes_on_with_more_patience(
+    base: Path, data: Path, held_out: Path, tmp_path: Path
+) -> None:
+    impatient = LEARNT.model_copy(update={"patience": 2})
+    done = trained(data, base, tmp_path / "run", impatient, validation=held_out)
+    assert done.best is not None
+    assert done.stopped_early
+    assert done.steps == done.best.step + 8 < 24
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["stopped_early"]
+    with pytest.raises(BenchmarkError, match="is done after"):
+        trained(data, base, tmp_path / "run", impatient, validation=held_out)
+    whole = trained(data, base, tmp_path / "whole", LEARNT, validation=held_out)
+    further = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
+    assert (further.resumed_at, further.steps, further.stopped_early) == (done.steps, 24, False)
+    assert further.losses == whole.losses
+    assert further.validations == whole.validations
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+    with pytest.raises(SettingError, match="--patience needs --validation"):
+        trained(data, base, tmp_path / "none", impatient)
+
+
+def test_a_run_that_is_killed_before_the_best_adapter_is_in_place_goes_on_to_the_same_one(
+    base: Path, data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained(data, base, tmp_path / "whole", LEARNT, validation=held_out)
+    assert whole.best is not None
+
+    def killed(loop: lora_training.Loop) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(lora_training.Loop, "keep_adapter", killed)
+    with pytest.raises(SystemExit):
+        trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
+    monkeypatch.undo()
+    assert not (tmp_path / "run" / "adapter").exists()
+    again = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
+    assert again.resumed_at == 4
+    assert again.validations == whole.validations
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+def test_validation_on_what_is_trained_on_is_refused_or_told(base: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="holds the training data"):
+        trained(data, base, tmp_path / "run", validation=data)
+    files = []
+    for name in ("learnt", "asked"):
+        file = save_dialogues(tmp_path / name, count=2)
+        rows = [json.loads(line) | {"video_id": "film"} for line in file.read_text().splitlines()]
+        rows[1] |= {"video_id": name}
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        files.append(file)
+    told: list[str] = []
+    trained(files[0], base, tmp_path / "run", validation=files[1], tell=told.append)
+    assert told == [
+        "warning: 1 of 2 validation samples are about videos that are trained on, so their loss is too low; take a "
+        "split of other videos"
+    ]
 
 
 def test_a_run_that_is_done_or_begun_otherwise_is_not_overwritten(base: Path, data: Path, tmp_path: Path) -> None:
     short = QUICK.model_copy(update={"max_steps": 1})
     trained(data, base, tmp_path / "run", short)
-    with pytest.raises(BenchmarkError, match=r"is done; choose another --out"):
+    with pytest.raises(BenchmarkError, match=r"is done after 1 steps; pass a larger --max-steps"):
         trained(data, base, tmp_path / "run", short)
     trained(data, base, tmp_path / "run", short, overwrite=True)
 
