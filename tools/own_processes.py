@@ -30,6 +30,7 @@ FILES: Final = frozenset(
         "tests/unit/streaming/test_mini_onnx.py",
         "tests/unit/streaming/test_mini_training.py",
         "tests/unit/streaming/test_network.py",
+        "tests/unit/streaming/test_trainers.py",
     }
 )
 OF_ALL_S: Final = 1800
