@@ -32,7 +32,7 @@ def lora(
     frames: Path | None = None,
     cpu: Annotated[bool, Parameter(negative="")] = False,
     track: Annotated[Literal["trackio", "wandb", "mlflow"] | None, IN_TRACKER] = None,
-    project: Annotated[str, IN_TRACKER] = "reeltalk",
+    project: Annotated[str | None, IN_TRACKER] = None,
     where: Annotated[str | None, IN_TRACKER] = None,
     online: Annotated[bool, Parameter(name="--online", negative="", group=TRACKER)] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -67,7 +67,7 @@ def lora(
     track
         Also send the numbers of each step to this tracker, which needs the extra of its name.
     project
-        Project of the tracker, or MLflow's experiment.
+        Project of the tracker, or MLflow's experiment; reeltalk by default.
     where
         mlflow: a tracking URI; wandb: the folder of offline runs, here by default; trackio: a Space OWNER/NAME or a
         server's address, this machine by default.
@@ -85,10 +85,10 @@ def lora(
     if track is not None:
         from reeltalk.analysis.trackers import TrackerLog, check_tracker
 
-        tracker = TrackerLog(track, project, where, online)
+        tracker = TrackerLog(track, project or "reeltalk", where, online)
         check_tracker(tracker)
-    elif where is not None or online:
-        raise SettingError("--where and --online are for --track")
+    elif project is not None or where is not None or online:
+        raise SettingError("--project, --where and --online are for --track")
     with ProgressBar() as bar, _Watch(bar, tracker, out) as watcher:
         done = train_lora(
             data, base, out, settings, validation=validation, frames=frames, cpu=cpu, overwrite=overwrite,

@@ -6,6 +6,7 @@ What is trained: LoRA of rank 16 on the linear layers of a frozen random languag
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ import torch
 from safetensors.torch import load_file
 from tiny_architectures import ARCHITECTURES, save_dialogues, save_tiny
 
+from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 from reeltalk.inference.checkpoint import Checkpoint, open_checkpoint
 from reeltalk.schema.sft import LoraSettings
@@ -356,6 +358,28 @@ def test_a_run_that_is_killed_before_the_best_adapter_is_in_place_goes_on_to_the
     assert again.resumed_at == 4
     assert again.validations == whole.validations
     assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+def test_the_command_shows_its_numbers_and_says_which_adapter_was_kept(
+    base: Path, data: Path, held_out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    command = ["train", "lora", str(data), "--base", str(base), "--out", str(out), "--frame-tokens", "6", "--cpu"]
+    assert run([*command, "--where", "here"]) == 2
+    assert "--project, --where and --online are for --track" in capsys.readouterr().err
+    command += ["--validation", str(held_out), "--validate-every", "4", "--learning-rate", "0.02", "--accumulate", "4"]
+    command += ["--dropout", "0", "--weight-decay", "0"]
+    assert run([*command, "--max-steps", "24", "--patience", "2"]) == 0
+    said, found = capsys.readouterr().out, validations_of(out)
+    best, last = min(found, key=lambda step: found[step]), max(found)
+    assert "stopped early, as 2 validations in a row were no better" in said
+    assert f"adapter: {out / 'adapter'}, the best: step {best}, validation loss {found[best]:.4f}" in said
+    assert f"the last: {out / 'checkpoints' / f'step-{last:08d}'}" in said
+    assert run([*command, "--max-steps", "28"]) == 0
+    progress = capsys.readouterr().err
+    assert f"the run was done after step {last} and goes on to step 28" in progress
+    numbers = r"loss [\d.]+, validation [\d.]+, lr [\d.e-]+, [\d,.]+ frames/s, [\d,]+ tokens/s"
+    assert re.search(rf"^training: 28 of 28, {numbers}$", progress, re.MULTILINE)
 
 
 def test_validation_on_what_is_trained_on_is_refused_or_told(base: Path, data: Path, tmp_path: Path) -> None:
