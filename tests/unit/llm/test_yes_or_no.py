@@ -64,6 +64,6 @@ def test_probabilities_of_a_server_are_read_or_left_out() -> None:
 
     found = token_logprobs({"content": [token("Yes", -0.1, ("Yes", -0.1), ("No", -2.5)), token(".", -0.01)]})
     assert found == ({"Yes": -0.1, "No": -2.5}, {".": -0.01})
-    for told in (None, {}, {"content": None}, {"content": [1]}, {"content": [token("Yes", "high")]}, [], "no",
-                 {"content": [token("Yes", 3.0)]}):  # fmt: skip
+    broken: list[object] = [{"content": None}, {"content": [1]}, {"content": [token("Yes", "high")]}]
+    for told in (None, {}, [], "no", {"content": [token("Yes", 3.0)]}, *broken):
         assert token_logprobs(told) is None
