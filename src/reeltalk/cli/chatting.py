@@ -144,8 +144,9 @@ def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading
         screen.serve(thread.is_alive)
     except KeyboardInterrupt:
         code = INTERRUPTED
-        stop.set()
-        # The first Ctrl-C stops the current answer. A second Ctrl-C leaves at once.
+        print("stopping …", flush=True)
+        conversation.stop()
+        # A model in this process finishes its word first. A second Ctrl-C leaves at once.
         thread.join()
     if raised:
         raise raised[0]
@@ -209,10 +210,13 @@ class TerminalScreen:
             self._prompt, erase_when_done=True, interrupt_exception=_InterruptedError, output=output
         )
         self._session.app.before_render += lambda app: app.renderer.erase()
+        self._typed = ""
 
     def said(self, at_s: float, text: str, *, asked: str | None) -> None:
-        """Print the answer. The question is on the screen already."""
+        """Print the answer. If another line was typed after its question, the question is printed again."""
         mark = "" if asked is not None else f"{BOLD}unasked{PLAIN} "
+        if asked is not None and asked != self._typed:
+            print(f"{DIM}to “{printable(asked)}”{PLAIN}", flush=True)
         print(f"{DIM}[{format_clock(at_s)}]{PLAIN} {mark}{printable(text)}", flush=True)
 
     def note(self, text: str) -> None:
@@ -255,6 +259,7 @@ class TerminalScreen:
             if line.strip():
                 if not ended:
                     print(f"{BOLD}{PROMPT}{printable(line)}{PLAIN}", flush=True)
+                self._typed = line.strip()
                 self._lines.put(line)
         while running():
             await asyncio.sleep(CHECK_S)
@@ -263,7 +268,9 @@ class TerminalScreen:
         from prompt_toolkit.formatted_text import ANSI
 
         status = format_status(self.last) if self.last is not None else "opening the video …"
-        return ANSI(f"{DIM}{status}{PLAIN}\n{PROMPT}")
+        # A status that wraps would leave its first line behind when the window changes.
+        shown = status[: max(8, self._session.app.output.get_size().columns - 1)]
+        return ANSI(f"{DIM}{shown}{PLAIN}\n{PROMPT}")
 
 
 def format_clock(at_s: float) -> str:

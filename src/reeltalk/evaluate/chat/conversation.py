@@ -1,5 +1,6 @@
 """A conversation about a video while it plays: frames, questions at their time, answers, and a log."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -152,10 +153,11 @@ class Conversation:
     ) -> None:
         self.failed = 0
         """Questions without an answer, and invalid lines of a script."""
-        self._name, self._stream = model.name, model.stream()
+        self._name, self._stream, self._model = model.name, model.stream(), model
         self._watching, self._lines, self._screen, self._log = watching, lines, screen, log
         self._settings, self._stop = settings or TalkSettings(), stop or threading.Event()
         self._frames, self._last_s, self._ready, self._told = 0, 0.0, False, False
+        self._readiness: float | None = None
         self._doing = "playing"
 
     @property
@@ -182,6 +184,13 @@ class Conversation:
             self._doing = "ended"
             self._event("ended")
             self._show()
+
+    def stop(self) -> None:
+        """End the conversation, and cancel a request that waits for its reply. Call it from another thread."""
+        self._stop.set()
+        cancel = getattr(self._model, "cancel", None)
+        if callable(cancel):
+            cancel()
 
     def _play(self) -> None:
         while not self._over():
@@ -228,7 +237,10 @@ class Conversation:
         readiness = self._stream.see(frame.rgb, frame.pts_s)
         took_s = time.monotonic() - began_s
         self._frames += 1
+        self._readiness = readiness
         self._event("frame", readiness=readiness, took_s=took_s, at_s=frame.pts_s)
+        if self._frames == 1 and self._told and readiness is None:
+            self._screen.note(self._asked_only())
         ready = readiness is not None and readiness >= self._settings.threshold
         # The model is silent without an instruction. It speaks once when it becomes ready, and not again while it stays
         # ready.
@@ -272,7 +284,8 @@ class Conversation:
                     return
                 self._told = True
                 self._event("instructed", line.text, at_s=at_s)
-                self._screen.note(f"Told: {line.text}")
+                waits = self._frames > 0 and self._readiness is None
+                self._screen.note(self._asked_only() if waits else f"Told: {line.text}")
             case "pause" if self._doing == "playing":
                 self._doing = PAUSED
                 self._watching.hold(PAUSED)
@@ -295,6 +308,9 @@ class Conversation:
             case "quit":
                 self._stop.set()
 
+    def _asked_only(self) -> str:
+        return f"{self._name} speaks only when it is asked. It gets what you tell it with your next question."
+
     def _answer(self, asked: str | None, say: Callable[[], StreamAnswer], at_s: float) -> None:
         before = self._doing
         hold = self._settings.pause_to_answer and not self._watching.live
@@ -304,6 +320,8 @@ class Conversation:
         self._show()
         try:
             said = say()
+        except asyncio.CancelledError:
+            self._event("failed", "cancelled while the answer was pending", at_s=at_s)
         except ModelError as error:
             self.failed += asked is not None
             self._event("failed", str(error), at_s=at_s)

@@ -26,7 +26,7 @@ from reeltalk.evaluate.proactive.watchers import streaming_model
 from reeltalk.extension import loaded_class
 from reeltalk.inference.stream import StreamAnswer, StreamingModel
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.schema.dialogue import Turn
 from reeltalk.video.encode import jpeg
 
@@ -64,6 +64,7 @@ class ChatModel:
             raise SettingError(f"a memory of {most_frames} frames is too small; keep 2 or more")
         self._model, self._prompt, self._most_frames = model, prompt, most_frames
         self._loop: asyncio.Runner | None = None
+        self._pending: asyncio.Task[Reply] | None = None
 
     @property
     def name(self) -> str:
@@ -81,11 +82,12 @@ class ChatModel:
 
         Raises:
             ModelError: There is no reply, or it holds no answer.
+            asyncio.CancelledError: `cancel` was called.
         """
         system = [Message("system", self._prompt)] if self._prompt else []
         # One loop for all questions: connections belong to the loop that opened them.
         self._loop = self._loop or asyncio.Runner()
-        reply = self._loop.run(self._model.ask([*system, *conversation]))
+        reply = self._loop.run(self._asked([*system, *conversation]))
         text = strip_thoughts(reply.text)
         if not text:
             raise ModelError(f"{self.name} thought aloud and gave no answer; allow a longer reply")
@@ -97,6 +99,20 @@ class ChatModel:
             first_token_s=reply.first_token_s,
             cut_off=reply.cut_off,
         )
+
+    async def _asked(self, messages: Sequence[Message]) -> Reply:
+        self._pending = asyncio.ensure_future(self._model.ask(messages))
+        try:
+            return await self._pending
+        finally:
+            self._pending = None
+
+    def cancel(self) -> None:
+        """Cancel a request that waits for its reply. `answer` then raises `asyncio.CancelledError`."""
+        pending = self._pending
+        if pending is not None:
+            with contextlib.suppress(RuntimeError):
+                pending.get_loop().call_soon_threadsafe(pending.cancel)
 
     def close(self) -> None:
         """Close connections. Call it in the thread that asked the questions."""
