@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import pytest
 from launched_runs import Launcher
 from rtsp_camera import camera
 from sample_videos import Numbered
+from scripted_server import Answer, Body, completion, serve, words
 
 from reeltalk.cli import run
 from reeltalk.schema.stream import StreamEvent
@@ -246,6 +248,58 @@ def test_ctrl_c_ends_it_with_a_whole_log_and_an_orderly_terminal(
     assert terminal.end() == 130
     assert "Traceback" not in terminal.shown
     assert [json.loads(line)["kind"] for line in log.read_text().splitlines()] == ["started", "frame", "ended"]
+
+
+def test_ctrl_c_cancels_an_answer_that_is_pending(runs: Launcher, video: str, tmp_path: Path) -> None:
+    """The server holds its reply longer than the test waits."""
+    log = tmp_path / "talk.jsonl"
+    asked = threading.Event()
+
+    def hold(body: Body) -> Answer:
+        asked.set()
+        return Answer(content=completion(body, "Too late."), hold_s=600)
+
+    with serve(hold) as server:
+        terminal = Terminal(
+            runs, video, "--model", "slow", "--base-url", server.base_url, "--speed", "0.05", "--log", str(log)
+        )
+        terminal.wait_for("1 frame seen")
+        terminal.type("/tell Say when it turns red.\r")
+        terminal.wait_for("slow speaks only when it is asked.")
+        terminal.type("what is there?\r")
+        terminal.wait_for("answering")
+        assert asked.wait(60)
+        terminal.type("\x03")
+        terminal.wait_for("stopping")
+        assert terminal.end() == 130
+    kinds = [json.loads(line)["kind"] for line in log.read_text().splitlines()]
+    assert kinds == ["started", "frame", "instructed", "asked", "failed", "ended"]
+    assert "Traceback" not in terminal.shown
+
+
+def test_a_question_that_was_overtaken_is_quoted_with_its_answer(runs: Launcher, video: str) -> None:
+    both = threading.Event()
+
+    def answer(body: Body) -> str:
+        said = words(body["messages"][-1])
+        if "first" in said:
+            assert both.wait(60)
+        return "Blue." if "first" in said else "Red."
+
+    with serve(answer) as server:
+        terminal = Terminal(runs, video, "--model", "slow", "--base-url", server.base_url, "--speed", "0.05")
+        terminal.wait_for("1 frame seen")
+        terminal.type("the first one?\r")
+        terminal.wait_for("answering")
+        terminal.type("the second one?\r")
+        terminal.wait_for("> the second one?")
+        both.set()
+        terminal.wait_for("Blue.")
+        terminal.wait_for("Red.")
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+    assert "to “the first one?”" in terminal.shown
+    assert "to “the second one?”" not in terminal.shown
 
 
 def test_an_interrupt_of_a_script_leaves_a_whole_log(runs: Launcher, own: str, video: str, tmp_path: Path) -> None:

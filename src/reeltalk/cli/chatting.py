@@ -26,6 +26,10 @@ MOST_SPEED: Final = 100.0
 PROMPT: Final = "> "
 CHECK_S: Final = 0.25
 """How often the prompt checks whether the conversation has ended."""
+MINI_ONLY: Final = (
+    "reeltalk-mini answers. It knows the drawn films of 'reeltalk world film' and nothing else; for any other video "
+    "name a model, as in --model qwen3-vl --base-url http://localhost:8000/v1"
+)
 BOLD, DIM, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -33,7 +37,7 @@ def chat(
     video: str,
     /,
     *,
-    model: str = "mini",
+    model: str | None = None,
     fps: float = 1.0,
     speed: float = 1.0,
     longest_side: Count = 720,
@@ -51,15 +55,15 @@ def chat(
     Type a question, or /help. From a pipe, `@12.5 Where is the cup?` asks at 12.5 s, and `--speed 0` plays as fast as
     the model sees. Exit code 1 if a question got no answer, or a line of a script is not valid.
 
-    Example: `reeltalk chat kitchen.mp4 --model transformers:checkpoints/smolvlm --log kitchen.jsonl`.
+    Example: `reeltalk chat kitchen.mp4 --model qwen3-vl --base-url http://localhost:8000/v1 --log kitchen.jsonl`.
 
     Parameters
     ----------
     video
         A file; camera:0 for a webcam; or an rtsp:// or rtsps:// address. No other address is opened.
     model
-        Model that answers: mini, mini:FOLDER, transformers:FOLDER, python:MODULE:CLASS, inspect:PROVIDER/MODEL, or a
-        model at the address.
+        Model that answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, python:MODULE:CLASS,
+        mini:FOLDER, or mini, the default, which knows the drawn films of `reeltalk world film` and nothing else.
     fps
         Frames per second that the model sees.
     speed
@@ -88,6 +92,9 @@ def chat(
     from reeltalk.llm import Budget
 
     _check(fps=fps, speed=speed, threshold=threshold, until=until)
+    if model is None:
+        model = "mini"
+        say(MINI_ONLY)
     check_player(model, answering, also=("prompt",) if prompt != "plain" else (), command="chat")
     address = video_address(video)
     interactive = is_terminal()
