@@ -217,7 +217,12 @@ class Calls:
             return
         count = len(candidate.shots)
         if not candidate.apply(
-            filters.shots(self.settings, count, stopped_at_s=found.decoded_s if found.stopped else None)
+            filters.shots(
+                self.settings,
+                count,
+                stopped_at_s=found.decoded_s if found.stopped else None,
+                duration_s=candidate.ingested.probe.duration_s,
+            )
         ):
             return
         if candidate.apply(filters.mean_shot(self.settings, end_s / count)):

@@ -58,7 +58,7 @@ def duration(settings: CurateSettings, duration_s: float) -> FilterResult:
             f"it lasts {duration_s:.1f} s, longer than {high:g} s = --max-shots {settings.max_shots} × "
             f"--max-mean-shot-s {settings.max_mean_shot_s:g}"
         )
-        advice = "raise either"
+        advice = "raise --max-shots to the number of its shots, or --max-mean-shot-s if its shots are long"
     return _result("duration", duration_s, low, high, reason, advice)
 
 
@@ -84,13 +84,24 @@ def aesthetic(settings: CurateSettings, score: float | None) -> FilterResult:
     return _result("aesthetic", score, low, None, reason, "lower it, or leave out --aesthetic-model")
 
 
-def shots(settings: CurateSettings, count: int, *, stopped_at_s: float | None) -> FilterResult:
-    """Filter by the number of shots. The decoder stops when there are too many."""
+def shots(
+    settings: CurateSettings, count: int, *, stopped_at_s: float | None, duration_s: float | None = None
+) -> FilterResult:
+    """Filter by the number of shots. The decoder stops when there are too many.
+
+    Args:
+        settings: Bounds.
+        count: Number of shots.
+        stopped_at_s: Where the decoder stopped; None if it read the whole video.
+        duration_s: Length of the video, for an estimate of the number of its shots where the decoder stopped.
+    """
     low, high = settings.min_shots, settings.max_shots
     reason, advice = None, "raise it, or make the detector find fewer cuts with a higher --threshold"
     counted = f"{count} shot" if count == 1 else f"{count} shots"
     if count > high:
         within = "" if stopped_at_s is None else f" within {stopped_at_s:.1f} s"
+        if stopped_at_s and duration_s and duration_s > stopped_at_s:
+            within += f", or about {count * duration_s / stopped_at_s:,.0f} in all its {duration_s:.1f} s"
         reason = f"it has {counted}{within}, more than {high} = --max-shots"
     elif count < low:
         reason = f"it has {counted}, fewer than {low} = --min-shots"

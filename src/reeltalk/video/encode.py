@@ -1,5 +1,6 @@
 """Encodes pictures as files: JPEG for models, a contact sheet for people."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -8,10 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.video.downscale import Picture
+from reeltalk.video.sampling import evenly
 
 THUMB_WIDTH_PX: Final = 160
 COLUMNS: Final = 8
-MOST_THUMBS: Final = 48
+USUAL_THUMBS: Final = 48
+"""Pictures on a contact sheet, if there are as many, where neither the shots nor the length ask for more."""
+MOST_THUMBS: Final = 240
+"""Most pictures on a contact sheet."""
+THUMB_EVERY_S: Final = 15.0
+"""A long video has a picture for each such part of its length."""
+MOST_KEPT: Final = 960
+"""Pictures that are kept to choose from, 43 kB each."""
 LABEL_PX: Final = 16
 GAP_PX: Final = 4
 PAPER: Final = 255
@@ -84,7 +93,7 @@ class Thumb(NamedTuple):
 
 
 class Thumbs:
-    """Keeps at most `MOST_THUMBS` pictures of a stream, evenly spread, whatever its length."""
+    """Keeps at most `MOST_KEPT` pictures of a stream, evenly spread, whatever its length."""
 
     def __init__(self) -> None:
         self.kept: list[Thumb] = []
@@ -96,7 +105,7 @@ class Thumbs:
         self._seen += 1
         if not due:
             return
-        if len(self.kept) == MOST_THUMBS:
+        if len(self.kept) == MOST_KEPT:
             self.kept = self.kept[::2]
             self._every *= 2
             if (self._seen - 1) % self._every:
@@ -106,6 +115,20 @@ class Thumbs:
         scale = THUMB_WIDTH_PX / max(width, height)
         size = max(1, round(width * scale)), max(1, round(height * scale))
         self.kept.append(Thumb(pts_s, cv2.resize(turned, size, interpolation=cv2.INTER_AREA)))
+
+    def chosen(self, cuts_s: Sequence[float], duration_s: float) -> list[Thumb]:
+        """The pictures of a contact sheet in order: the first of each shot, and others evenly from the rest.
+
+        Args:
+            cuts_s: First frame of each shot except the first, in order.
+            duration_s: Length of the video.
+        """
+        shots = [bisect_right(cuts_s, thumb.pts_s) for thumb in self.kept]
+        first = [place for place, shot in enumerate(shots) if place == 0 or shots[place - 1] != shot]
+        most = min(MOST_THUMBS, max(USUAL_THUMBS, len(first), int(duration_s / THUMB_EVERY_S)))
+        rest = sorted(set(range(len(self.kept))) - set(first))
+        places = [*evenly(first, most), *evenly(rest, most - len(first))] if len(first) < most else evenly(first, most)
+        return [self.kept[int(place)] for place in sorted(places)]
 
 
 def contact_sheet(thumbs: Sequence[Thumb]) -> bytes:

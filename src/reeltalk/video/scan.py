@@ -134,8 +134,10 @@ class _Scanner:
                 self._sample(before, end_s)
             self._cut(finder.finish(), None, 0.0)
         cuts = sorted(set(self.cuts))
+        cuts_s = tuple(float((cut - self.source.start_pts) * self.source.time_base) for cut in cuts)
+        thumbs = self.thumbs.chosen(cuts_s, end_s)
         return Scan(
-            cuts_s=tuple(float((cut - self.source.start_pts) * self.source.time_base) for cut in cuts),
+            cuts_s=cuts_s,
             cut_contents=tuple(round(self.contents.get(cut, 0.0), DECIMALS) for cut in cuts),
             samples=tuple(self.samples),
             hashes=tuple(dict.fromkeys(self.hashes)),
@@ -145,7 +147,7 @@ class _Scanner:
             frames=frames,
             stopped=stopped,
             damaged_packets=self.source.damaged,
-            sheet=base64.b64encode(contact_sheet(self.thumbs.kept)).decode() if self.thumbs.kept else None,
+            sheet=base64.b64encode(contact_sheet(thumbs)).decode() if thumbs else None,
         )
 
     def _small(self, picture: av.VideoFrame) -> tuple[Picture, bool]:

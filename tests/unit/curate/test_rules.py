@@ -165,7 +165,8 @@ PRODUCT = "25 s = --min-shots 5 × --min-mean-shot-s 5"
         ),
         (
             filters.duration(CurateSettings(), 451),
-            "it lasts 451.0 s, longer than 450 s = --max-shots 15 × --max-mean-shot-s 30; raise either",
+            "it lasts 451.0 s, longer than 450 s = --max-shots 15 × --max-mean-shot-s 30; raise --max-shots to the "
+            "number of its shots, or --max-mean-shot-s if its shots are long",
         ),
         (
             filters.quality(CurateSettings(max_brisque=50), 51.0),
@@ -177,6 +178,10 @@ PRODUCT = "25 s = --min-shots 5 × --min-mean-shot-s 5"
         ),
         (filters.shots(CurateSettings(), 1, stopped_at_s=None), "it has 1 shot, fewer than 5 = --min-shots; lower it"),
         (filters.shots(CurateSettings(), 16, stopped_at_s=33.3), "16 shots within 33.3 s, more than 15 = --max-shots"),
+        (
+            filters.shots(CurateSettings(), 16, stopped_at_s=60.0, duration_s=3600.0),
+            "16 shots within 60.0 s, or about 960 in all its 3600.0 s, more than 15 = --max-shots; raise it",
+        ),
         (filters.shots(CurateSettings(), 16, stopped_at_s=None), "it has 16 shots, more than 15 = --max-shots"),
         (
             filters.mean_shot(CurateSettings(), 4.9),

@@ -1,6 +1,7 @@
 """Numbers about pictures: against the package they come from, or against what they must do."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.video import measure
-from reeltalk.video.encode import MOST_THUMBS, Thumbs, centre_square, contact_sheet, upright
+from reeltalk.video.encode import MOST_KEPT, MOST_THUMBS, USUAL_THUMBS, Thumbs, centre_square, contact_sheet, upright
 from reeltalk.video.measure import brisque
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "brisque.json"
@@ -80,15 +81,40 @@ def test_a_hash_survives_another_size_and_tells_pictures_apart() -> None:
     assert measure.perceptual_hash(np.full((90, 160), 9, np.uint8)) is None
 
 
-@given(st.integers(1, 700))
-def test_thumbs_are_few_and_spread_evenly(count: int) -> None:
+def thumbs_at(times: Iterable[float]) -> Thumbs:
     thumbs = Thumbs()
-    for number in range(count):
-        thumbs.add(float(number), np.zeros((4, 8, 3), np.uint8), 0)
-    times = [thumb.pts_s for thumb in thumbs.kept]
-    assert min(count, MOST_THUMBS // 2) <= len(times) <= MOST_THUMBS
+    for time in times:
+        thumbs.add(time, np.zeros((4, 8, 3), np.uint8), 0)
+    return thumbs
+
+
+@given(st.integers(1, 3 * MOST_KEPT))
+def test_kept_thumbs_are_few_and_spread_evenly(count: int) -> None:
+    times = [thumb.pts_s for thumb in thumbs_at(map(float, range(count))).kept]
+    assert min(count, MOST_KEPT // 2) <= len(times) <= MOST_KEPT
     assert times[0] == 0
     assert len(set(np.diff(times))) <= 1
+
+
+@given(st.integers(1, 400), st.lists(st.integers(1, 399), max_size=300, unique=True))
+def test_a_sheet_shows_each_shot(count: int, cuts: list[int]) -> None:
+    cuts_s = [float(cut) for cut in sorted(cuts)]
+    chosen = [thumb.pts_s for thumb in thumbs_at(map(float, range(count))).chosen(cuts_s, float(count))]
+    shots = {int(np.searchsorted(cuts_s, time, side="right")) for time in range(count)}
+    assert chosen == sorted(set(chosen))
+    assert len(chosen) == min(count, max(USUAL_THUMBS, min(len(shots), MOST_THUMBS)))
+    if len(shots) <= MOST_THUMBS:
+        assert {0.0, *(cut for cut in cuts_s if cut < count)} <= set(chosen), "the first picture of each shot"
+
+
+@pytest.mark.parametrize(("shots", "expected"), [(1, 240), (90, 240), (239, 240), (500, 240)])
+def test_the_sheet_of_an_hour_has_a_picture_for_each_shot_or_quarter_of_a_minute(shots: int, expected: int) -> None:
+    cuts_s = [3600 / shots * shot for shot in range(1, shots)]
+    chosen = [thumb.pts_s for thumb in thumbs_at(second / 2 for second in range(7200)).chosen(cuts_s, 3600.0)]
+    assert len(chosen) == expected
+    assert max(np.diff(chosen)) <= 3600 / 48
+    if shots <= expected:
+        assert len({int(np.searchsorted(cuts_s, time, side="right")) for time in chosen}) == shots
 
 
 def test_a_contact_sheet_is_a_png_of_the_thumbs() -> None:
