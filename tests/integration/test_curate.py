@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import signal
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,38 @@ def test_a_folder_becomes_a_benchmark_that_validates(made: Benchmark) -> None:
     assert videos["small"].encoding is not None
     assert videos["small"].encoding.codec == "mpeg4"
     assert made.media.has(str(videos["shots"].sha256))
+
+
+def test_media_can_be_linked_in_place_of_copies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw, into = tmp_path / "raw", tmp_path / "bench"
+    raw.mkdir()
+    video = Path(shutil.copy(Numbered("linked.mp4", frames=48).make()[0], raw / "a.mp4"))
+    short = ["--into", str(into), "--preset", "short-clips", "--min-flow-px", "0", "--min-mean-shot-s", "0"]
+    assert run(["curate", str(raw), *short]) == 0, "a copy, which the link then replaces"
+    assert run(["curate", str(raw), *short, "--media", "link"]) == 0
+    linked = Benchmark.open(into)
+    kept = linked.media.path(str(next(iter(linked.read(VIDEOS))).sha256))
+    assert kept.samefile(video)
+    assert list(kept.parent.iterdir()) == [kept]
+    video.unlink()
+    assert run(["validate", str(into)]) == 0
+    kept.write_bytes(b"edited in place")
+    assert run(["validate", str(into)]) == 1
+    assert "does not have the hash" in capsys.readouterr().out
+
+
+def test_a_link_to_another_file_system_is_refused_before_anything_is_decoded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("/dev/shm is no file system of its own here")
+    with tempfile.TemporaryDirectory(dir=memory) as raw:
+        shutil.copy(Numbered("linked.mp4", frames=48).make()[0], raw)
+        assert run(["curate", raw, "--into", str(tmp_path / "bench"), "--media", "link"]) == 2
+    said = capsys.readouterr().err
+    assert "it is on another file system; choose --media copy" in said
+    assert "looking at files" not in said
 
 
 def test_every_rejection_has_its_reason(made: Benchmark) -> None:

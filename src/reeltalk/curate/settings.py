@@ -92,8 +92,9 @@ class CurateSettings(BaseModel):
     """Seed of the splits."""
     cut: Literal["none", "lossless", "exact"] = "none"
     """Write clips as files: lossless copies packets; exact encodes clips again that do not begin on a key frame."""
-    media: Literal["copy", "none"] = "copy"
-    """copy: copy accepted videos into the benchmark; none: leave them where they are."""
+    media: Literal["copy", "link", "none"] = "copy"
+    """copy: copy accepted videos into the benchmark; link: hard-link them, which takes no space and needs one file
+    system; none: leave them where they are."""
     speech: bool = True
     """Read the subtitle or transcript file beside each video: NAME.srt, NAME.vtt or Whisper's JSON."""
     speech_language: Annotated[str, Field(pattern=rf"^{LANGUAGE.pattern}$")] | None = None

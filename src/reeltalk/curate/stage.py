@@ -71,6 +71,9 @@ def curate(
             candidate.transcript = open_transcript(
                 source.name, VideoId(source.id), source.transcripts, settings.speech_language
             )
+    if settings.media == "link":
+        for candidate in candidates:
+            benchmark.media.check_link(candidate.source.path)
     run = Calls(benchmark, settings, executor, progress)
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
@@ -92,12 +95,14 @@ def curate(
         candidate.clips = _clips(candidate, settings)
     if settings.cut != "none":
         run.cut(kept)
-    if settings.media == "copy":
+    if settings.media != "none":
+        copying = settings.media == "copy"
+        what, keep = ("copying", benchmark.media.add) if copying else ("linking", benchmark.media.link)
         for number, candidate in enumerate(kept):
             assert candidate.ingested is not None
-            if benchmark.media.add(candidate.source.path) != candidate.ingested.sha256:
+            if keep(candidate.source.path) != candidate.ingested.sha256:
                 raise BenchmarkError(f"{candidate.source.place} changed while it was curated; run the command again")
-            progress("copying videos", number + 1, len(kept), (number + 1) / len(kept))
+            progress(f"{what} videos", number + 1, len(kept), (number + 1) / len(kept))
     rejected += [
         Rejected(table="videos", record_id=c.source.id, reason=c.reason, place=c.source.place)
         for c in candidates

@@ -1,13 +1,15 @@
 """Media files by content hash, as `media/<sha256>`. Each is stored once, and complete or absent."""
 
+import errno
 import hashlib
 import os
 import re
+import secrets
 from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.store.atomic import writing
+from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, sync_directory, writing
 from reeltalk.store.file_hashes import FileHashes
 from reeltalk.store.foreign import open_file, path_inside
 from reeltalk.store.manifest import HASH_BLOCK_BYTES, MEDIA, hash_file
@@ -89,6 +91,50 @@ class MediaStore:
             if digest.hexdigest() != sha256:
                 raise BenchmarkError(f"{source} changed while it was copied; run the command again")
         return sha256
+
+    def link(self, source: Path) -> str:
+        """Hard-link a file into the store, so that it takes no more space, and return its hash.
+
+        Edits of the file then damage the media, which `whole` finds. A copy that the store has already gives way.
+
+        Raises:
+            BenchmarkError: It cannot be read, or not be linked, as from another file system.
+        """
+        try:
+            sha256, _ = hash_file(source)
+        except OSError as error:
+            raise BenchmarkError(f"cannot read {source}: {error.strerror}") from None
+        path = self.path(sha256)
+        if not (path.is_file() and path.samefile(source)):
+            partial = self._linked(source)
+            try:
+                partial.replace(path)
+                sync_directory(self.folder)
+            finally:
+                partial.unlink(missing_ok=True)
+        return sha256
+
+    def check_link(self, source: Path) -> None:
+        """Refuse a file that cannot be linked into the store, before work is put into it.
+
+        Raises:
+            BenchmarkError: It is on another file system, or links to it are not allowed.
+        """
+        self._linked(source).unlink()
+
+    def _linked(self, source: Path) -> Path:
+        """A new link to a file, under a name of its own."""
+        partial = self.folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+        try:
+            make_directory(self.folder)
+            os.link(source, partial, follow_symlinks=False)
+        except OSError as error:
+            why = "it is on another file system" if error.errno == errno.EXDEV else error.strerror or str(error)
+            raise BenchmarkError(
+                f"cannot link {source} into {self.folder}: {why}; choose --media copy, or a benchmark and videos on "
+                f"one file system that allows hard links"
+            ) from None
+        return partial
 
     def names(self) -> list[str]:
         """Hashes of all files, in order. Files with other names are ignored."""
