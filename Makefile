@@ -55,7 +55,7 @@ test test-full reliability: export PYTHONDONTWRITEBYTECODE :=
 test: setup ## All tests, about a tenth of the full counts
 	$(CALM) $(BIN)/pytest -n $(JOBS)
 
-test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready build/trl/ready ## All tests with the full counts; METEOR too, where Java is
+test-full: setup build/bench/venv/ready build/datasets/ready build/llm/ready build/trackers/ready build/trl/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
 
 reliability: setup ## The tests that count faults, with the counts of a release, and the page docs/reference/reliability.md
@@ -146,10 +146,16 @@ build/llm/ready: | setup
 	@touch $@
 
 # trackio, W&B and MLflow bring a hundred packages, which no lock of ours shall hold; and all that a training needs, which
-# they follow: 1.9 GB, for tests of full counts only.
+# they follow: 2.7 GB, for tests of full counts only.
 build/trackers/ready: pyproject.toml | setup
 	$(PYTHON) -m venv build/trackers/venv
 	build/trackers/venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trackio,wandb,mlflow,train]'
+	@touch $@
+
+# The package that loads data sets from the Hub, without a decoder of videos: 400 MB, for tests of full counts only.
+build/datasets/ready: | setup
+	$(PYTHON) -m venv build/datasets/venv
+	build/datasets/venv/bin/python -m pip install --quiet --disable-pip-version-check datasets==5.2.0
 	@touch $@
 
 # A real Label Studio server and its SDK, 700 MB, for the bridge's test of full counts. No other target asks for it; its

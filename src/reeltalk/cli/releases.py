@@ -1,5 +1,6 @@
 """Commands that check, freeze and export a benchmark."""
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -30,8 +31,8 @@ TARGET = Parameter(
     help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; a task for {' or '.join(HARNESSES)}; or "
     f"{QUESTIONS}, for your own inference script."
 )
-LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*", group=Group("Label Studio", sort_key=4))]
-CHECKING = Group("Check of training data", sort_key=5)
+LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*", group=Group("Label Studio", sort_key=5))]
+CHECKING = Group("Check of training data", sort_key=6)
 CHECK = Parameter(name="--check", negative="", group=CHECKING)
 IN_CHECK = Parameter(group=CHECKING)
 MOST_PROBLEMS = 50
@@ -61,6 +62,19 @@ class HarnessOptions(BaseModel):
     """Ask without videos."""
 
 
+class HubOptions(BaseModel):
+    """What only the publisher of a data set knows; the card and Croissant say it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    cite_as: str | None = None
+    """How to cite the data set, as BibTeX or in words."""
+    date_published: date | None = None
+    """Day of publication, such as 2026-11-27."""
+
+
+HUB_DEFAULTS = HubOptions()
+Hub = Annotated[HubOptions, Parameter(name="*", group=Group("Data set repository", sort_key=4))]
 HARNESS_DEFAULTS = HarnessOptions()
 Harness = Annotated[HarnessOptions, Parameter(name="*", group=Group("Harness task or training data", sort_key=2))]
 Training = Annotated[TrainingOptions, Parameter(name="*", negative="", group=Group("Training data", sort_key=3))]
@@ -148,6 +162,7 @@ def export(
     /,
     *,
     harness: Harness = HARNESS_DEFAULTS,
+    hub: Hub = HUB_DEFAULTS,
     label_studio: LabelStudio = LABEL_STUDIO_DEFAULTS,
     training: Training = TRAINING_DEFAULTS,
     check: Annotated[bool, CHECK] = False,
@@ -161,7 +176,8 @@ def export(
     `export questions` writes what `evaluate` would ask, without answers, into such a file: run your own code on it, and
     evaluate its answers with `--model answers:FILE`.
 
-    Prints what a layout cannot express. --media-url and --videos are for label-studio; --name, --split, --tasks and
+    Prints what a layout cannot express. --cite-as and --date-published are for hub, which has the version of a release;
+    --media-url and --videos are for label-studio; --name, --split, --tasks and
     --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos for harnesses; questions take
     --mode, --split, --tasks, --subtitles and --limit. Pictures of training data are decoded once for all three layouts;
     run it again to continue after an interruption.
@@ -205,6 +221,8 @@ def export(
         raise SettingError("export needs a third argument: the folder that appears")
     if label_studio != LABEL_STUDIO_DEFAULTS and format != "label-studio":
         raise SettingError("--media-url and --videos are for label-studio only")
+    if hub != HUB_DEFAULTS and format != "hub":
+        raise SettingError("--cite-as and --date-published are for hub only")
     if training != TRAINING_DEFAULTS and format not in TRAINING:
         raise SettingError(
             f"--units, --fps, --budget and the other options of training data are for {', '.join(TRAINING)} only"
@@ -227,15 +245,24 @@ def export(
         only = "--overwrite is its only option"
         if format == "label-studio":
             only = "--media-url, --videos and --overwrite are its only options"
+        elif format == "hub":
+            only = "--cite-as, --date-published and --overwrite are its only options"
         raise SettingError(f"{format} is a layout, which holds the whole benchmark; {only}")
+    opened = Benchmark.open(benchmark)
     write = None
-    if format == "label-studio":
+    if format == "hub":
+        from reeltalk.formats.hub import write as write_hub
+
+        def write(content: "Content", folder: Path) -> list[str]:
+            return write_hub(content, folder, version=opened.manifest.release, **hub.model_dump())
+
+    elif format == "label-studio":
         from reeltalk.formats.label_studio import write as write_label_studio
 
         def write(content: "Content", folder: Path) -> list[str]:
             return write_label_studio(content, folder, label_studio)
 
-    done = export_layout(Benchmark.open(benchmark), format, out, write=write, overwrite=overwrite)
+    done = export_layout(opened, format, out, write=write, overwrite=overwrite)
     for line in done.lost:
         print(f"not expressed: {line}")
     print(f"{out}" if out.is_file() else f"{done.files:,} files in {out}")

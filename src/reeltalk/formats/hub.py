@@ -1,8 +1,10 @@
 """A data set repository: one Parquet file per table, the videos, a data set card, and Croissant 1.1 (MLCommons).
 
-The part `turns` has one row per turn, by split, for users who load only one table. It and `videos/metadata.jsonl` are
-written for other programs and are not imported. An import restores all tables unchanged: nested records are
-structs, free-form JSON is a string of JSON.
+The part `turns` has one row per turn, by split, for users who load only one table; the part `media` has one row per
+video file, with its path. They and `videos/metadata.jsonl` are written for other programs and are not imported. An
+import restores all tables unchanged: nested records are structs, free-form JSON is a string of JSON.
+
+Every part is a Parquet file, because the `datasets` package reads all parts of a repository as the kind of the first.
 """
 
 import json
@@ -11,7 +13,8 @@ import shutil
 import types
 import typing
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -31,7 +34,7 @@ from reeltalk.store.documents import input_error, parse_json, read_text
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import TABLES
-from reeltalk.store.text_tables import escape_card, markdown_table
+from reeltalk.store.text_tables import escape_card, markdown_block, markdown_table
 
 FULL: Final = "full"
 """Name of the split for a whole table, since the Hub has no tables without splits."""
@@ -63,7 +66,7 @@ def _languages(content: Content) -> list[str]:
     return sorted(found)
 
 
-def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: Quality) -> str:
+def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: Quality, cite_as: str | None) -> str:
     """The card as Markdown.
 
     Args:
@@ -71,6 +74,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
         configs: Parts that can be loaded alone, each with the name and path of its splits. The first part is the
             default.
         quality: How far its turns were checked.
+        cite_as: How to cite the data set, if the publisher says so.
     """
     title = _title(content)
     turns = [turn for chain in content.chains for turn in chain.turns]
@@ -122,6 +126,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
         "",
         "Columns that hold free-form values (`extra`, `labels` and the like) are strings of JSON.",
         "",
+        *(VIDEO_LINES if MEDIA in configs else ()),
         "## Licences",
         "",
         "Each video keeps its own; `data/videos.parquet` has it.",
@@ -133,6 +138,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
         ),
         "",
         "Read it back with `reeltalk import hub FOLDER BENCHMARK`.",
+        *(["", "## Citation", "", *markdown_block(cite_as)] if cite_as else []),
     ]
     return "\n".join(lines) + "\n"
 
@@ -291,8 +297,8 @@ def flat_turns(content: Content) -> Iterable[dict[str, Json]]:
                 }
 
 
-def flat_schema() -> Any:
-    """The Arrow schema of `flat_turns`."""
+def flat_schema(columns: Mapping[str, str]) -> Any:
+    """The Arrow schema of `FLAT_TURN` or `MEDIA_COLUMNS`."""
     pyarrow, _ = pyarrow_modules()
     kinds = {
         "string": pyarrow.string(),
@@ -300,7 +306,7 @@ def flat_schema() -> Any:
         "float64": pyarrow.float64(),
         "list": pyarrow.list_(pyarrow.string()),
     }
-    return pyarrow.schema([(name, kinds[kind]) for name, kind in FLAT_TURN.items()])
+    return pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
 
 
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
@@ -360,7 +366,16 @@ ENCODINGS: Final = {
 }
 
 
-def croissant(folder: Path, *, name: str, licences: Counter[str], checked: str = "") -> dict[str, Any]:
+def croissant(
+    folder: Path,
+    *,
+    name: str,
+    licences: Counter[str],
+    checked: str = "",
+    version: str = "1.0.0",
+    cite_as: str | None = None,
+    date_published: date | None = None,
+) -> dict[str, Any]:
     """The Croissant description of a repository: its files with their hashes, and its tables with their columns.
 
     A column of records is described by its plain members, since Croissant cannot describe deeper ones.
@@ -370,6 +385,9 @@ def croissant(folder: Path, *, name: str, licences: Counter[str], checked: str =
         name: The data set's name.
         licences: Number of videos with each licence.
         checked: How far the turns were checked, in sentences.
+        version: Version of the data set.
+        cite_as: How to cite the data set, as BibTeX or in words.
+        date_published: Day of its publication.
     """
     distribution, record_sets = [], []
     paths = [path for part in ("data", "graphs", "videos") for path in sorted((folder / part).glob("*"))]
@@ -397,7 +415,9 @@ def croissant(folder: Path, *, name: str, licences: Counter[str], checked: str =
         "description": f"Multi-turn dialogue about video, in the tables of reeltalk. {checked}".strip(),
         "license": sorted(licences) or ["not stated"],
         "url": "./",
-        "version": "1.0.0",
+        "version": version,
+        **({"citeAs": cite_as} if cite_as else {}),
+        **({"datePublished": date_published.isoformat()} if date_published is not None else {}),
         "distribution": distribution,
         "recordSet": record_sets,
     }
@@ -458,7 +478,27 @@ FORMAT: Final = "hub"
 TURNS: Final = "turns"
 UNASSIGNED: Final = "unassigned"
 """Split of turns whose video has no split, if other videos have one."""
+MEDIA: Final = "media"
+"""The part with a row for each video file."""
 MEDIA_METADATA: Final = "metadata.jsonl"
+"""File in `videos/` from which `datasets` makes a column of videos."""
+MEDIA_COLUMNS: Final = {
+    "path": "string",
+    "sha256": "string",
+    "size_bytes": "int64",
+    "video_ids": "list",
+    "clip_ids": "list",
+    "licences": "list",
+    "sources": "list",
+}
+"""Columns of the part `media`. A path is relative to the repository."""
+CLIP_SUFFIX: Final = ".mp4"
+VIDEO_LINES: Final = (
+    "The part `media` has a row for each file in `videos/`, with its path and the identifiers of its videos and clips. "
+    '`datasets.load_dataset("videofolder", data_dir="FOLDER/videos")` gives the same files as a column `video`; '
+    "decoding it needs torchcodec, torch and FFmpeg.",
+    "",
+)
 LONGEST_FILE_NAME_BYTES: Final = 255
 PLAIN_IN_NAMES: Final = " !#$&'()+,-.;=@[]^_`{}~"
 """Characters, besides letters and digits of any script, that stay as they are in the file name of a graph."""
@@ -480,7 +520,7 @@ def read(source: Path) -> Content:
             continue
         if path.stem in TABLES:
             setattr(content, path.stem, list(_records(path)))
-        elif path.stem != TURNS and not path.stem.startswith(f"{TURNS}-"):
+        elif path.stem not in (TURNS, MEDIA) and not path.stem.startswith(f"{TURNS}-"):
             content.warnings.append(f"data/{path.name} is no table of a benchmark and was not read")
     for path in _in(source / "graphs", files):
         if path.suffix != ".nq":
@@ -514,8 +554,22 @@ def _records(path: Path) -> Iterator[Record]:
         yield from_columns(row, table.record, path, number)
 
 
-def write(content: Content, folder: Path) -> list[str]:
+def write(
+    content: Content,
+    folder: Path,
+    *,
+    version: str | None = None,
+    cite_as: str | None = None,
+    date_published: date | None = None,
+) -> list[str]:
     """Write a data set repository into an empty folder; return a line for each part that cannot be a file there.
+
+    Args:
+        content: The benchmark.
+        folder: The folder.
+        version: Version of the data set; 1.0.0 by default.
+        cite_as: How to cite the data set, as BibTeX or in words.
+        date_published: Day of its publication.
 
     Raises:
         InputError: A value has no form in Parquet or JSON.
@@ -527,7 +581,7 @@ def write(content: Content, folder: Path) -> list[str]:
     turns = _by_split(flat_turns(content))
     for split, part in turns.items():
         path = f"data/{TURNS}-{split}.parquet" if len(turns) > 1 else f"data/{TURNS}.parquet"
-        _write_table(folder / path, part, flat_schema())
+        _write_table(folder / path, part, flat_schema(FLAT_TURN))
         configs.setdefault(TURNS, []).append((split, path))
     for name, records in content.rows():
         if records:
@@ -537,12 +591,20 @@ def write(content: Content, folder: Path) -> list[str]:
             configs[name] = [(FULL, path)]
     lost = _write_graphs(content, folder)
     if content.media:
-        _write_media(content, folder)
-        configs["media"] = [(FULL, "videos/*")]
+        _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), flat_schema(MEDIA_COLUMNS))
+        configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
     quality = measure_quality([*content.chains, *content.dialogues], content.gates, content.rewrites)
-    (folder / "README.md").write_text(_card(content, configs, quality), encoding="utf-8", newline="\n")
+    (folder / "README.md").write_text(_card(content, configs, quality, cite_as), encoding="utf-8", newline="\n")
     checked = " ".join(quality_sentences(quality)) if quality.turns and quality.results else ""
-    document = croissant(folder, name=_title(content), licences=_licences(content), checked=checked)
+    document = croissant(
+        folder,
+        name=_title(content),
+        licences=_licences(content),
+        checked=checked,
+        version=version or "1.0.0",
+        cite_as=cite_as,
+        date_published=date_published,
+    )
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     (folder / "croissant.json").write_text(text, encoding="utf-8", newline="\n")
     return lost
@@ -589,24 +651,35 @@ def _file_name(name: str) -> str:
     return f"%2E{plain[1:]}" if plain.startswith(".") else plain
 
 
-def _write_media(content: Content, folder: Path) -> None:
+def _write_media(content: Content, folder: Path) -> list[dict[str, Json]]:
+    """Copy the video files with a list of them for `datasets`; return the rows of the part `media`."""
     (folder / "videos").mkdir()
     of_media: dict[str | None, list[Video]] = defaultdict(list)
     for video in content.videos:
         of_media[video.sha256].append(video)
+    clips: dict[str, list[str]] = defaultdict(list)
+    for clip in content.clips:
+        if clip.file is not None:
+            clips[clip.file.sha256].append(clip.id)
     rows: list[dict[str, Json]] = []
-    for sha256, path in content.media.items():
+    for sha256, path in sorted(content.media.items()):
         videos = of_media[sha256]
         ending = next((Path(video.file).suffix for video in videos if video.file), "")
+        ending = CLIP_SUFFIX if sha256 in clips and not videos else ending
         name = f"{sha256}{ending if re.fullmatch(r'[.][A-Za-z0-9]{1,5}', ending) else ''}"
         shutil.copyfile(path, folder / "videos" / name)
         rows.append(
             {
-                "file_name": name,
+                "path": f"videos/{name}",
+                "sha256": sha256,
+                "size_bytes": path.stat().st_size,
                 "video_ids": [video.id for video in videos],
+                "clip_ids": list(clips[sha256]),
                 "licences": sorted({video.licence for video in videos if video.licence}),
                 "sources": sorted({video.source for video in videos if video.source}),
             }
         )
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in sorted(rows, key=lambda row: row["file_name"])]
+    listed = ({"file_name": Path(str(row["path"])).name} | {k: row[k] for k in list(row)[3:]} for row in rows)
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in listed]
     (folder / "videos" / MEDIA_METADATA).write_bytes("".join(lines).encode())
+    return rows

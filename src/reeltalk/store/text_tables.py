@@ -125,6 +125,12 @@ def markdown_code(text: str) -> str:
     return f"{fence}{space}{printable(text)}{space}{fence}"
 
 
+def markdown_block(text: str) -> list[str]:
+    """A text as the lines of a block of code in Markdown, whatever it contains."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return [fence, *text.strip().splitlines(), fence]
+
+
 def on_one_line(text: str) -> str:
     """Text on one line, so that it cannot leave a comment, a cell, or a list item."""
     return " ".join(printable(text).split())

@@ -1,6 +1,7 @@
 """The data set repository: everything comes back, the description is valid, and other tools read the tables."""
 
 import contextlib
+import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reeltalk.cli import run
 from reeltalk.errors import InputError
 from reeltalk.formats import hub, load_format
 from reeltalk.schema.answers import Answer
@@ -123,7 +125,7 @@ def test_the_description_is_valid_croissant_1_1(tmp_path: Path, caplog: pytest.L
     dataset = mlcroissant.Dataset(jsonld=str(tmp_path / "croissant.json"))
     issues = dataset.metadata.ctx.issues
     assert issues.errors == set()
-    # A publication date and a citation are the publisher's to add: we do not know them.
+    # A publication date and a citation are the publisher's to give: we do not know them.
     assert all("is recommended, but does not exist" in warning for warning in issues.warnings)
     assert len(issues.warnings) <= 2
     assert str(dataset.metadata.ctx.conforms_to.value) == "http://mlcommons.org/croissant/1.1"
@@ -131,6 +133,63 @@ def test_the_description_is_valid_croissant_1_1(tmp_path: Path, caplog: pytest.L
         rows = list(dataset.records(part))
         assert rows[0][f"{part}/question"].decode()
         assert len(rows) == parquet.read_metadata(tmp_path / "data" / f"{part}.parquet").num_rows
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of mlcroissant's own dependencies
+def test_what_the_publisher_says_is_in_the_card_and_the_description(tmp_path: Path) -> None:
+    mlcroissant = pytest.importorskip("mlcroissant")
+    release, out = tmp_path / "release", tmp_path / "hub"
+    content = load_format("mvbench").read(SAMPLES / "mvbench")
+    Benchmark.create(tmp_path / "bench").write_content(content, stage="test")
+    assert run(["freeze", str(tmp_path / "bench"), str(release), "--version", "2.1.0"]) == 0
+    cited = "@misc{kitchen,\n  title = {A ```kitchen```}\n}"
+    given = ["--cite-as", cited, "--date-published", "2026-11-27"]
+    assert run(["export", "hub", str(release), str(out), *given]) == 0
+    metadata = mlcroissant.Dataset(jsonld=str(out / "croissant.json")).metadata
+    assert metadata.ctx.issues.errors == metadata.ctx.issues.warnings == set()
+    assert (metadata.cite_as, str(metadata.version)) == (cited, "2.1.0")
+    assert metadata.date_published.date().isoformat() == "2026-11-27"
+    assert f"## Citation\n\n````\n{cited}\n````\n" in (out / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("given", [["--cite-as", "x"], ["--date-published", "2026-11-27"]])
+def test_a_citation_is_for_a_repository_only(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["export", "qa", str(tmp_path), str(tmp_path / "out"), *given]) == 2
+    assert "for hub only" in capsys.readouterr().err
+
+
+def test_videos_and_clips_are_a_part_with_their_paths(tmp_path: Path) -> None:
+    video, clip = (tmp_path / name for name in ("a film.webm", "a clip"))
+    video.write_bytes(b"a film")
+    clip.write_bytes(b"a clip")
+    hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (video, clip)]
+    interval = Interval(start_s=0, end_s=1)
+    content = Content(
+        videos=[
+            Video(id=VideoId(name), sha256=hashes[0], file="raw/a film.webm", licence="CC0-1.0") for name in ("v", "w")
+        ],
+        clips=[
+            Clip(id=ClipId("c"), video_id=VideoId("v"), file=ClipFile(sha256=hashes[1], how="copy", interval=interval))
+        ],
+        media=dict(zip(hashes, (video, clip), strict=True)),
+    )
+    (out := tmp_path / "out").mkdir()
+    assert hub.write(content, out) == []
+    rows = {row["sha256"]: row for row in parquet.read_table(out / "data" / "media.parquet").to_pylist()}
+    assert rows[hashes[0]] == {
+        "path": f"videos/{hashes[0]}.webm", "sha256": hashes[0], "size_bytes": 6, "video_ids": ["v", "w"],
+        "clip_ids": [], "licences": ["CC0-1.0"], "sources": [],
+    }  # fmt: skip
+    assert (rows[hashes[1]]["path"], rows[hashes[1]]["clip_ids"]) == (f"videos/{hashes[1]}.mp4", ["c"])
+    assert all((out / row["path"]).is_file() for row in rows.values())
+    card = yaml.safe_load((out / "README.md").read_text(encoding="utf-8").split("---\n")[1])
+    files = [file["path"] for config in card["configs"] for file in config["data_files"]]
+    assert all(file.endswith(".parquet") for file in files), "the package datasets reads all as the kind of the first"
+    again = hub.read(out)
+    assert again.warnings == []
+    assert again.media.keys() == content.media.keys()
 
 
 def test_the_card_lists_every_table_and_is_yaml(tmp_path: Path) -> None:
