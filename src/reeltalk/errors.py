@@ -8,13 +8,15 @@
     ├── MissingExtraError         an optional dependency is not installed; names the command that installs it
     ├── MissingToolError          a program outside Python is needed and was not found
     ├── FetchError                a data set could not be downloaded
-    ├── RemoteError               an object store or web server could not be reached, refused, or holds the wrong
-    content ├── ModelError                a language model could not be reached, refused, or answered with nothing ├──
-    ProcessError              a process that did a share of the work died ├── ClusterError              a cluster cannot
-    be joined, or a node of it lacks what the work needs ├── TrackerError              an experiment tracker could not
-    be reached, or refused the data ├── OutageError               a model's server failed so often in a row that the
-    command stops ├── BudgetError               the budget for language models is spent └── SettingError              an
-    option or a setting has a value that cannot be used
+    ├── RemoteError               an object store or web server failed, refused, or holds the wrong content
+    ├── ModelError                a language model could not be reached, refused, or answered with nothing
+    ├── ProcessError              a process that did a share of the work died
+    ├── ClusterError              a cluster cannot be joined, or a node of it lacks what the work needs
+    ├── TrackerError              an experiment tracker could not be reached, or refused the data
+    ├── OutageError               a model's server failed so often in a row that the command stops
+    │   └── UnusableError         a model's first replies could not be used; exit code 1
+    ├── BudgetError               the budget for language models is spent
+    └── SettingError              an option or a setting has a value that cannot be used
 
 Programming errors stay `TypeError` and `ValueError` and keep their traceback.
 """
@@ -126,11 +128,15 @@ class ModelError(ReeltalkError):
 
 
 class OutageError(ReeltalkError):
-    """A model's server failed, or its replies were useless, so often in a row that the command stops.
+    """A model's server failed so often in a row that the command stops.
 
     The same command continues from stored replies. Like `BudgetError`, it ends the whole command. A
     `ModelError` ends only one turn.
     """
+
+
+class UnusableError(OutageError):
+    """The first replies of a model could not be used, so the command stops. The command line exits with 1."""
 
 
 class ProcessError(ReeltalkError):

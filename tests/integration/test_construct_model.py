@@ -16,7 +16,9 @@ from scripted_server import Body, faulty, serve
 
 from reeltalk.cli import run
 from reeltalk.construct.context import frame_count
-from reeltalk.construct.costs import COSTS, construct_cost
+from reeltalk.construct.costs import COSTS, FIRST, construct_cost
+from reeltalk.construct.settings import AskSettings
+from reeltalk.llm import ReplyStore
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.labels import Task
 from reeltalk.store.benchmark import WORK, Benchmark
@@ -26,6 +28,7 @@ from reeltalk.store.validate import validate
 WRITTEN = ("chains", "linkages", "rewrites", "paths", "scenes", "dialogues", "gates")
 FRAMES = "2"
 """Of a clip, for the model to see."""
+CONNECTIONS = AskSettings().connections
 
 
 @pytest.fixture(scope="module")
@@ -295,6 +298,42 @@ def test_unwritten_units_are_asked_again_with_another_sample(filmed: Path, writt
 
 def tables_of_steps(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in ("chains.jsonl", "scenes.jsonl", "gates.jsonl", COSTS)}
+
+
+ASKING_STEPS = ("objects", "chains", "linkages", "scenes", "dialogues")
+"""Steps that ask for records; `paths` asks for verdicts on links that are few here."""
+
+
+def test_each_step_whose_first_replies_are_useless_stops_with_code_1(
+    filmed_household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "stopped"
+    shutil.copytree(filmed_household, folder)
+    for step in ASKING_STEPS:
+        options = ["--steps", step, "--object-captions"]
+        before, kept = Benchmark.open(folder).manifest, replies_in(folder)
+        with serve(lambda body: "I would rather not.") as useless:
+            assert construct(folder, useless.base_url, *options) == 1
+            said = capsys.readouterr().err
+            assert f"in the step {step} cannot be used" in said
+            assert "the last one, since 'there is no JSON object in it'" in said
+            assert "I would rather not." in said
+            # Requests that were under way end; none is sent after that.
+            assert 2 * FIRST <= useless.count <= 2 * FIRST + 2 * CONNECTIONS
+            assert replies_in(folder) == kept + useless.count, "what was paid for is kept"
+            assert construct(folder, useless.base_url, *options) == 1
+            assert useless.count <= 2 * FIRST + 4 * CONNECTIONS, "the same replies stop it again"
+        assert Benchmark.open(folder).manifest == before
+        with serve(scripted_vision.reply) as willing:
+            assert construct(folder, willing.base_url, *options, "--retry-unwritten") in (0, 1)
+
+
+def replies_in(folder: Path) -> int:
+    path = folder / WORK / "replies.sqlite"
+    if not path.is_file():
+        return 0
+    with ReplyStore(path) as store:
+        return len(store)
 
 
 def test_what_a_run_asked_is_in_the_benchmark(written: Written, capsys: pytest.CaptureFixture[str]) -> None:

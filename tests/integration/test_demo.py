@@ -3,12 +3,12 @@
 import contextlib
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 import scripted_vision
-from sample_videos import Numbered
+from sample_videos import Numbered, drawn_shots
 from scripted_server import Body, serve
 
 from reeltalk.benchmarks.household import Household, build_household
@@ -138,12 +138,13 @@ def test_other_settings_are_played_anew(walked: tuple[Path, list[str]], tmp_path
     assert play["history"] == "none"
 
 
-def own(out: Path, reply: Callable[[Body], str], *options: str) -> tuple[int, str]:
-    video, _ = Numbered("own.mp4", frames=96).make()
+def own(out: Path, reply: Callable[[Body], str], *options: str, videos: Sequence[Path] = ()) -> tuple[int, str]:
+    videos = videos or [Numbered("own.mp4", frames=96).make()[0]]
+    given = [part for video in videos for part in ("--video", str(video))]
     with serve(reply) as server:
         code = run(
             [
-                *("demo", "--video", str(video), "--model", "vision-1", "--base-url", server.base_url),
+                *("demo", *given, "--model", "vision-1", "--base-url", server.base_url),
                 *("--out", str(out), *options),
             ]
         )
@@ -165,12 +166,24 @@ def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
 
 def test_a_model_that_writes_nothing_usable_still_ends_with_a_report(tmp_path: Path) -> None:
     code, page = own(tmp_path / "own", lambda body: "I would rather not.", "--sees", "text", "--judge", "vision-1")
-    assert code == 0
+    assert code == 1
     assert "wrote nothing that can be played" in page
     assert "pieces stayed unwritten" in page
     assert "was shown no frame" in page
     with contextlib.suppress(FileNotFoundError):
         assert not list((tmp_path / "own" / "runs").iterdir())
+
+
+def test_a_model_whose_first_replies_are_useless_stops_the_demo(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    film = drawn_shots("drawn-4.mp4", 4)
+    code, page = own(tmp_path / "own", lambda body: "I would rather not.", videos=[film])
+    assert (code, page) == (1, "")
+    said = capsys.readouterr().err
+    assert "the first 8 replies of vision-1 in the step chains cannot be used" in said
+    assert "16 replies are kept" in said
+    assert "I would rather not." in said
 
 
 @pytest.mark.parametrize(

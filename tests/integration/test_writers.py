@@ -5,7 +5,7 @@ from pathlib import Path
 
 import careless_writer
 import pytest
-from scripted_server import serve
+from scripted_server import Body, serve
 
 from reeltalk.analysis.writers import compare_writers
 from reeltalk.cli import run
@@ -52,6 +52,22 @@ def test_the_page_tells_a_careful_writer_from_a_careless_one(out: Path, filmed_h
     assert careless_writer.UNTRUE not in page
     assert ">Cost</h2>" in page
     assert ">Money</th>" in page
+
+
+def test_a_writer_whose_replies_are_useless_is_left_out_and_the_others_go_on(
+    filmed_household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reply(body: Body) -> str:
+        useless = body["model"] == careless_writer.CARELESS
+        return "I would rather not." if useless else str(careless_writer.reply(body))
+
+    with serve(reply) as server:
+        assert construct(filmed_household, tmp_path / "out", server.base_url) == 1
+    said = capsys.readouterr().err
+    assert f"replies of {careless_writer.CARELESS} in the step chains cannot be used" in said
+    assert "no page: 1 of 2 writers wrote something" in said
+    assert Benchmark.open(tmp_path / "out" / CAREFUL).rows(CHAINS)
+    assert not (tmp_path / "out" / "report").exists()
 
 
 def test_it_continues_without_asking_again(out: Path, filmed_household: Path, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.stages import construct, curate
+from reeltalk.stages.run import report_of
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.runs import REPLIES, Run
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REJECTED, SCREENINGS, VIDEOS
@@ -110,10 +111,13 @@ class DemoModels:
         """Settings of the requests for answers."""
         return ModelSettings(base_url=self.base_url, api_key_env=self.api_key_env, sees=self.sees)
 
-    @property
-    def judging(self) -> JudgeSettings:
-        """Settings of judging."""
-        protocols = ("svbench", "checklist") if self.judge is not None else ()
+    def judging(self, *, has_checklists: bool) -> JudgeSettings:
+        """Settings of judging.
+
+        Args:
+            has_checklists: True if some of the turns have checklists.
+        """
+        protocols = ("svbench", *(("checklist",) if has_checklists else ())) if self.judge is not None else ()
         return JudgeSettings(protocols=protocols, metrics=WORDS, eval_rounds=1)
 
     @property
@@ -170,7 +174,9 @@ class _Group:
     players: tuple[str, ...]
 
 
-def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, tell: Tell, progress: Progress) -> Path:
+def build_own_videos(
+    videos: Sequence[Path], out: Path, asked: DemoModels, *, tell: Tell, progress: Progress
+) -> tuple[Path, bool]:
     """Curate, construct, play, judge, report.
 
     Args:
@@ -181,11 +187,12 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
         progress: Receives the progress of the step.
 
     Returns:
-        The site's first page. It is written even if the model wrote nothing usable.
+        The site's first page, also if the model wrote nothing usable; and whether all was written, answered and scored.
 
     Raises:
         SettingError: No video can be used, or a model has no server.
         OutageError: A model's server does not answer.
+        UnusableError: The model's first replies in a step of writing cannot be used.
         ReeltalkError: A stage cannot go on; says why.
     """
     most = 3 + sum(len(group.players) for group in _groups(asked, len(videos)))
@@ -201,7 +208,7 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
         raise SettingError(f"none of the videos can be used: {curation_summary(benchmark)}")
 
     at = steps.begin(f"{asked.model} writes chains, linkages, paths, dialogues and checklists")
-    construct(
+    written = construct(
         benchmark,
         writer=asked.model,
         settings=ConstructSettings(detector=asked.detector),
@@ -223,7 +230,7 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
             config = RunConfig(
                 model=model,
                 play=group.play,
-                judging=asked.judging,
+                judging=asked.judging(has_checklists=_has_checklists(benchmark, group.play)),
                 asking=asked.answering,
                 judge_model=asked.judge_model,
                 limits=asked.limits,
@@ -235,7 +242,9 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
     cover = _cover(benchmark, asked, groups)
     settings = ReportSettings(media="cut", frames=4)
     metrics = {name: asked.metric(name) for name in groups}
-    return write_site(out / "site", benchmark, groups, cover, settings=settings, metrics=metrics, progress=at)
+    page = write_site(out / "site", benchmark, groups, cover, settings=settings, metrics=metrics, progress=at)
+    whole = written.complete and bool(groups)
+    return page, whole and all(report_of(run).complete for runs in groups.values() for run in runs)
 
 
 def _groups(asked: DemoModels, videos: int) -> list[_Group]:
@@ -255,6 +264,13 @@ def _groups(asked: DemoModels, videos: int) -> list[_Group]:
 def _can_be_played(benchmark: Benchmark, play: PlaySettings) -> bool:
     tables = (PATHS,) if play.mode == "streaming" else (CHAINS, DIALOGUES)
     return any(benchmark.rows(table) for table in tables)
+
+
+def _has_checklists(benchmark: Benchmark, play: PlaySettings) -> bool:
+    """True if turns of a play have checklists. Paths consist of turns of chains, which have none."""
+    if play.mode == STREAMING:
+        return False
+    return any(turn.checklist is not None for dialogue in benchmark.read(DIALOGUES) for turn in dialogue.turns)
 
 
 def _cover(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequence[Run]]) -> Cover:

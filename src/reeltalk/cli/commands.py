@@ -12,11 +12,12 @@ from cyclopts import App, CycloptsError, Group, UnknownCommandError
 from cyclopts.command_spec import CommandSpec
 
 from reeltalk._version import __version__
-from reeltalk.errors import ReeltalkError
+from reeltalk.errors import ReeltalkError, UnusableError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+FINDINGS: Final = 1
 USER_ERROR: Final = 2
 INTERRUPTED: Final = 130
 STORAGE: Final = {
@@ -194,14 +195,18 @@ def main() -> None:
     sys.exit(code)
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], *, tells_stops: bool = False) -> int:
     """Run one command.
 
     Args:
         arguments: The words after `reeltalk`.
+        tells_stops: Raise `UnusableError`, for a caller that goes on after exit code 1.
 
     Returns:
         The exit code.
+
+    Raises:
+        UnusableError: A model's replies stopped the command, and `tells_stops` is true.
     """
     words = list(arguments)
     if words[:1] == ["help"]:
@@ -212,6 +217,11 @@ def run(arguments: Sequence[str]) -> int:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         return _complain(_usage_problem(error))
+    except UnusableError as error:
+        if tells_stops:
+            raise
+        _complain(str(error))
+        return FINDINGS
     except ReeltalkError as error:
         return _complain(str(error))
     except OSError as error:

@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 from reeltalk.cli.options import BUDGET, FIRST, FLAG, HOW, MODEL, PLAN, START, ExecutorName, in_groups
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
-from reeltalk.errors import SettingError
+from reeltalk.errors import SettingError, UnusableError
 from reeltalk.extension import PREFIX
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def construct(
     """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
 
     Run it again to continue after an interruption: replies are kept, and steps whose inputs did not change are
-    skipped. Exit code 1 if a model gave replies that cannot be used. With --rubrics, only write
-    rubrics for existing open answers: the parts of a right answer, with the tags that each part shows.
+    skipped. Exit code 1 if a model gave replies that cannot be used; if those are its first eight in a step, the step
+    stops and shows one. With --rubrics, only write rubrics for existing open answers: the parts of a right answer, with
+    the tags that each part shows.
 
     With two writers or more and --out, each writes into its own copy of the benchmark, and a page compares them: yield,
     faults, checks, diversity, cost, and drafts side by side. Limits such as --max-calls hold for each writer.
@@ -163,26 +164,36 @@ def _compare(
     copies = benchmarks_for_writers(Benchmark.open(benchmark), writers, out)
     opened = open_executor(executor, workers, shared=[out])
     complete = True
+    finished = []
     for name, copy in copies.items():
         print(f"writer {name}:")
-        with ProgressBar() as bar:
-            done = run_stage(
-                copy,
-                writer=name,
-                settings=settings,
-                asking=asking,
-                steps=steps,
-                runs=run,
-                executor=opened,
-                progress=bar.show,
-                tell=say,
-            )
+        try:
+            with ProgressBar() as bar:
+                done = run_stage(
+                    copy,
+                    writer=name,
+                    settings=settings,
+                    asking=asking,
+                    steps=steps,
+                    runs=run,
+                    executor=opened,
+                    progress=bar.show,
+                    tell=say,
+                )
+        except UnusableError as error:
+            say(" ".join(str(error).split()))
+            complete = False
+            continue
         for line in done.lines():
             print(line)
         print(f"benchmark: {copy.path}")
         complete &= done.complete
+        finished.append(copy.path)
+    if len(finished) < 2:
+        say(f"no page: {len(finished)} of {len(copies)} writers wrote something, and a comparison needs two")
+        return 1
     index = report(
-        *(Benchmark.open(copy.path) for copy in copies.values()),
+        *map(Benchmark.open, finished),
         out=out / REPORT,
         overwrite=True,
         prices=prices_of(asking.price_in, asking.price_out, "--price"),

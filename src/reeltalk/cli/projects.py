@@ -95,7 +95,7 @@ def run_project(
     from reeltalk.project.running import Runner, StepChoice
 
     read, steps = project_steps(project)
-    runner = Runner(read.folder, run, say, version=__version__)
+    runner = Runner(read.folder, functools.partial(run, tells_stops=True), say, version=__version__)
     code = runner.run(steps, StepChoice(tuple(only), since, tuple(force)))
     folder = project if project.is_dir() else project.parent
     for step in steps if not only else ():
@@ -220,7 +220,8 @@ def demo(
 ) -> int:
     """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in three minutes.
 
-    Run it again to continue after an interruption.
+    Run it again to continue after an interruption. Exit code 1 if a model left something unwritten, unanswered or
+    unscored; if its first eight replies in a step of writing cannot be used, the demo stops and shows one.
 
     Example: `reeltalk demo`, or with a video and a language model of your own `reeltalk demo --video my.mp4 --model
     qwen3-vl --base-url http://localhost:8000/v1 --judge gpt-4o-mini --judge-base-url https://api.openai.com/v1`.
@@ -280,13 +281,13 @@ def demo(
         if connections < 1 or timeout_s <= 0 or max_reply_tokens < 1 or (max_calls is not None and max_calls < 1):
             raise SettingError("--connections, --timeout-s, --max-reply-tokens and --max-calls must be above 0")
         with ProgressBar() as bar:
-            page = build_own(video, out or Path("build/own"), asked, tell=say, progress=bar.show)
+            page, whole = build_own(video, out or Path("build/own"), asked, tell=say, progress=bar.show)
     else:
         if model is not None or asked != DemoModels(""):
             raise SettingError("all options but --out are for videos of your own; give --video FILE too")
         from reeltalk.benchmarks.household import build_household
 
         with ProgressBar() as bar:
-            page = build_household(out or Path("build/demo"), tell=say, progress=bar.show)
+            page, whole = build_household(out or Path("build/demo"), tell=say, progress=bar.show), True
     print(f"report: {page}")
-    return 0
+    return 0 if whole else 1

@@ -7,14 +7,14 @@ again for replies that cannot be used, and stops a step in which no reply can be
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from reeltalk.construct.settings import Step
-from reeltalk.errors import OutageError, shorten
+from reeltalk.errors import UnusableError, shorten
 from reeltalk.llm import CachedModel, Message, Prompt, RecordResult, Reply, ask_for, json_schema
 from reeltalk.llm.fencing import fence
 from reeltalk.schema.record import Json
@@ -26,7 +26,8 @@ T = TypeVar("T")
 COSTS: Final = "costs.json"
 """File of a benchmark with the record of its construction."""
 FIRST: Final = 8
-"""A step stops if this number of replies to a prompt cannot be used, and none before them could."""
+"""A step stops if the first replies of a model, in it or to one of its prompts, cannot be used, at this number. A reply
+counts once, also if it was asked for again."""
 SHOWN_CHARS: Final = 300
 """Longest part of an unusable reply in an error."""
 PROBE: Final = "probe"
@@ -135,9 +136,10 @@ def format_costs(costs: Mapping[str, Mapping[str, Asked]]) -> list[str]:
 
 @dataclass
 class _Outcomes:
-    """Whether the first replies to a prompt could be used."""
+    """Whether the first replies of a model could be used."""
 
-    unusable: int = 0
+    unusable: set[str] = field(default_factory=set)
+    """Keys of the requests without one."""
     any_usable: bool = False
     problem: str | None = None
     """Why the step stops."""
@@ -156,7 +158,8 @@ class StepCounter:
         self._step: Step | None = None
         self._seen: set[tuple[str, str]] = set()
         self._asked: dict[str, Asked] = {}
-        self._outcomes: dict[tuple[str, str], _Outcomes] = {}
+        self._outcomes: dict[tuple[str | None, str], _Outcomes] = {}
+        """By prompt and model; without a prompt for all replies of the step."""
 
     def begin(self, step: Step) -> None:
         """Start at zero for a step."""
@@ -198,45 +201,54 @@ class StepCounter:
                 self._seen.add((prompt, key))
                 self._asked[prompt] = self._asked.get(prompt, Asked()) + one
 
-    def judge_reply(self, prompt: str, model: str, asked: RecordResult[T]) -> None:
-        """Note whether a reply could be used.
+    def judge_reply(self, prompt: str, model: str, request: str, asked: RecordResult[T]) -> None:
+        """Note whether a reply could be used. The same request counts once.
+
+        Args:
+            prompt: Name of the prompt.
+            model: Name of the model.
+            request: Key of the request.
+            asked: The record, or the replies and why they cannot be used.
 
         Raises:
-            OutageError: The first `FIRST` replies of a model to a prompt in this step could not be used.
+            UnusableError: The first `FIRST` replies of a model in this step, or to this prompt in it, could not be
+                used.
         """
         with self._lock:
-            found = self._outcomes.setdefault((prompt, model), _Outcomes())
-            if asked.record is not None:
-                found.any_usable = True
-                return
-            if not asked.replies:
-                return
-            found.unusable += 1
-            self._asked[prompt] = self._asked.get(prompt, Asked()) + Asked(unusable=1)
-            if found.unusable == FIRST and not found.any_usable and self._stops:
-                found.problem = _useless(self._step, prompt, model, asked)
+            if asked.record is None and asked.replies:
+                self._asked[prompt] = self._asked.get(prompt, Asked()) + Asked(unusable=1)
+            for part in (prompt, None):
+                found = self._outcomes.setdefault((part, model), _Outcomes())
+                if asked.record is not None:
+                    found.any_usable = True
+                elif asked.replies and not found.any_usable and self._stops:
+                    found.unusable.add(request)
+                    if len(found.unusable) == FIRST:
+                        found.problem = _useless(self._step, part, model, asked)
         self.check(prompt, model)
 
     def check(self, prompt: str, model: str) -> None:
         """Refuse further requests after the first replies were useless.
 
         Raises:
-            OutageError: The first `FIRST` replies of this model to this prompt in this step could not be used.
+            UnusableError: The first `FIRST` replies of this model in this step, or to this prompt in it, could not be
+                used.
         """
         with self._lock:
-            problem = self._outcomes.get((prompt, model), _Outcomes()).problem
-        if problem is not None:
-            raise OutageError(problem)
+            problems = [self._outcomes.get((part, model), _Outcomes()).problem for part in (prompt, None)]
+        if problem := next(filter(None, problems), None):
+            raise UnusableError(problem)
 
 
-def _useless(step: Step | None, prompt: str, model: str, asked: RecordResult[T]) -> str:
+def _useless(step: Step | None, prompt: str | None, model: str, asked: RecordResult[T]) -> str:
     said = asked.replies[-1]
     cut = said if len(said) <= SHOWN_CHARS else f"{said[:SHOWN_CHARS]}…"
+    to = "" if prompt is None else f" to the prompt {prompt!r}"
     return (
-        f"the first {FIRST} replies of {model} to the prompt {prompt!r} in the step {step or 'of this command'} cannot "
-        f"be used; the last one, since {shorten(asked.reasons[-1])}:\n{fence(cut)}\nAll replies are kept. Choose "
-        "another model or other --prompts, or raise --max-reply-tokens if replies are cut off; --retry-unwritten asks "
-        "for other replies"
+        f"the first {FIRST} replies of {model}{to} in the step {step or 'of this command'} cannot be used, though each "
+        f"was asked for again; the last one, since {shorten(asked.reasons[-1])}:\n{fence(cut)}\nAll replies are kept. "
+        "Choose another model, or raise --max-reply-tokens if replies are cut off; 'reeltalk construct' takes other "
+        "--prompts, and asks for other replies with --retry-unwritten"
     )
 
 
@@ -312,7 +324,7 @@ class CountedModel:
         Raises:
             ModelError: There is no reply.
             BudgetError: A limit would be passed.
-            OutageError: None of the first `FIRST` replies in this step can be used.
+            UnusableError: None of the first `FIRST` replies in this step, or to this prompt in it, can be used.
         """
         self._counter.check(prompt, self.name)
         replies: list[str] = []
@@ -331,7 +343,8 @@ class CountedModel:
         if last.record is None:
             reasons = last.reasons if tries == 1 else (f"in try {tries}: {last.reasons[0]}", *last.reasons[1:])
             last = RecordResult(None, tuple(replies), reasons)
-        self._counter.judge_reply(prompt, self.name, last)
+        request = self._tries[0].key(messages, schema=json_schema(kind))
+        self._counter.judge_reply(prompt, self.name, request, last)
         return last
 
     def _try(self, number: int) -> CachedModel:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from filelock import FileLock, Timeout
 
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import BenchmarkError, SettingError, UnusableError
 from reeltalk.project.records import (
     HIDDEN,
     MISSING,
@@ -114,7 +114,8 @@ FINDINGS: Final = 1
 REVIEWED: Final = "review"
 """First word of the stages that write people's decisions into a benchmark."""
 RunCommand = Callable[[Sequence[str]], int]
-"""Runs a command line without its first word, `reeltalk`, and returns the exit code."""
+"""Runs a command line without its first word, `reeltalk`, and returns the exit code; raises `UnusableError` if a
+model's replies stopped it."""
 Say = Callable[[str], None]
 
 
@@ -222,8 +223,8 @@ class Runner:
                     self._say(f"{count}: {now.why}, nothing changed")
                 else:
                     self._say(f"{count}: {now.why if now.runs else 'forced'}")
-                    code = self._step(step, forced=forced)
-                    if code not in (0, FINDINGS):
+                    ended, code = self._step(step, forced=forced)
+                    if ended != "done":
                         self._tell_stopped(step, code, len(wanted) - number)
                         return code
                     self.ran.append(step.name)
@@ -250,7 +251,7 @@ class Runner:
         record = self._records.steps.get(step.name)
         return step_status(step, record, self._reads(step), self._folder, self._version)
 
-    def _step(self, step: ProjectStep, *, forced: bool) -> int:
+    def _step(self, step: ProjectStep, *, forced: bool) -> tuple[Ended, int]:
         remembered = self._records
         before = remembered.steps.get(step.name)
         arguments = step.arguments
@@ -266,6 +267,9 @@ class Runner:
         try:
             code = self._run_command(arguments)
             ended = "interrupted" if code == INTERRUPTED else "done" if code in (0, FINDINGS) else "failed"
+        except UnusableError as error:
+            self._say(" ".join(str(error).split()))
+            ended, code = "failed", FINDINGS
         except KeyboardInterrupt:
             ended, code = "interrupted", INTERRUPTED
         finally:
@@ -275,7 +279,7 @@ class Runner:
         if ended == "failed" and aside is not None and self._put_back(step, aside):
             self._records = ProjectRecords(steps=remembered.steps, files=self._prints.files)
             write_records(self._folder, self._records)
-        return code
+        return ended, code
 
     def _is_to_be_replaced(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> bool:
         """Whether the existing result is the project's own and must be replaced, not continued."""

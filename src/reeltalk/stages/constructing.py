@@ -239,6 +239,7 @@ def construct(
         FrozenError: The benchmark is a release.
         BudgetError: A limit would be exceeded. The same call with a higher limit continues.
         OutageError: A model's server does not answer. The same call continues from the kept replies.
+        UnusableError: The first replies of a model in a step cannot be used. Earlier steps and all replies are kept.
         ModelError: A model cannot be opened.
     """
     benchmark.check_changeable()
@@ -251,9 +252,11 @@ def construct(
         run = prepare_run(benchmark, writer, settings, asking, models, executor, steps)
         run.progress = progress
         run.runs = tuple(one.path if isinstance(one, Run) else Path(one) for one in runs)
-        report = compute(run, tuple(steps) or STEPS)
-        if spent := models.spent():
-            tell(spent)
+        try:
+            report = compute(run, tuple(steps) or STEPS)
+        finally:
+            if spent := models.spent():
+                tell(spent)
     written = Benchmark.open(benchmark.path)
     balance: tuple[str, ...] = ()
     if settings.balance is not None:

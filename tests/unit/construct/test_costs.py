@@ -7,8 +7,8 @@ import pytest
 
 from reeltalk.construct.costs import FIRST, Asked, CountedModel, StepCost, StepCounter, costs_with, format_costs
 from reeltalk.construct.prompting import PromptedModel
-from reeltalk.construct.replies import CaptionReply
-from reeltalk.errors import OutageError
+from reeltalk.construct.replies import CaptionReply, MergeReply
+from reeltalk.errors import UnusableError
 from reeltalk.llm import CachedModel, Message, Reply, ReplyStore
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
@@ -108,13 +108,48 @@ def test_a_step_whose_first_replies_are_useless_stops_and_shows_one(store: Reply
     model._counter.begin("scenes")
     for number in range(FIRST - 1):
         assert caption(model, f"mug {number}") is None
-    with pytest.raises(OutageError) as stopped:
+    with pytest.raises(UnusableError) as stopped:
         caption(model, "mug")
     said = str(stopped.value)
     for part in ("first 8 replies of tiny", "'object_caption'", "step scenes", BAD, "<<<DATA", "--retry-unwritten"):
         assert part in said
     assert len(said) < 1500
     assert len(store) == len(asked) == 2 * FIRST
+
+
+def merge(model: CountedModel, number: int) -> None:
+    PromptedModel(model, "en").ask("merge", MergeReply, data={"before": f"A {number}.", "after": "B."})
+
+
+def test_useless_replies_to_several_prompts_of_a_step_are_counted_together(store: ReplyStore) -> None:
+    model, asked = opened(store, {0: BAD})
+    model._counter.begin("scenes")
+    for number in range(FIRST // 2):
+        caption(model, f"mug {number}")
+    for number in range(FIRST // 2 - 1):
+        merge(model, number)
+    with pytest.raises(UnusableError, match="first 8 replies of tiny in the step scenes"):
+        merge(model, FIRST)
+    assert len(asked) == 2 * FIRST
+
+
+def test_a_request_that_is_repeated_counts_once(store: ReplyStore) -> None:
+    model, _ = opened(store, {0: BAD})
+    model._counter.begin("scenes")
+    for _ in range(2 * FIRST):
+        caption(model)
+
+
+def test_useless_replies_to_one_prompt_stop_a_step_whose_others_are_usable(store: ReplyStore) -> None:
+    script = {0: GOOD}
+    model, _ = opened(store, script)
+    model._counter.begin("scenes")
+    caption(model)
+    script[0] = BAD
+    for number in range(FIRST - 1):
+        merge(model, number)
+    with pytest.raises(UnusableError, match="first 8 replies of tiny to the prompt 'merge' in the step scenes"):
+        merge(model, FIRST)
 
 
 def test_one_usable_reply_keeps_a_step_going(store: ReplyStore) -> None:
@@ -129,7 +164,7 @@ def test_one_usable_reply_keeps_a_step_going(store: ReplyStore) -> None:
     script[0] = BAD
     for number in range(FIRST - 1):
         caption(model, f"mug {number} again")
-    with pytest.raises(OutageError):
+    with pytest.raises(UnusableError):
         caption(model, "mug again")
 
 

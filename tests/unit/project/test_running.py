@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.errors import BenchmarkError, InputError, SettingError
+from reeltalk.errors import BenchmarkError, InputError, SettingError, UnusableError
 from reeltalk.project.records import RECORDS, Fingerprints, read_records
 from reeltalk.project.running import Runner, StepChoice, choose_steps, step_statuses
 from reeltalk.project.steps import ProjectStep, StepInput
@@ -23,6 +23,8 @@ def step(name: str, result: str, *reads: str, options: tuple[str, ...] = (), sec
 
 
 ALL = StepChoice()
+STOPPED = -2
+"""Stands for a command that a model's useless replies stop."""
 
 
 class Commands:
@@ -38,6 +40,8 @@ class Commands:
         code = self.codes.get(arguments[0], 0)
         if code == -1:
             raise KeyboardInterrupt
+        if code == STOPPED:
+            raise UnusableError("the first 8 replies cannot be used:\nno")
         if code in (0, 1):
             made = next(step for step in self._steps if step.name == arguments[0])
             text = "".join(Path(read.path).read_text() for read in made.reads) + " ".join(arguments[1:2])
@@ -80,6 +84,15 @@ def test_a_second_run_runs_nothing(bench: Bench) -> None:
     assert bench.kinds() == ["done", "done", "done"]
     assert bench.said[-1] == "0 of 3 steps were run, 3 were done already"
     assert "$ reeltalk a" in bench.said
+
+
+def test_a_command_that_useless_replies_stop_has_failed_and_ends_the_run_with_code_1(bench: Bench) -> None:
+    bench.commands.codes["b"] = STOPPED
+    assert bench.run() == (1, ["a", "b"])
+    assert "the first 8 replies cannot be used: no" in bench.said
+    assert bench.kinds() == ["done", "failed", "new"]
+    bench.commands.codes.clear()
+    assert bench.run() == (0, ["b", "c"])
 
 
 def test_what_rests_on_a_changed_setting_runs_again_and_nothing_else(bench: Bench) -> None:
