@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import scripted_vision
+import willing_model
 from sample_videos import Numbered, drawn_shots
 from scripted_server import Body, serve
 
@@ -162,6 +163,25 @@ def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
         models = {info.model for info in read_run(tmp_path / "own" / "runs" / f"vision-1-{group}").info.models}
         assert any(model.startswith("vision-1") for model in models)
     assert broken_links(tmp_path / "own" / "site") == []
+
+
+def test_two_videos_and_a_judge_say_what_n_counts_and_mark_their_intervals(tmp_path: Path) -> None:
+    films = [drawn_shots("drawn-2.mp4", 2), drawn_shots("drawn-3.mp4", 3, seed=1)]
+    code, page = own(tmp_path / "own", willing_model.reply, "--judge", "vision-1", videos=films)
+    assert code == 0
+    assert "a value has none below 4 videos" in page
+    site, run_of = tmp_path / "own" / "site", tmp_path / "own" / "runs"
+    rows = {row.metric: row for row in read_run(run_of / "vision-1-streaming").summary if row.model == "vision-1"}
+    board = (site / "streaming" / "index.html").read_text(encoding="utf-8")
+    assert '<th scope="col" class="number">Dialogues</th>' in board
+    assert rows["svbench.streaming.OS"].n == Benchmark.open(tmp_path / "own" / "benchmark").rows(PATHS)
+    numbers = (site / "dialogue" / "numbers.html").read_text(encoding="utf-8")
+    units = sum(Benchmark.open(tmp_path / "own" / "benchmark").rows(table) for table in (CHAINS, DIALOGUES))
+    assert f"n = {units} dialogues" in numbers
+    pairs = (site / "dialogue" / "comparisons.html").read_text(encoding="utf-8")
+    intervals = re.findall(r'<span class="interval">(\[[^<]*)</span>', pairs)
+    assert intervals
+    assert all(interval.endswith("], 2 videos") for interval in intervals)
 
 
 def test_a_model_that_writes_nothing_usable_still_ends_with_a_report(tmp_path: Path) -> None:

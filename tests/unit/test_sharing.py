@@ -57,7 +57,7 @@ def test_a_number_carries_interval_counts_and_signature(
     talk, words = yaml.safe_load((tmp_path / "out/alpha/.eval_results/kitchen.yaml").read_text(encoding="utf-8"))
     assert (talk["dataset"], talk["value"]) == ({"id": "me/kitchen", "task_id": "talk"}, 60.0)
     assert talk["notes"] == (
-        "95 % interval [55, 65] clustered by source video, rough as there are only 4; n = 50, unscored = 0, "
+        "95 % interval [55, 65] clustered by source video, rough as there are only 4; n = 50 turns, unscored = 0, "
         "not applicable = 0; agree by reeltalk: kitchen|metric:agree|v:1"
     )
     assert words["value"] == 0.5

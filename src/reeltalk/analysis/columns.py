@@ -77,6 +77,26 @@ def info_of(metric: str) -> MetricInfo | None:
     return TEXT_METRICS.get(metric) or _TIMINGS.get(metric) or measure_info(metric)
 
 
+def items_of(metric: str) -> str:
+    """What the n of a metric counts: `turns`, or `dialogues` for a measure of whole chains, paths and dialogues.
+
+    Args:
+        metric: Its name, such as `svbench.OS`.
+    """
+    info = info_of(metric)
+    return "turns" if info is None else info.items
+
+
+def n_items(metric: str) -> str:
+    """The word behind an n that does not count turns, as ` dialogues`; empty for turns.
+
+    Args:
+        metric: Its name, such as `svbench.OS`.
+    """
+    items = items_of(metric)
+    return "" if items == "turns" else f" {items}"
+
+
 def metric_kind(metric: str) -> Kind:
     """The table of a metric.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from reeltalk.analysis.columns import metric_title
+from reeltalk.analysis.columns import metric_title, n_items
 from reeltalk.analysis.comparison import Comparison, Comparisons, format_p
 from reeltalk.analysis.leaderboard import key_of
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_heading
@@ -212,7 +212,8 @@ def _cells(found: Comparisons, row: Comparison) -> list[str]:
         words = words.replace(key_of(best), "A" if best == row.first else "B", 1)
     name = _name(row, found.settings.by is not None)
     tested = [format_p(row.p), format_p(row.corrected_p)]
-    return [name, *names, *_values(row), _difference(row), *tested, f"{row.items:,}", f"{row.videos:,}", words]
+    counted = f"{row.items:,}{n_items(row.metric)}"
+    return [name, *names, *_values(row), _difference(row), *tested, counted, f"{row.videos:,}", words]
 
 
 def _row_notes(found: Comparisons) -> list[str]:

@@ -200,6 +200,7 @@ class Comparisons(HasOverview):
             if row.videos > 1:
                 return "nothing can be said: a part of its mean rests on one source video, and an interval needs two"
             return "nothing can be said: 1 source video, and an interval needs two"
+        rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
         if row.withheld:
             return f"no winner is named: {row.withheld}"
         best = row.winner(self.settings.alpha)
@@ -208,9 +209,8 @@ class Comparisons(HasOverview):
                 f"; the smallest detectable difference here is {format_points(row.detectable, row.metric)}"
                 f" ({self.settings.target_power * 100:.0f} % power)"
             )  # fmt: skip
-            return f"{NO_DIFFERENCE}{shown}"
+            return f"{NO_DIFFERENCE}{shown}{rough}"
         word = "has more" if direction_of(row.metric) == "neither" else "is better"
-        rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
         return f"{first if best == row.first else second} {word}{rough}"
 
     def _named_verdict(self, row: Comparison) -> str:
@@ -249,7 +249,7 @@ def _short_name(name: str) -> str:
 def _difference_cell(row: Comparison) -> str:
     if row.difference is None:
         return "–"
-    interval = format_range(row.low, row.high, row.metric, signed=True)
+    interval = format_range(row.low, row.high, row.metric, signed=True, videos=row.videos)
     return f"{format_signed(row.metric, row.difference)} {interval}".rstrip()
 
 

@@ -15,6 +15,7 @@ from reeltalk.analysis.columns import (
     Role,
     direction_of,
     info_of,
+    items_of,
     metric_kind,
     metric_title,
 )
@@ -64,6 +65,8 @@ class Margin:
     high: float | None
     shown: bool
     """True if the model is shown to be better."""
+    videos: int = 0
+    """Number of source videos of the difference."""
     problem: str | None = None
     """Why they could not be compared, or why no winner may be named."""
 
@@ -328,11 +331,11 @@ class _Pairs:
             return None
         if row.problem is not None or row.difference is None:
             problem = (row.problem or "nothing to compare").split("; --anyway")[0]
-            return Margin(other, None, None, None, False, problem)
+            return Margin(other, None, None, None, False, problem=problem)
         sign = 1 if row.first == index else -1
         low, high = (row.low, row.high) if sign > 0 or row.low is None or row.high is None else (-row.high, -row.low)
         shown = row.videos >= FEWEST_VIDEOS and row.winner(self.alpha) == index
-        return Margin(other, sign * row.difference, low, high, shown, row.withheld)
+        return Margin(other, sign * row.difference, low, high, shown, row.videos, row.withheld)
 
     def ranked(self) -> list[int]:
         """Places of the models that have a value."""
@@ -418,7 +421,8 @@ class _Verdict:
         verb = "has no" if len(models) == 1 else "has a"
         if withheld is None or withheld.cell is None:
             return f"{who} {verb} {metric_title(self.metric)} score: {reason}."
-        count = f"{withheld.unscored:,} of {withheld.cell.due:,} turns are unscored, more than 2 % ({reason})"
+        items = items_of(self.metric)
+        count = f"{withheld.unscored:,} of {withheld.cell.due:,} {items} are unscored, more than 2 % ({reason})"
         return f"{who} {verb} {metric_title(self.metric)} score to quote: {count}."
 
     def _one(self, row: Standing) -> str:

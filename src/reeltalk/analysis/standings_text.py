@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from reeltalk.analysis.columns import items_of
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings import ROLES, Standing, Standings, find_standings, worst_types
 from reeltalk.analysis.values import format_quoted, format_range, metric_heading
@@ -60,7 +61,7 @@ def standing_lines(found: Standings, run: Run) -> list[str]:
     if found.headline is None:
         return [found.verdict]
     metric = found.headline.metric
-    header = ["", metric_heading(metric), "", "95 % interval", "n", "unscored", "above the floor"]
+    header = ["", metric_heading(metric), "", "95 % interval", items_of(metric), "unscored", "above the floor"]
     rows = [_cells(row, metric, run) for row in _chosen(found, run)]
     table = [header, *rows]
     widths = [max(len(row[place]) for row in table) for place in range(len(header))]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_unit
-from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.store.text_tables import (
     escape_latex,
     escape_markdown,
@@ -55,7 +55,12 @@ class Quantity:
     @property
     def interval(self) -> str:
         """The interval in brackets; empty if there is none."""
-        return "" if self.value is None else format_range(self.low, self.high, self.metric, signed=self.signed)
+        videos = self.videos if self.signed else None
+        return (
+            ""
+            if self.value is None
+            else format_range(self.low, self.high, self.metric, signed=self.signed, videos=videos)
+        )
 
 
 TableCell = str | int | float | Quantity | None
@@ -203,7 +208,10 @@ def _csv(table: TableFile) -> str:
 
 def _warning(cells: Iterable[TableCell]) -> str | None:
     """A warning if numbers rest on few videos."""
-    return few_videos_warning(cell.videos for cell in cells if isinstance(cell, Quantity) and cell.value is not None)
+    numbers = [cell for cell in cells if isinstance(cell, Quantity) and cell.value is not None]
+    # A paired difference of two videos has an interval, a value has none.
+    fewest = 2 if any(cell.signed and cell.interval for cell in numbers) else FEWEST_VIDEOS
+    return few_videos_warning((cell.videos for cell in numbers), fewest=fewest)
 
 
 def _n(cell: Quantity) -> str:

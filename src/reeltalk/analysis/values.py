@@ -6,6 +6,7 @@ its own scale and names it. Files for machines do not use this module: they have
 
 from reeltalk.analysis.columns import info_of, metric_title
 from reeltalk.metrics.info import digits
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
 
 
 def display_factor(metric: str | None) -> float:
@@ -89,7 +90,14 @@ def format_points(value: float, metric: str) -> str:
     return f"{written} on a scale of {info.scale}" if info is not None and info.scale else written
 
 
-def format_range(low: float | None, high: float | None, metric: str | None = None, *, signed: bool = False) -> str:
+def format_range(
+    low: float | None,
+    high: float | None,
+    metric: str | None = None,
+    *,
+    signed: bool = False,
+    videos: int | None = None,
+) -> str:
     """An interval in brackets, without a unit; empty if an end is missing.
 
     Args:
@@ -97,11 +105,23 @@ def format_range(low: float | None, high: float | None, metric: str | None = Non
         high: Upper end.
         metric: The metric of both.
         signed: True for the interval of a difference.
+        videos: Number of source videos that it rests on, if few of them shall be marked; see `few_mark`.
     """
     if low is None or high is None:
         return ""
     ends = (format_signed(metric, end) if signed else format_value(end, metric) for end in (low, high))
-    return f"[{', '.join(ends)}]"
+    return f"[{', '.join(ends)}]{few_mark(videos)}"
+
+
+def few_mark(videos: int | None) -> str:
+    """The mark behind the interval of a difference on few videos, as `, 2 videos`; empty from `FEW_VIDEOS` on.
+
+    A value has no interval on so few as two videos, but a paired difference has.
+
+    Args:
+        videos: Number of source videos; None if unknown.
+    """
+    return f", {videos} videos" if videos is not None and videos < FEW_VIDEOS else ""
 
 
 def _digits(metric: str | None, value: float) -> int:

@@ -27,6 +27,7 @@ from reeltalk.evaluate.settings import FrameSettings, LimitSettings, ModelSettin
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Endpoint
 from reeltalk.llm.preflight import preflight
+from reeltalk.metrics.uncertainty import FEWEST_VIDEOS
 from reeltalk.pages.cover import Cover, CoverPart
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.progress import Progress, Tell
@@ -315,7 +316,11 @@ def weak_points(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Se
     counted = ", ".join(f"{count:,} turns in group {name}" for name, count in turns.items()) or "no turns"
     found = [
         f"It is a small sample: {videos:,} video{'s' if videos != 1 else ''}, {counted}. "
-        + ("Intervals are clustered by video and need several." if videos < 2 else "Intervals are rough."),
+        + (
+            f"Intervals are clustered by video, and a value has none below {FEWEST_VIDEOS} videos."
+            if videos < FEWEST_VIDEOS
+            else "Intervals are rough."
+        ),
     ]
     if groups:
         found += [

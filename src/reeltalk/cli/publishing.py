@@ -226,13 +226,14 @@ def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "Benchmark
 
 
 def _notes(row: "SummaryRow", videos: int) -> str:
-    from reeltalk.metrics.uncertainty import FEW_VIDEOS
+    from reeltalk.analysis.columns import items_of
+    from reeltalk.metrics.uncertainty import FEW_VIDEOS, FEWEST_VIDEOS
 
     interval = (
-        "no interval, as there are fewer than two videos"
+        f"no interval{f', as there are fewer than {FEWEST_VIDEOS} videos' if videos < FEWEST_VIDEOS else ''}"
         if row.low is None or row.high is None
         else f"95 % interval [{row.low:.4g}, {row.high:.4g}] clustered by source video"
         f"{f', rough as there are only {videos}' if videos < FEW_VIDEOS else ''}"
     )
-    counted = f"n = {row.n}, unscored = {row.unscored}, not applicable = {row.not_applicable}"
+    counted = f"n = {row.n} {items_of(row.metric)}, unscored = {row.unscored}, not applicable = {row.not_applicable}"
     return f"{interval}; {counted}; {row.metric} by reeltalk: {row.signature}"

@@ -80,6 +80,8 @@ class MeasurePart:
     decimals: int | None = None
     headline: bool = False
     """True if the first table shows the number."""
+    items: Literal["turns", "dialogues"] | None = None
+    """What its n counts; None: the same as the measure's."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,7 @@ def measure_info(metric: str) -> MetricInfo | None:
     if described is None:
         return None
     protocol, info = described
+    info = info if protocol.unit == "turn" else replace(info, items="dialogues")
     own = [part for part in rest if part != COMPAT]
     titles, unknown = [info.title], 0
     for name in own:
@@ -192,7 +195,8 @@ def measure_info(metric: str) -> MetricInfo | None:
         titles.append(part.title)
         low, high = (info.low, info.high) if part.scale is None else part.scale
         decimals = info.decimals if part.scale is None else part.decimals
-        info = replace(info, low=low, high=high, direction=part.direction, decimals=decimals)
+        items = info.items if part.items is None else part.items
+        info = replace(info, low=low, high=high, direction=part.direction, decimals=decimals, items=items)
     if unknown > bool(protocol.open_parts):
         return None
     official = len(own) < len(rest)

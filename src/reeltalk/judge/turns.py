@@ -358,7 +358,7 @@ def earlier_turns(unit: JudgeUnit, index: int) -> list[tuple[str, str]]:
 RIGHT: Final = 0.5
 """An answer whose value is above this is right."""
 PARTS: Final = (
-    MeasurePart("first_error", "turn of the first error", (None, None), "neither", SHORT),
+    MeasurePart("first_error", "turn of the first error", (None, None), "neither", SHORT, items="dialogues"),
     MeasurePart("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=SHORT),
     MeasurePart("after_right", "right after a right answer", (0.0, PER_CENT), decimals=SHORT),
     MeasurePart("after_corrupted", "right after a planted error", (0.0, PER_CENT), decimals=SHORT),

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from reeltalk.metrics.clustered import clustered_mean
-from reeltalk.metrics.uncertainty import Proportion, wilson
+from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, Proportion, wilson
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill
@@ -183,9 +183,9 @@ def _jumps(benchmark: Benchmark, paths: Iterable[DialoguePath], found: Benchmark
         jumped = np.concatenate([np.repeat([1.0, 0.0], [taken, seen - taken]) for _, taken, seen in drawn])
         video = [name for (name, _), (_, _, seen) in zip(walks, drawn, strict=True) for _ in range(seen)]
         kept = clustered_mean(jumped, video)
-        # An interval of a share ends at 0 and 1.
-        low = max(0.0, kept.low) if kept.low is not None else None
-        high = min(1.0, kept.high) if kept.high is not None else None
+        if kept.low is not None and kept.high is not None and kept.clusters >= FEWEST_VIDEOS:
+            # An interval of a share ends at 0 and 1.
+            low, high = max(0.0, kept.low), min(1.0, kept.high)
     landing = {outcome: n for (gate, outcome), n in found.gates.items() if gate.endswith(f":{LANDING}")}
     entry = benchmark.manifest.files.get(PATHS.file_name)
     return Jumps(

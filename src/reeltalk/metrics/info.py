@@ -30,6 +30,8 @@ class MetricInfo:
     answer_rank: int | None = None
     """Rank among metrics of single answers if a page shows one of them, the lowest first; None if it is never
     shown there."""
+    items: Literal["turns", "dialogues"] = "turns"
+    """What its n counts: turns, or whole chains, paths and dialogues."""
     what: str = ""
     """A description for the documentation."""
     source: str = ""

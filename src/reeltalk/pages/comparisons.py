@@ -212,12 +212,12 @@ def _amount(row: Comparison, sign: int) -> str:
     return f", {size} {_interval(row, sign)}".rstrip()
 
 
-def _interval(row: Comparison, sign: int) -> str:
-    """The interval of a difference; empty if it has none."""
+def _interval(row: Comparison, sign: int, videos: int | None = None) -> str:
+    """The interval of a difference, with the number of videos if they are given and few; empty if it has none."""
     if row.low is None or row.high is None:
         return ""
     low, high = sorted((sign * row.low, sign * row.high))
-    return format_range(low, high, row.metric, signed=True)
+    return format_range(low, high, row.metric, signed=True, videos=videos)
 
 
 def _matrix(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]:
@@ -246,7 +246,7 @@ def _cell(found: Comparisons, row: Comparison, sign: int) -> MatrixCell:
     )
     p = "" if row.corrected_p is None else f"p {_after(format_p(row.corrected_p))}; "
     difference = format_signed(row.metric, sign * row.difference)
-    return MatrixCell(difference, _interval(row, sign) or "no interval", state, p + found.verdict(row))
+    return MatrixCell(difference, _interval(row, sign, row.videos) or "no interval", state, p + found.verdict(row))
 
 
 def _after(p: str) -> str:

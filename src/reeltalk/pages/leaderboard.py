@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title
+from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title, n_items
 from reeltalk.analysis.finder import TurnPlaces, make_finder
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, build_leaderboard, format_reasons
 from reeltalk.analysis.standings import (
@@ -242,7 +242,7 @@ def _as_markdown(board: Leaderboard) -> str:
         [escape_markdown(model.name), *(cell(model, metric) for metric in metrics), f"{model.info.items:,}"]
         for model in board.models
     ]
-    lines = markdown_table(["Model", *titles, "n"], rows, numbers=[False, *(True for _ in metrics), True])
+    lines = markdown_table(["Model", *titles, "Turns"], rows, numbers=[False, *(True for _ in metrics), True])
     lines += ["", *(escape_markdown(note) + "  " for note in _export_notes(board, best="bold", dagger="†")), ""]
     lines += [f"- {markdown_code(signature)}" for signature in board.signatures]
     return "\n".join(lines) + "\n"
@@ -273,7 +273,7 @@ def _as_latex(board: Leaderboard) -> str:
         for model in board.models
     ]
     return latex_table(
-        ["Model", *titles, "$n$"],
+        ["Model", *titles, "Turns"],
         rows,
         numbers=[False, *(True for _ in metrics), True],
         comments=map(printable, (*_export_notes(board, best="bold", dagger="dagger"), *board.signatures)),
@@ -300,8 +300,9 @@ def _interval(cell: Cell) -> str:
 
 
 def _n(model: ModelRow, cell: Cell) -> str:
-    """The number's n, if it is not the model's number of turns."""
-    return "" if cell.row.n == model.info.items else f"(n = {cell.row.n})"
+    """The number's n, if it is not the model's number of turns, which the last column has."""
+    items = n_items(cell.row.metric)
+    return "" if cell.row.n == model.info.items and not items else f"(n = {cell.row.n}{items})"
 
 
 def _export_notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:

@@ -20,7 +20,7 @@ from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.score_matrix import ANSWER_TYPE, Turns
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import Quantity, TableCell
-from reeltalk.analysis.values import format_signed, format_value, metric_unit
+from reeltalk.analysis.values import format_range, format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.significance import correct_p_values
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
@@ -225,8 +225,8 @@ def format_difference(one: Comparison) -> str:
     assert one.difference is not None
     if one.low is None or one.high is None:
         return f"{format_signed(one.metric, one.difference)} (no interval)"
-    ends = ", ".join(format_signed(one.metric, end) for end in (one.low, one.high))
-    return f"{format_signed(one.metric, one.difference)} [{ends}]"
+    interval = format_range(one.low, one.high, one.metric, signed=True, videos=one.videos)
+    return f"{format_signed(one.metric, one.difference)} {interval}"
 
 
 def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int]) -> Iterator[ControlTable]:

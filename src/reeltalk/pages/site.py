@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
-from reeltalk.analysis.columns import metric_kind, metric_title, split_model_name
+from reeltalk.analysis.columns import items_of, metric_kind, metric_title, n_items, split_model_name
 from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
@@ -21,6 +21,7 @@ from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.analysis.values import (
+    few_mark,
     format_quoted,
     format_range,
     format_signed,
@@ -227,8 +228,11 @@ def make_environment() -> Environment:
         colours=charts.COLOURS,
         interval=INTERVAL,
         key_of=key_of,
+        items_of=items_of,
+        n_items=n_items,
         metric_kind=metric_kind,
         metric_unit=metric_unit,
+        few_mark=few_mark,
         format_value=format_value,
         format_quoted=format_quoted,
         format_range=format_range,

@@ -107,7 +107,7 @@ def write_streams(
         curves=_curve_rows(scores, models),
         signatures=[(model, summary[model, "pauc"].signature) for model in models],
         unscored=[(model, len(scores.unscored[model])) for model in models if scores.unscored[model]],
-        few=few_videos_warning((len({task.video_id for task in tasks}),), fewest=2),
+        few=few_videos_warning((len({task.video_id for task in tasks}),)),
         streams=list(_shown(tasks, sessions, scores, floors)),
     )
     write_text(folder / page, html)

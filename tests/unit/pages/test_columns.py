@@ -9,6 +9,7 @@ from reeltalk.analysis.columns import (
     direction_of,
     fixed_of,
     floor_of,
+    items_of,
     metric_kind,
     metric_title,
     split_model_name,
@@ -41,6 +42,26 @@ EMITTED = (
 )  # fmt: skip
 def test_every_number_has_a_table(metric: str, kind: Kind) -> None:
     assert metric_kind(metric) == kind
+
+
+@pytest.mark.parametrize(
+    ("metric", "items"),
+    [
+        ("svbench.OS", "dialogues"), ("svbench.streaming.OS", "dialogues"), ("svbench.SA.compat", "dialogues"),
+        ("agree.first_error", "dialogues"), ("agree.recovery", "turns"), ("mtv", "turns"), ("rouge_l", "turns"),
+        ("took_s", "turns"), ("of another program", "turns"),
+    ],
+)  # fmt: skip
+def test_n_counts_what_it_is_said_to_count(metric: str, items: str) -> None:
+    assert items_of(metric) == items
+
+
+def test_the_interval_of_a_difference_on_few_videos_is_marked() -> None:
+    assert format_range(-0.012, 0.034, "rouge_l", signed=True, videos=2) == "[-1.2, +3.4], 2 videos"
+    assert format_range(-0.012, 0.034, "rouge_l", signed=True, videos=9).endswith("], 9 videos")
+    assert format_range(-0.012, 0.034, "rouge_l", signed=True, videos=10) == "[-1.2, +3.4]"
+    assert format_range(-0.012, 0.034, "rouge_l", signed=True) == "[-1.2, +3.4]"
+    assert format_range(None, None, "rouge_l", signed=True, videos=1) == ""
 
 
 def test_times_floors_spreads_and_official_figures_are_neither_better_nor_worse() -> None:

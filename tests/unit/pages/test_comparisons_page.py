@@ -117,7 +117,11 @@ def test_few_videos_are_said_to_be_few(make_paired_run: RunMaker, tmp_path: Path
     run = make_paired_run({"a": turns(1, videos=4), "b": turns(2, videos=4)})
     (tmp_path / "site").mkdir()
     write_report([run], tmp_path / "site")
-    assert "4 source videos are few." in page_of(tmp_path / "site")
+    page = page_of(tmp_path / "site")
+    assert "4 source videos are few." in page
+    matrix = page[page.index("<table") : page.index("</table>")]
+    assert len(re.findall(r"\[[+-]\d+\.\d+, [+-]\d+\.\d+\], 4 videos", matrix)) == 2
+    assert "roughly: 4 videos are few" in page or "; 4 videos are few." in page
 
 
 def test_thirty_models_stay_below_two_megabytes(make_paired_run: RunMaker, tmp_path: Path) -> None:

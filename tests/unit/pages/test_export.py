@@ -78,7 +78,7 @@ def test_latex_escapes_names(make_run: RunMaker, name: str, written: str) -> Non
 def test_latex_has_as_many_cells_in_every_row_and_balanced_rules(make_run: RunMaker) -> None:
     table = render_table([make_run(metric="my_metric&more", values=(0.5, None))], "latex")
     body = [line for line in table.splitlines() if line.endswith(r"\\")]
-    assert body[0] == r"Model & my\_metric\&more & $n$ \\"
+    assert body[0] == r"Model & my\_metric\&more & Turns \\"
     assert {line.replace(r"\&", "").count("&") for line in body} == {2}
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\begin{tabular}{lrr}", r"\end{tabular}"):
         assert table.count(rule) == 1

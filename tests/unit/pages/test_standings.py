@@ -151,6 +151,7 @@ def test_too_few_videos_give_no_verdict(make_paired_run: RunMaker, videos: int) 
     found = standings(make_paired_run, models)
     assert found.verdict.startswith("There is no verdict on ")
     assert found.models[0].above is None or not found.models[0].above.shown
+    assert found.models[0].above is None or found.models[0].above.videos == videos
 
 
 def test_few_videos_are_said_to_be_few(make_paired_run: RunMaker) -> None:

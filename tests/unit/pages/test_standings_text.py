@@ -34,7 +34,7 @@ def test_the_table_has_the_runs_beside_it_and_marks_its_own(make_played: RunMake
         "95",
         "%",
         "interval",
-        "n",
+        "turns",
         "unscored",
         "above",
         "the",

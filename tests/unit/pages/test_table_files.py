@@ -45,6 +45,20 @@ def test_latex_has_as_many_cells_in_every_row_and_signatures_as_comments() -> No
     assert {"% s|data:1|metric:agree", "% s|two lines", "% A note."} <= set(outside)
 
 
+def test_a_difference_on_two_videos_is_marked_and_a_value_has_no_interval() -> None:
+    table = TableFile(
+        "t",
+        "T",
+        ("Model", "A", "A - B"),
+        (("m", Quantity(61.0, videos=2), Quantity(2.0, 1.0, 3.0, signed=True, videos=2)),),
+    )
+    for format in TABLE_FORMATS[:2]:
+        text = render_rows(table, format)
+        assert "[+1.0000, +3.0000], 2 videos" in text
+        assert "Some intervals rest on 2 source videos only." in text
+    assert "so they have no interval" not in render_rows(table, "csv")
+
+
 def test_every_special_character_of_latex_is_escaped() -> None:
     assert escape_latex("50% & $x_1^2 {a}~#\\") == (
         r"50\% \& \$x\_1\textasciicircum{}2 \{a\}\textasciitilde{}\#\textbackslash{}"

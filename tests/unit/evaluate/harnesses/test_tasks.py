@@ -216,7 +216,8 @@ def test_a_data_set_of_vlmevalkit(
         (["lmms-eval", "--prompt", "poem"], "no prompt 'poem'"),
         (["vlmevalkit", "--no-videos"], "needs its videos"),
         (["lmms-evl"], "trl, lmms-eval, vlmevalkit"),
-        (["hub", "--name", "kitchen"], "--overwrite is its only option"),
+        (["qa", "--name", "kitchen"], "--overwrite is its only option"),
+        (["hub", "--name", "kitchen"], "--cite-as, --date-published and --overwrite are its only options"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(
