@@ -27,6 +27,7 @@ from reeltalk.evaluate.settings import FrameSettings, LimitSettings, ModelSettin
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Endpoint
 from reeltalk.llm.preflight import preflight
+from reeltalk.metrics.turn_checks import benchmark_quality, identical_sentences
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS
 from reeltalk.pages.cover import Cover, CoverPart
 from reeltalk.pages.settings import ReportSettings
@@ -329,6 +330,7 @@ def weak_points(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Se
             f"{asked.model} answers its own questions: its score tells how far it agrees with itself, not whether it "
             "is right.",
         ]
+    found += [sentence.removeprefix("Warning: ") for sentence in identical_sentences(benchmark_quality(benchmark))]
     if groups and asked.judge is None:
         found.append(
             "No model judged. Word overlap counts a right answer in other words as wrong; --judge NAME judges."

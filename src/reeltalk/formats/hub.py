@@ -593,7 +593,7 @@ def write(
     if content.media:
         _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), flat_schema(MEDIA_COLUMNS))
         configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
-    quality = measure_quality([*content.chains, *content.dialogues], content.gates, content.rewrites)
+    quality = measure_quality([*content.chains, *content.dialogues], content.gates, content.rewrites, content.videos)
     (folder / "README.md").write_text(_card(content, configs, quality, cite_as), encoding="utf-8", newline="\n")
     checked = " ".join(quality_sentences(quality)) if quality.turns and quality.results else ""
     document = croissant(

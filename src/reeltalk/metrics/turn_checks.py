@@ -28,10 +28,12 @@ from reeltalk.schema.gates import (
     GateOutcome,
     GateResult,
 )
+from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
+from reeltalk.store.validate import IdenticalUnits, identical_units
 
 CheckName = Literal[
     "verified", "faults", "rules", "leaks", "probes", "answerable", "evidence", "depends", "difficulty", "quality",
@@ -353,6 +355,8 @@ class Quality:
     judges: tuple[str, ...] = ()
     own_judges: tuple[str, ...] = ()
     """Models that wrote turns and judged them."""
+    identical: tuple[IdenticalUnits, ...] = ()
+    """Chains and dialogues that say the same about different clips, if they are many."""
 
     @property
     def unseen(self) -> int:
@@ -366,7 +370,10 @@ class Quality:
 
 
 def measure_quality(
-    units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult], rewrites: Sequence[Rewrite] = ()
+    units: Sequence[QAChain | Dialogue],
+    gates: Sequence[GateResult],
+    rewrites: Sequence[Rewrite] = (),
+    videos: Sequence[Video] = (),
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video.
 
@@ -374,6 +381,7 @@ def measure_quality(
         units: Chains and dialogues of a benchmark.
         gates: Its gate results.
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
+        videos: Its videos; of those that look alike, chains may say the same.
     """
     turns = list(checked_turns(units, gates))
     found = Quality(turns=len(turns), videos=len({turn.video_id for turn in turns}), results=len(gates))
@@ -405,6 +413,9 @@ def measure_quality(
         for name, own in sorted(classes.items())
     ]
     found.text = text_biases(gates)
+    chains = [unit for unit in units if isinstance(unit, QAChain)]
+    dialogues = [unit for unit in units if isinstance(unit, Dialogue)]
+    found.identical = tuple(identical_units(chains, dialogues, videos))
     found.writers = tuple(sorted({model_of(str(unit.extra["writer"])) for unit in units if "writer" in unit.extra}))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
@@ -418,7 +429,8 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
         InputError: A table is damaged.
     """
     units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
-    return measure_quality(units, list(benchmark.read(GATES)), list(benchmark.read(REWRITES)))
+    gates, rewrites = list(benchmark.read(GATES)), list(benchmark.read(REWRITES))
+    return measure_quality(units, gates, rewrites, list(benchmark.read(VIDEOS)))
 
 
 def is_supported(turn: CheckedTurn) -> bool | None:
@@ -478,6 +490,7 @@ def _percent(share: float) -> str:
 
 def quality_sentences(found: Quality) -> Iterator[str]:
     """What a reader must know: what was not checked, the headline, and who judged."""
+    yield from identical_sentences(found)
     missing: dict[str, list[str]] = {}
     for count in found.not_made:
         if not (found.by_graph and count.check.name in BY_GRAPH):
@@ -500,16 +513,27 @@ def quality_sentences(found: Quality) -> Iterator[str]:
         yield f"Warning: {name} wrote turns and judged them. Models tend to approve of what they wrote."
 
 
+def identical_sentences(found: Quality) -> Iterator[str]:
+    """A warning about chains or dialogues that say the same about different clips, if they are many."""
+    for same in found.identical:
+        yield f"Warning: {same}. A writer that looks at the clips does not write so."
+
+
 def quality_card(found: Quality) -> list[str]:
-    """A section of a Markdown card that says how far a benchmark was checked; empty if nothing of it was constructed.
+    """A section of a Markdown card that says how far a benchmark was checked.
+
+    It is empty if nothing was constructed, unless many chains are identical.
 
     Args:
         found: The quality of the benchmark.
     """
-    if not found.turns or not (found.writers or found.results):
+    known = found.turns and (found.writers or found.results)
+    sentences = list((quality_sentences if known else identical_sentences)(found))
+    if not sentences:
         return []
-    lines = ["## How far it was checked", ""]
-    lines += [f"- {escape_card(sentence)}" for sentence in quality_sentences(found)]
+    lines = ["## How far it was checked", "", *(f"- {escape_card(sentence)}" for sentence in sentences)]
+    if not known:
+        return [*lines, ""]
     if found.checks:
         rows = [
             (count.check.title, format_share(count.passed), f"{count.flagged:,}", f"{count.unchecked:,}")

@@ -8,7 +8,13 @@ from jinja2 import Environment
 
 from reeltalk.analysis.dataset import DatasetNumbers, count_dataset, count_noun, format_number
 from reeltalk.errors import BenchmarkError
-from reeltalk.metrics.turn_checks import Quality, benchmark_quality, format_share, quality_sentences
+from reeltalk.metrics.turn_checks import (
+    Quality,
+    benchmark_quality,
+    format_share,
+    identical_sentences,
+    quality_sentences,
+)
 from reeltalk.pages.dataset_figures import Panel, activity_panels, kind_panels, question_panels, video_panels
 from reeltalk.pages.published import DatasetComparison, dataset_comparisons
 from reeltalk.pages.scenarios import has_scenarios
@@ -70,11 +76,11 @@ def read_dataset(benchmark: Benchmark) -> Dataset:
 
 
 def quality_values(quality: Quality) -> dict[str, object]:
-    """What the template `_quality.html` needs. It shows nothing for a benchmark without results of checks."""
+    """What the template `_quality.html` needs. Without results of checks it only warns of identical chains."""
     known = quality.turns and quality.results
     return {
         "quality": quality if known else None,
-        "sentences": list(quality_sentences(quality)) if known else [],
+        "sentences": list((quality_sentences if known else identical_sentences)(quality)),
         "share": format_share,
     }
 

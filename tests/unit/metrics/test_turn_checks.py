@@ -7,10 +7,19 @@ import pytest
 from side_by_side import JUDGES, written
 
 from reeltalk.cli import run
-from reeltalk.metrics.turn_checks import checked_turns, measure_quality, quality_card, quality_sentences
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.metrics.turn_checks import (
+    benchmark_quality,
+    checked_turns,
+    measure_quality,
+    quality_card,
+    quality_sentences,
+)
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.media import Video
+from reeltalk.schema.record import ChainId, VideoId
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
 from reeltalk.store.tables import CHAINS, GATES
 
 
@@ -40,6 +49,28 @@ def test_shares_are_those_of_the_rows(careless: Path) -> None:
     assert by_name["depends"].made == 46
     assert found.judges == tuple(JUDGES)
     assert not found.own_judges
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_chains_that_all_say_the_same_are_a_warning_everywhere(checked: bool, tmp_path: Path) -> None:
+    turns = tuple(
+        Turn(question=question, references=(answer,))
+        for question, answer in (
+            ("What does she lift?", "A blue mug with a lid."),
+            ("Where to?", "To the window sill."),
+        )
+    )
+    chains = [QAChain(id=ChainId(f"q{n}"), video_id=VideoId("v"), turns=turns) for n in range(3)]
+    passed = GateResult(gate="chains:lint", unit="chain", unit_id="q0", outcome=GateOutcome.PASSED)
+    content = Content(videos=[Video(id=VideoId("v"))], chains=chains, gates=[passed] if checked else [])
+    Benchmark.create(tmp_path / "bench").write_content(content, stage="test")
+    said = "3 of 3 chains have the questions and answers of another one"
+    assert f"Warning: {said}" in next(quality_sentences(benchmark_quality(Benchmark.open(tmp_path / "bench"))))
+    assert run(["report", str(tmp_path / "bench"), "--out", str(tmp_path / "site")]) == 0
+    pages = [page.read_text(encoding="utf-8") for page in (tmp_path / "site").glob("*.html")]
+    assert any(f'<li class="warn">Warning: {said}' in page for page in pages)
+    assert run(["freeze", str(tmp_path / "bench"), str(tmp_path / "release"), "--version", "1.0.0"]) == 0
+    assert f"Warning: {said}" in (tmp_path / "release" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_draft_that_went_back_says_nothing_about_the_turn_that_stays(careless: Path) -> None:
@@ -75,7 +106,9 @@ def test_a_judge_of_its_own_work_is_named_on_the_card(tmp_path: Path) -> None:
 def test_a_card_of_imported_turns_has_no_such_section(careless: Path) -> None:
     units, _ = tables(careless)
     imported = [unit.model_copy(update={"extra": {}}) for unit in units]
-    assert quality_card(measure_quality(imported, [])) == []
+    assert quality_card(measure_quality(imported[:1], [])) == []
+    card = quality_card(measure_quality(imported, []))
+    assert [line[:10] for line in card] == ["## How far", "", "- Warning:", ""], "but the chains of this one are alike"
     assert quality_card(measure_quality(units, []))
 
 

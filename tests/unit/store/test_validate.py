@@ -1,6 +1,6 @@
 """The invariants that span tables, each broken once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,64 @@ def spoken(video: str, end_s: float) -> Utterance:
 
 def test_a_sound_benchmark_has_no_findings() -> None:
     assert list(check_content(sound())) == []
+
+
+ASKED = ("What does she lift?", "Where does she carry it?", "What stands beside it there?")
+TOLD = ("She lifts a blue mug.", "To the window sill.", "A small cactus in a pot.")
+
+
+def chain(name: str, video: str, told: Sequence[str] = TOLD, asked: Sequence[str] = ASKED) -> QAChain:
+    turns = tuple(Turn(question=q, references=(a,)) for q, a in zip(asked, told, strict=True))
+    return QAChain(id=ChainId(name), video_id=VideoId(video), turns=turns)
+
+
+def chains_of(videos: Sequence[str], *told: Sequence[str]) -> list[QAChain]:
+    """A chain for each video; those that are not told otherwise say the same."""
+    return [chain(f"q{n}", video, told[n] if n < len(told) else TOLD) for n, video in enumerate(videos)]
+
+
+OTHERS = [[f"She lifts thing number {n}.", "To the sill over there.", "A cactus."] for n in range(40)]
+WORD_FOR_WORD = {
+    "all of one video": (chains_of(["v"] * 11), 11),
+    "of several videos": (chains_of(["v1", "v2", "v3"]), 3),
+    "with other capitals and stops": ([chain("a", "v"), chain("b", "v", [text.upper() + "!" for text in TOLD])], 2),
+    "two of ten": (chains_of([f"v{n}" for n in range(10)], *OTHERS[:8]), 2),
+    "in Chinese": ([chain(str(n), "v", ("她拿起了杯子。", "在窗台上。", "一盆仙人掌。")) for n in range(3)], 3),
+}
+
+
+@pytest.mark.parametrize("case", WORD_FOR_WORD)
+def test_chains_that_say_the_same_about_different_clips_are_a_finding(case: str) -> None:
+    chains, same = WORD_FOR_WORD[case]
+    videos = [Video(id=VideoId(name)) for name in dict.fromkeys(chain.video_id for chain in chains)]
+    (found,) = check_content(Content(videos=videos, chains=chains))
+    assert (found.severity, found.where) == ("warning", "chains")
+    assert found.problem.startswith(f"{same} of {len(chains)} chains have the questions and answers of another one")
+    assert str(chains[-1].id) in found.problem or len(chains) > 3
+
+
+MAY_BE_THE_SAME = {
+    "different answers": chains_of(["v"] * 11, *OTHERS[:11]),
+    "two of forty": chains_of(["v"] * 40, *OTHERS[:38]),
+    "yes and no": [chain(str(n), "v", ("Yes.", "No.", "Yes.")) for n in range(9)],
+    "one question": [chain(str(n), "v", TOLD[2:], ASKED[2:]) for n in range(9)],
+    "a video and its copy": [chain("a", "v1"), chain("b", "v2")],
+}
+
+
+@pytest.mark.parametrize("case", MAY_BE_THE_SAME)
+def test_chains_that_may_say_the_same_are_no_finding(case: str) -> None:
+    chains = MAY_BE_THE_SAME[case]
+    names = dict.fromkeys(chain.video_id for chain in chains)
+    videos = [Video(id=name, lookalikes="v1" if name == "v2" or "v2" in names else None) for name in names]
+    assert list(check_content(Content(videos=videos, chains=chains))) == []
+
+
+def test_dialogues_that_say_the_same_are_a_finding_too() -> None:
+    turns = chain("q", "v").turns
+    dialogues = [Dialogue(id=DialogueId(f"d{n}"), video_id=V1, turns=turns) for n in range(4)]
+    (found,) = check_content(Content(videos=[Video(id=V1)], dialogues=dialogues))
+    assert str(found).startswith("warning: dialogues: 4 of 4 dialogues have the questions and answers of another one")
 
 
 BROKEN: list[tuple[Callable[[Content], object], str]] = [
