@@ -1,10 +1,9 @@
 """Runs calls on the nodes of a Ray cluster. No other module uses Ray.
 
 A call is a Ray task that carries JSON text in both directions. On the node it runs as it does locally, in a forked
-child
-with limits. Ray runs a task again elsewhere if its node dies, also if only the result was lost with the node. It puts
-tasks on nodes that join. This is safe only if every called function keeps one rule: **a call is a function of its JSON
-argument alone, and a file that it writes appears whole and is the same however often it is made.**
+child with limits. Ray runs a task again elsewhere if its node dies, also if only the result was lost with the node. It
+puts tasks on nodes that join. This is safe only if every called function keeps one rule: **a call is a function of its
+JSON argument alone, and a file that it writes appears whole and is the same however often it is made.**
 """
 
 import contextlib
@@ -33,16 +32,23 @@ AHEAD: Final = 2
 CANCEL_S: Final = 10.0
 REACH_S: Final = 10.0
 """Longest wait for the first reply of a cluster."""
+HEAD_S: Final = 20.0
+"""How long a head may be silent. It may restart; after 60 seconds without it, Ray ends this process."""
 OBJECTS_BYTES: Final = 100 << 20
 """Shared memory of a Ray instance of our own. Only short texts go there."""
+MODE: Final = "RAY_AUTH_MODE"
+TOKEN: Final = "RAY_AUTH_TOKEN"
+TOKEN_PATH: Final = "RAY_AUTH_TOKEN_PATH"
+QUIET: Final[dict[str, Any]] = {"log_to_driver": False, "logging_level": logging.ERROR}
+CONTINUES: Final = "start the cluster again and run the same command: it continues"
 
 
 class RayExecutor:
     """`Executor` that uses the nodes of a Ray cluster.
 
     A process has at most one Ray connection: a second executor uses the connection of the first. A Ray instance that
-    was
-    started here ends with this process.
+    was started here ends with this process, and its token, which no file holds, with it. A cluster that wants a token
+    gets the one of `RAY_AUTH_TOKEN`, `RAY_AUTH_TOKEN_PATH` or `~/.ray/auth_token`.
 
     Args:
         address: `HOST:PORT` of the cluster that this machine is a node of, or `auto` for the one that `ray start` began
@@ -52,13 +58,13 @@ class RayExecutor:
 
     Raises:
         MissingExtraError: Ray is not installed.
-        ClusterError: There is no such cluster, its Ray or Python has another version, Ray does not start, or this
-            process
-            is connected to another cluster.
+        ClusterError: There is no such cluster, it refuses the token, its Ray or Python has another version, Ray does
+            not start, or this process is connected to another cluster.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None, shared: Sequence[Path] = ()) -> None:
         self._ray = _opened(address, workers)
+        self._head: str = self._ray.get_runtime_context().gcs_address
         self.workers = workers
         self.cpu_s = 0.0
         """User and system time of all calls so far."""
@@ -66,13 +72,15 @@ class RayExecutor:
         """Largest resident memory of a call so far."""
         self._shared = [path.absolute() for path in shared]
         self._answer = self._ray.remote(num_cpus=1, max_retries=RUNS_AGAIN)(_by_value())
-        self._room, self._looked_s = 0, float("-inf")
+        self._room, self._looked_s = workers or 0, float("-inf")
+        self._silent_s: float | None = None
 
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor.map`.
 
         Raises:
-            ClusterError: A node lacks reeltalk, has another version of it, or does not see a path of `shared`.
+            ClusterError: A node lacks reeltalk, has another version of it, or does not see a path of `shared`; or the
+                head died, or the node of this machine.
         """
         waiting = enumerate(calls)
         under_way: dict[Any, int] = {}
@@ -80,7 +88,8 @@ class RayExecutor:
             terms = {"version": __version__, "folder": os.getcwd(), "paths": [str(path) for path in paths]}
             try:
                 while True:
-                    while len(under_way) < self._at_a_time() and (item := next(waiting, None)) is not None:
+                    self._look()
+                    while len(under_way) < self._room and (item := next(waiting, None)) is not None:
                         under_way[self._answer.remote(request_line(function, item[1]), terms)] = item[0]
                     if not under_way:
                         break
@@ -97,6 +106,10 @@ class RayExecutor:
         except errors.RayTaskError as error:
             # Every failure of a call comes back as a reply, so this error is from the node or from us.
             raise ClusterError(f"a node cannot make calls: {str(error).strip().splitlines()[-1]}") from error
+        except errors.LocalRayletDiedError as error:
+            raise ClusterError(
+                f"the node of this machine, of the Ray cluster at {self._head}, died; {CONTINUES}"
+            ) from error
         except errors.RayError as error:
             why = f"what ran it died {RUNS_AGAIN + 1} times ({type(error).__name__})"
             return Failure(FailureKind.DIED, why)
@@ -107,14 +120,22 @@ class RayExecutor:
         self.peak_bytes = max(self.peak_bytes, reply.peak_bytes)
         return reply.outcome
 
-    def _at_a_time(self) -> int:
-        if self.workers is not None:
-            return self.workers
-        now_s = time.monotonic()
-        if now_s - self._looked_s > LOOK_EVERY_S:
-            self._room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-            self._looked_s = now_s
-        return self._room
+    def _look(self) -> None:
+        """Now and then, see whether the head is there and how many cores its cluster has."""
+        if time.monotonic() - self._looked_s <= LOOK_EVERY_S:
+            return
+        try:
+            _reach(self._head, LOOK_EVERY_S)
+            if self.workers is None:
+                self._room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            self._silent_s = None
+        except (OSError, self._ray.exceptions.RayError) as error:
+            self._silent_s = self._silent_s or time.monotonic()
+            if time.monotonic() - self._silent_s > HEAD_S:
+                raise ClusterError(
+                    f"the head of the Ray cluster at {self._head} does not answer any more; {CONTINUES}"
+                ) from error
+        self._looked_s = time.monotonic()
 
     def _cancel(self, tasks: list[Any]) -> None:
         for task in tasks:
@@ -176,30 +197,111 @@ def _opened(address: str | None, workers: int | None) -> Any:
     if ray.is_initialized():
         _check_same(address, ray.get_runtime_context().gcs_address)
         return ray
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
-        cores = workers or len(os.sched_getaffinity(0))
-        own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
-        try:
-            ray.init(address="local", num_cpus=cores, **own, **quiet)
-        except (OSError, RuntimeError, ValueError) as error:
-            why = f"Ray does not start on this machine: {_first_line(error)}"
-            raise ClusterError(f"{why}; correct that, or leave --executor out to work without Ray") from error
-        return ray
+        _start(ray, workers or len(os.sched_getaffinity(0)))
+    else:
+        _join(ray, address)
+    return ray
+
+
+def _start(ray: Any, cores: int) -> None:
+    """Start Ray on this machine.
+
+    Ray would write a token into the home for it, and every cluster of this user would want that token from then on.
+    """
+    own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
+    token = os.environ.get(TOKEN) or secrets.token_hex(32)
     try:
-        if address != "auto":
-            # Ray itself would try for minutes.
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host, int(port)), REACH_S).close()
-        ray.init(address=address, **quiet)
+        with _access(ray, os.environ.get(MODE) or "token", token):
+            ray.init(address="local", num_cpus=cores, **own, **QUIET)
+    except (OSError, RuntimeError, ValueError) as error:
+        why = f"Ray does not start on this machine: {_first_line(error)}"
+        raise ClusterError(f"{why}; correct that, or leave --executor out to work without Ray") from error
+
+
+def _join(ray: Any, address: str) -> None:
+    """Connect to a cluster, with a token exactly if the cluster wants one."""
+    from ray._private.services import canonicalize_bootstrap_address_or_die
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    try:
+        found = canonicalize_bootstrap_address_or_die(address)
+        # Ray itself would try for minutes.
+        _reach(found, REACH_S)
+        with _access(ray, _mode(ray, found)):
+            ray.init(address=found, **QUIET)
     except OSError as error:
         raise ClusterError(
             f"no Ray cluster at {address}: {_first_line(error)}; start one with `ray start --head` here, or join one "
             "with `ray start --address HOST:6379`, and run the command on a node of it"
         ) from error
-    except (RuntimeError, ValueError, AssertionError) as error:
+    except (RuntimeError, ValueError, AssertionError, ray.exceptions.RayError) as error:
         raise ClusterError(f"the Ray cluster at {address} cannot be joined: {_first_line(error)}") from error
-    return ray
+
+
+def _reach(address: str, within_s: float) -> None:
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), within_s).close()
+
+
+@contextlib.contextmanager
+def _access(ray: Any, mode: str, token: str | None = None) -> Iterator[None]:
+    """Let Ray use a mode, `token` or `disabled`, and a token, for a connection made in the block."""
+    ours = {MODE: mode} | ({TOKEN: token} if token else {})
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        # Ray keeps what it read when it was imported.
+        ray._raylet.Config.initialize("")
+        ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _mode(ray: Any, address: str) -> str:
+    """The mode that a cluster has: a process in another one is refused, or refuses the nodes.
+
+    Raises:
+        ClusterError: The cluster wants a token, and this machine has none, or another one.
+    """
+    asked = os.environ.get(MODE)
+    if asked != "token" and _lets_in(ray, address, "disabled"):
+        return "disabled"
+    wants = f"the Ray cluster at {address} wants a token"
+    if asked == "disabled":
+        raise ClusterError(f"{wants}, and {MODE}=disabled forbids one here; unset {MODE}")
+    path = os.environ.get(TOKEN_PATH) or str(Path.home() / ".ray" / "auth_token")
+    copy = f"copy ~/.ray/auth_token from the head to {path} on this machine, and let nobody else read it"
+    try:
+        here = ray._raylet.AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True)
+    except ray.exceptions.AuthenticationError:
+        # The file that the variable names cannot be read, or is empty.
+        here = False
+    if not here:
+        raise ClusterError(f"{wants}, and this machine has none; {copy}")
+    if not _lets_in(ray, address, "token"):
+        source, unset = (TOKEN, f"unset {TOKEN} and ") if os.environ.get(TOKEN) else (path, "")
+        raise ClusterError(f"the Ray cluster at {address} refuses the token of {source}; {unset}{copy}")
+    return "token"
+
+
+def _lets_in(ray: Any, address: str, mode: str) -> bool:
+    errors = os.dup(2)
+    with _access(ray, mode), open(os.devnull, "wb") as nowhere:
+        # Ray writes of each refusal there.
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            ray._raylet.GcsClient(address=address)
+        except ray.exceptions.AuthenticationError:
+            return False
+        finally:
+            os.dup2(errors, 2)
+            os.close(errors)
+    return True
 
 
 def _check_same(asked: str | None, found: str) -> None:
