@@ -92,11 +92,11 @@ def chat(
     from reeltalk.llm import Budget
 
     _check(fps=fps, speed=speed, threshold=threshold, until=until)
-    if model is None:
-        model = "mini"
-        say(MINI_ONLY)
+    by_default, model = model is None, model or "mini"
     check_player(model, answering, also=("prompt",) if prompt != "plain" else (), command="chat")
     address = video_address(video)
+    if by_default:
+        say(MINI_ONLY)
     interactive = is_terminal()
     piped = sys.stdin or io.StringIO()
     if isinstance(piped, io.TextIOWrapper):
