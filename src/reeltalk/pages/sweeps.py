@@ -37,6 +37,7 @@ SWEPT: Final = {
     "subtitles": "Subtitles",
     "options": "Order of options",
     "rounds": "Turns that are answered",
+    "memory": "Memory of the stream",
 }
 """Settings by which runs are compared, in the order of the page."""
 FOLLOWS: Final = frozenset({"shown", "planted"})
@@ -54,6 +55,8 @@ VALUES: Final = (
     "yes",
 )
 """The order of values that are words: less history before more."""
+COSTS: Final = ("took_s", "memory_mib")
+"""Metrics of what an answer costs, in figures by memory."""
 SINGLE: Final = "single"
 """The mode without history; in it the part `history` differs too."""
 
@@ -98,6 +101,9 @@ def find_sweeps(board: Leaderboard) -> list[Sweep]:
     Baselines that do not see the video are left out, and of several runs with the same settings all but the first.
     """
     stated = [answer_settings(model.run, model.info.model) for model in board.models]
+    for own in stated:
+        if "memory" in own:
+            own["memory"] = _memory_name(own["memory"])
     lines = []
     for setting in SWEPT:
         grouped: dict[tuple[object, ...], dict[str, int]] = defaultdict(dict)
@@ -124,6 +130,12 @@ def find_sweeps(board: Leaderboard) -> list[Sweep]:
     return lines
 
 
+def _memory_name(policy: str) -> str:
+    """A memory by the number of its frames, as `256 frames`; `all` stays."""
+    bounds = re.fullmatch(r"\d+-(\d+)-(\d+)-\d+", policy)
+    return policy if bounds is None else f"{int(bounds[1]) + int(bounds[2]):,} frames"
+
+
 def sweep_metrics(board: Leaderboard, lines: Sequence[Sweep]) -> list[list[SweptMetric]]:
     """For each line, every metric with comparable values at two of its settings.
 
@@ -133,7 +145,11 @@ def sweep_metrics(board: Leaderboard, lines: Sequence[Sweep]) -> list[list[Swept
     """
     scores = _scores(board, {index for line in lines for index in line.indices})
     return [
-        [one for metric in board.plotted if (one := _of_metric(board, line, metric, scores)) is not None]
+        [
+            one
+            for metric in (*board.plotted, *(COSTS if line.setting == "memory" else ()))
+            if metric in board.metrics and (one := _of_metric(board, line, metric, scores)) is not None
+        ]
         for line in lines
     ]
 
@@ -226,9 +242,9 @@ def _names(keys: Sequence[tuple[object, ...]]) -> list[str]:
 
 def _place(value: str) -> tuple[int, float, str]:
     """Numbers by size, known words by their order, others by the alphabet."""
-    number = re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", value)
+    number = re.fullmatch(r"([0-9,]+(?:\.[0-9]+)?)(?: frames)?", value)
     if number is not None:
-        return (0, float(value), "")
+        return (0, float(number[1].replace(",", "")), "")
     word = re.split(r"[^a-z]", value)[0]
     return (1, float(VALUES.index(word)), value) if word in VALUES else (2, 0.0, value)
 
@@ -266,6 +282,8 @@ def write_sweeps(site: Site) -> None:
 def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]]:
     metrics = list(dict.fromkeys(one.metric for _, metrics in found for one in metrics))
     judged = [metric for metric in metrics if metric_kind(metric) == "headline"]
+    # What a memory saves stands beside what it loses.
+    judged += [metric for metric in COSTS if setting == "memory" and metric in metrics]
     labels = list(dict.fromkeys(value for line, _ in found for value in line.values))
     drawn: list[tuple[str, Markup]] = []
     for metric in judged or metrics:

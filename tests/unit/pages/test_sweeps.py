@@ -29,6 +29,13 @@ def test_numbers_stand_by_size(make_played: RunMaker) -> None:
     assert [line.values for line in find_sweeps(build_leaderboard(runs))] == [("4", "16", "128")]
 
 
+def test_memories_stand_by_their_frames(make_played: RunMaker) -> None:
+    memories = {"every": "all", "large": "4-1024-1024-512", "small": "4-8-8-512", "middle": "4-32-32-512"}
+    runs = [make_played(name, UNITS, signed=told("golden", memory=kept)) for name, kept in memories.items()]
+    (line,) = find_sweeps(build_leaderboard(runs))
+    assert (line.setting, line.values) == ("memory", ("16 frames", "64 frames", "2,048 frames", "all"))
+
+
 def test_single_turns_stand_beside_every_history(make_played: RunMaker) -> None:
     runs = [
         make_played("one", UNITS, signed=told("golden")),
