@@ -228,6 +228,8 @@ def test_options_that_another_one_makes_useless_are_refused(
         ("--corrupt-turn", "2"): "--corrupt-turn is for --history corrupted",
         ("--judge-shots", "0"): "--judge-shots is for --protocols vdeval",
         ("--eval-rounds", "2", "--protocols", "agree"): "--eval-rounds is for --protocols checklist",
+        ("--judge", "tiny", "--protocols", "agree"): "--judge has no effect: protocols agree ask no model",
+        ("--judge-price-in", "2", "--protocols", "agree"): "--judge-price-in has no effect: protocols agree",
     }.items():
         out = tmp_path / "run"
         assert run(["evaluate", str(places.benchmark), "--model", "oracle", "--out", str(out), *given]) == 2
