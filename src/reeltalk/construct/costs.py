@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from reeltalk.construct.settings import Step
-from reeltalk.errors import UnusableError, shorten
+from reeltalk.errors import ModelError, UnusableError, shorten
 from reeltalk.llm import CachedModel, Message, Prompt, RecordResult, Reply, ask_for, json_schema
 from reeltalk.llm.fencing import fence
 from reeltalk.schema.record import Json
@@ -28,6 +28,8 @@ COSTS: Final = "costs.json"
 FIRST: Final = 8
 """A step stops if the first replies of a model, in it or to one of its prompts, cannot be used, at this number. A reply
 counts once, also if it was asked for again."""
+NO_ANSWER: Final = 4
+"""A reply without an answer counts as this many: the model gave none in several tries."""
 SHOWN_CHARS: Final = 300
 """Longest part of an unusable reply in an error."""
 PROBE: Final = "probe"
@@ -138,8 +140,8 @@ def format_costs(costs: Mapping[str, Mapping[str, Asked]]) -> list[str]:
 class _Outcomes:
     """Whether the first replies of a model could be used."""
 
-    unusable: set[str] = field(default_factory=set)
-    """Keys of the requests without one."""
+    unusable: dict[str, int] = field(default_factory=dict)
+    """How much each request without one counts, by its key."""
     any_usable: bool = False
     problem: str | None = None
     """Why the step stops."""
@@ -222,8 +224,8 @@ class StepCounter:
                 if asked.record is not None:
                     found.any_usable = True
                 elif asked.replies and not found.any_usable and self._stops:
-                    found.unusable.add(request)
-                    if len(found.unusable) == FIRST:
+                    found.unusable[request] = 1 if any(asked.replies) else NO_ANSWER
+                    if found.problem is None and sum(found.unusable.values()) >= FIRST:
                         found.problem = _useless(self._step, part, model, asked)
         self.check(prompt, model)
 
@@ -242,11 +244,11 @@ class StepCounter:
 
 def _useless(step: Step | None, prompt: str | None, model: str, asked: RecordResult[T]) -> str:
     said = asked.replies[-1]
-    cut = said if len(said) <= SHOWN_CHARS else f"{said[:SHOWN_CHARS]}…"
+    shown = fence(said if len(said) <= SHOWN_CHARS else f"{said[:SHOWN_CHARS]}…") if said else "(no answer)"
     to = "" if prompt is None else f" to the prompt {prompt!r}"
     return (
         f"the first {FIRST} replies of {model}{to} in the step {step or 'of this command'} cannot be used, though each "
-        f"was asked for again; the last one, since {shorten(asked.reasons[-1])}:\n{fence(cut)}\nAll replies are kept. "
+        f"was asked for again; the last one, since {shorten(asked.reasons[-1])}:\n{shown}\nAll replies are kept. "
         "Choose another model, or raise --max-reply-tokens if replies are cut off; 'reeltalk construct' takes other "
         "--prompts, and asks for other replies with --retry-unwritten"
     )
@@ -322,7 +324,7 @@ class CountedModel:
             The record, or the replies of all tries with the reasons of the last one.
 
         Raises:
-            ModelError: There is no reply.
+            ModelError: The server failed.
             BudgetError: A limit would be passed.
             UnusableError: None of the first `FIRST` replies in this step, or to this prompt in it, can be used.
         """
@@ -335,7 +337,13 @@ class CountedModel:
                 if retried or not self._retries:
                     break
                 retried = True
-            asked = ask_for(model, messages, kind, check=check, repair=repair)
+            try:
+                asked = ask_for(model, messages, kind, check=check, repair=repair)
+            except ModelError as error:
+                # As of a model that thinks until its tokens end: the server works.
+                if error.kind != "reply":
+                    raise
+                asked = RecordResult(None, ("",), (str(error),))
             replies += asked.replies
             tries, last = number + 1, asked
             if asked.record is not None:

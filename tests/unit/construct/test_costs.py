@@ -8,12 +8,14 @@ import pytest
 from reeltalk.construct.costs import FIRST, Asked, CountedModel, StepCost, StepCounter, costs_with, format_costs
 from reeltalk.construct.prompting import PromptedModel
 from reeltalk.construct.replies import CaptionReply, MergeReply
-from reeltalk.errors import UnusableError
+from reeltalk.errors import ModelError, UnusableError
 from reeltalk.llm import CachedModel, Message, Reply, ReplyStore
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
 
 GOOD, BAD = '{"caption": "A person takes a mug."}', "I would rather not."
+NONE = ""
+"""Of a model whose replies hold no answer."""
 
 
 class Sampled:
@@ -25,6 +27,8 @@ class Sampled:
 
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
         self.asked.append(self.sample)
+        if self.script[self.sample] == NONE:
+            raise ModelError("tiny wrote no answer within 9 tokens", kind="reply")
         return Reply(self.script[self.sample], "tiny", 10, 2, False)
 
     def close(self) -> None:
@@ -138,6 +142,16 @@ def test_a_request_that_is_repeated_counts_once(store: ReplyStore) -> None:
     model._counter.begin("scenes")
     for _ in range(2 * FIRST):
         caption(model)
+
+
+def test_a_model_without_answers_stops_the_step_soon_and_one_missing_answer_does_not(store: ReplyStore) -> None:
+    model, asked = opened(store, {0: NONE})
+    model._counter.begin("scenes")
+    assert caption(model, "mug 0") is None
+    with pytest.raises(UnusableError, match=r"wrote no answer within 9 tokens.*\n\(no answer\)\n"):
+        caption(model, "mug 1")
+    assert len(asked) == 2
+    assert len(store) == 0
 
 
 def test_useless_replies_to_one_prompt_stop_a_step_whose_others_are_usable(store: ReplyStore) -> None:
