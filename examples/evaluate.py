@@ -14,13 +14,15 @@ from reeltalk.stages import FrameSettings, LimitSettings, ModelSettings, PlaySet
 def main(benchmark: str, model: str, out: str, base_url: str | None = None) -> None:
     """Play `benchmark` to `model`; the runs go to `out`-dialogue and `out`-single."""
     opened = Benchmark.open(benchmark)
+    # A baseline has no address, and its answers have no limit.
+    asking = ModelSettings() if base_url is None else ModelSettings(base_url=base_url, max_reply_tokens=64)
     for mode in ("dialogue", "single"):
         done = evaluate(
             opened,
             model=model,
             out=f"{out}-{mode}",
             play=PlaySettings(mode=mode, frames=FrameSettings(policy="uniform", frames=8)),
-            asking=ModelSettings(base_url=base_url, max_reply_tokens=64),
+            asking=asking,
             limits=LimitSettings(connections=4, max_calls=10_000),
         )
         print(*done.lines(), sep="\n")

@@ -223,13 +223,10 @@ def test_options_that_another_one_makes_useless_are_refused(
 ) -> None:
     for given, said in {
         ("--policy", "uniform", "--fps", "2"): "--fps has no effect with --policy uniform",
-        ("--policy", "none", "--frames", "4"): "--frames has no effect with --policy none",
         ("--square", "64", "--longest-side", "64"): "--square sets both sides",
         ("--corrupt-turn", "2"): "--corrupt-turn is for --history corrupted",
         ("--judge-shots", "0"): "--judge-shots is for --protocols vdeval",
         ("--eval-rounds", "2", "--protocols", "agree"): "--eval-rounds is for --protocols checklist",
-        ("--judge", "tiny", "--protocols", "agree"): "--judge has no effect: protocols agree ask no model",
-        ("--judge-price-in", "2", "--protocols", "agree"): "--judge-price-in has no effect: protocols agree",
     }.items():
         out = tmp_path / "run"
         assert run(["evaluate", str(places.benchmark), "--model", "oracle", "--out", str(out), *given]) == 2

@@ -233,7 +233,8 @@ def build_own_videos(
                 model=model,
                 play=group.play,
                 judging=asked.judging(has_checklists=_has_checklists(benchmark, group.play)),
-                asking=asked.answering,
+                # What a language model is asked with has no effect on a baseline.
+                asking=ModelSettings() if model.startswith("baseline:") else asked.answering,
                 judge_model=asked.judge_model,
                 limits=asked.limits,
             )

@@ -125,10 +125,6 @@ class PlayOptions(BaseModel):
         policy = made.frames.policy
         if self.corrupt_turn is not None and made.history != "corrupted":
             raise SettingError("--corrupt-turn is for --history corrupted")
-        if policy == "none":
-            for name in ("frames", "fps", "longest_side", "square"):
-                if getattr(self, name) is not None:
-                    raise SettingError(f"--{name.replace('_', '-')} has no effect with --policy none; leave it out")
         if self.fps is not None and policy != "fps":
             raise SettingError(f"--fps has no effect with --policy {policy}; give --policy fps, or leave it out")
         if self.square is not None and self.longest_side is not None:

@@ -201,9 +201,6 @@ def resolve_judging(
     return found
 
 
-_NO_MODEL: Final = JudgeModelSettings()
-
-
 def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kept: bool = True) -> list[str]:
     """Protocols that need a model.
 
@@ -213,16 +210,9 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
         kept: Whether replies are kept, so that a key may not be needed.
 
     Raises:
-        SettingError: There are some, but no model is given, or it has no address; or there are none, and a model is.
+        SettingError: There are some, but no model is given, or it has no address.
     """
     needing = [judge.name for judge in judges if judge.needs_model]
-    given = [name for name in JudgeModelSettings.model_fields if getattr(options, name) != getattr(_NO_MODEL, name)]
-    if given and not needing:
-        named = ", ".join(judge.name for judge in judges) or "none"
-        raise SettingError(
-            f"--{given[0].replace('_', '-')} has no effect: protocols {named} ask no model; name one that does, as "
-            "--protocols clair, or leave it out"
-        )
     if needing and options.judge is None:
         raise SettingError(f"{', '.join(needing)} needs a model that judges; give --judge NAME")
     if needing and options.judge is not None:
