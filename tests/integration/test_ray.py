@@ -1,4 +1,6 @@
-"""Stages on two Ray nodes give what they give locally, also where one node is killed while it works.
+"""Stages on two Ray nodes give what they give locally, also where a node or the head is killed while it works.
+
+The clusters of the page on scaling are started with its own commands, from homes that are empty.
 
 Ray runs in processes of its own: a worker of the tests that loads it keeps its threads, and its 200 MB.
 """
@@ -9,12 +11,14 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -75,6 +79,24 @@ try:
 except ClusterError as error:
     print(error, flush=True)
 """
+ASK = """
+import sys
+from reeltalk.errors import ClusterError
+from reeltalk.parallel import Call, open_executor
+
+try:
+    print(*(outcome for _, outcome in open_executor(sys.argv[1], 1).map("os:getenv", [Call("CLUSTER")])))
+except ClusterError as error:
+    print(error)
+"""
+FILM = """
+import json, sys
+from reeltalk.cli import run
+
+sys.exit(run(json.loads(sys.argv[1])))
+"""
+PAGE = Path(__file__).parents[2] / "docs/how-to/scale.md"
+SMALL = "--num-cpus=1 --include-dashboard=false --object-store-memory=104857600 --disable-usage-stats --block"
 
 
 @dataclass
@@ -227,3 +249,197 @@ def wait_for(reached: Callable[[], bool]) -> None:
     while not reached():
         assert time.monotonic() < until_s
         time.sleep(0.05)
+
+
+@dataclass
+class Documented:
+    """A cluster that the commands of the page start, of which every machine is this one.
+
+    Args:
+        name: What a call sees as `CLUSTER`.
+        folder: For the files of Ray, whose paths must be short.
+    """
+
+    name: str
+    folder: Path
+    port: int = field(default_factory=lambda: free_port())
+    machines: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def environment(self, home: Path, **more: str) -> dict[str, str]:
+        home.mkdir(exist_ok=True)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        ours = {"HOME": str(home), "CLUSTER": self.name, "RAY_TMPDIR": str(self.folder), "RAY_worker_niceness": "0"}
+        return inherited | ours | more
+
+    def start(self, home: Path, begins: str, token_at: Path | None = None, tokens: bool = True) -> None:
+        """Do what the page says for the head, or for another node, on a machine with this home."""
+        found = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+        commands = next(block for block in found if begins in block)
+        for written, here in (
+            ("--port=6379", f"--port={self.port} --node-ip-address=127.0.0.1"),
+            ("10.0.0.1:6379", f"{self.address} --node-ip-address=127.0.0.1"),
+            # No SSH server runs here.
+            ("scp -p 10.0.0.1:.ray/auth_token", f"cp -p {token_at}"),
+        ):
+            commands = commands.replace(written, here)
+        commands = re.sub("^ray start", f"exec ray start {SMALL}", commands, flags=re.MULTILINE)
+        if not tokens:
+            commands = "export RAY_AUTH_MODE=disabled\n" + commands[commands.index("exec ray start") :]
+        if begins == NODE:
+            commands = commands.replace("--include-dashboard=false", "")
+        log = self.folder / f"{len(self.machines)}.log"
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        with log.open("wb") as said:
+            process = subprocess.Popen(
+                ["bash", "-euc", commands], env=self.environment(home, PATH=path), stdout=said, stderr=said
+            )
+        self.machines.append(process)
+        wait_for(lambda: b"Ray runtime started" in log.read_bytes() or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
+
+    def ask(self, address: str, home: Path, **more: str) -> "subprocess.CompletedProcess[str]":
+        """The name of the cluster at an address, or why it is not told."""
+        command, environment = [sys.executable, "-c", ASK, address], self.environment(home, **more)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    def end(self) -> None:
+        """Power off all machines."""
+        for process in self.machines:
+            kill_tree(process.pid)
+            process.wait()
+        self.machines.clear()
+
+
+HEAD, NODE = "ray start --head", "ray start --address"
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def kill_tree(pid: int) -> None:
+    below = children(pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    for child in below:
+        kill_tree(child)
+
+
+@pytest.fixture
+def documented() -> Iterator[Callable[[str], Documented]]:
+    """Makes clusters, whose machines are powered off at the end of a test."""
+    made: list[Documented] = []
+
+    def make(name: str) -> Documented:
+        made.append(Documented(name, Path(tempfile.mkdtemp(prefix="ray"))))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.end()
+        shutil.rmtree(cluster.folder)
+
+
+def test_the_cluster_of_the_page_works_from_an_empty_home_after_ray_on_one_machine(
+    documented: Callable[[str], Documented], tmp_path: Path, full: bool
+) -> None:
+    cluster, home, other = documented("kitchen"), tmp_path / "head", tmp_path / "other"
+    assert cluster.ask("ray", home).stdout == "kitchen\n"
+    assert not list(home.iterdir()), "Ray on one machine leaves a token that every later cluster wants"
+    replies = []
+    for _ in range(2 if full else 1):
+        cluster.end()
+        cluster.start(home, HEAD)
+        token = home / ".ray" / "auth_token"
+        assert token.stat().st_mode & 0o777 == 0o600
+        cluster.start(other, NODE, token)
+        assert (other / ".ray" / "auth_token").stat().st_mode & 0o777 == 0o600
+        for address in ("ray://auto", f"ray://{cluster.address}"):
+            replies.append(cluster.ask(address, other))
+            assert replies[-1].stdout == "kitchen\n"
+    nobody = tmp_path / "nobody"
+    replies += [
+        cluster.ask(f"ray://{cluster.address}", nobody),
+        cluster.ask(f"ray://{cluster.address}", other, RAY_AUTH_TOKEN="0" * 64),
+        cluster.ask(f"ray://{cluster.address}", other, RAY_AUTH_MODE="disabled"),
+        cluster.ask(f"ray://127.0.0.1:{free_port()}", other),
+    ]
+    none, wrong, forbidden, no_cluster = (reply.stdout for reply in replies[-4:])
+    assert re.search(rf"wants a token, and this machine has none; copy .* to {nobody}/.ray/auth_token", none)
+    assert re.search("refuses the token of RAY_AUTH_TOKEN; unset RAY_AUTH_TOKEN and copy ~/.ray/auth_token", wrong)
+    assert "wants a token, and RAY_AUTH_MODE=disabled forbids one here; unset RAY_AUTH_MODE" in forbidden
+    assert "no Ray cluster at" in no_cluster
+    assert "token" not in no_cluster
+    said = "".join(reply.stdout + reply.stderr for reply in replies)
+    assert token.read_text() not in said
+    assert "0" * 64 not in said
+
+
+@pytest.mark.slow
+def test_a_second_cluster_is_used_by_its_address_and_leaves_the_first_alone(
+    documented: Callable[[str], Documented], tmp_path: Path
+) -> None:
+    first, second, home = documented("first"), documented("second"), tmp_path / "home"
+    first.start(home, HEAD, tokens=False)
+    # Its token is there now for both, and the first wants none.
+    second.start(home, HEAD)
+    for cluster in (second, first, second):
+        assert first.ask(f"ray://{cluster.address}", home).stdout == f"{cluster.name}\n"
+    second.end()
+    assert f"no Ray cluster at {second.address}" in first.ask(f"ray://{second.address}", home).stdout
+    assert first.ask(f"ray://{first.address}", home).stdout == "first\n"
+
+
+@pytest.mark.slow
+def test_the_command_continues_after_the_death_of_the_head(
+    documented: Callable[[str], Documented], filmed: Path, filming: tuple[str, ...], tmp_path: Path
+) -> None:
+    cluster, home, again = documented("kitchen"), tmp_path / "home", tmp_path / "ray"
+    command = ["world", "film", *filming, "--into", str(again), "--executor", f"ray://{cluster.address}"]
+    program = [sys.executable, "-c", FILM, json.dumps(command)]
+    cluster.start(home, HEAD)
+    with subprocess.Popen(program, env=cluster.environment(home), stderr=subprocess.PIPE, text=True) as process:
+        work = again / ".work" / "film"
+        wait_for(lambda: list(work.glob("*.json")) != [] or process.poll() is not None)
+        assert process.poll() is None
+        first = next(work.glob("*.json")).with_suffix(".mp4").stat()
+        cluster.end()
+        said = process.communicate()[1]
+    assert process.returncode == 2
+    assert re.search(
+        "the head of the Ray cluster at .* does not answer any more; start .* again .*: it continues", said
+    )
+    cluster.start(home, HEAD)
+    subprocess.run(program, env=cluster.environment(home), check=True)
+    assert files(again) == files(filmed)
+    filmed_once = {(path.stat().st_ino, path.stat().st_mtime_ns) for path in (again / "media").rglob("*.mp4")}
+    assert (first.st_ino, first.st_mtime_ns) in filmed_once
+
+
+@pytest.mark.slow
+def test_the_death_of_the_own_node_ends_the_command(documented: Callable[[str], Documented], tmp_path: Path) -> None:
+    cluster, home = documented("kitchen"), tmp_path / "home"
+    cluster.start(home, HEAD)
+    raylet = next(pid for pid in children(cluster.machines[0].pid) if b"/raylet/raylet" in command_line(pid))
+    program = [sys.executable, "-c", NAPS, f"ray://{cluster.address}"]
+    with subprocess.Popen(program, env=cluster.environment(home), stdout=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: works(raylet) is not None or process.poll() is not None)
+        assert process.poll() is None
+        os.kill(raylet, signal.SIGKILL)
+        said = process.communicate()[0]
+    assert process.returncode == 0
+    assert re.search(
+        "the node of this machine.* died; start the cluster again|the head of the .* does not answer", said
+    )
+
+
+def command_line(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
