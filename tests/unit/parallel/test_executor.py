@@ -47,11 +47,14 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(scope="module")
 def own_ray(work: Path) -> Iterator[str]:
     """Address of Ray on this machine, which knows the functions of `work`."""
-    open_executor("ray", 3)
-    import ray
+    with pytest.MonkeyPatch.context() as patch:
+        # So that another process can join it.
+        patch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+        open_executor("ray", 3)
+        import ray
 
-    yield f"ray://{ray.get_runtime_context().gcs_address}"
-    ray.shutdown()
+        yield f"ray://{ray.get_runtime_context().gcs_address}"
+        ray.shutdown()
 
 
 @pytest.fixture(scope="module", params=EXECUTORS, ids=["local-1", "local-3", "ray-3"])
