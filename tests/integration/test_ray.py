@@ -420,7 +420,7 @@ def test_the_command_continues_after_the_death_of_the_head(
         "the head of the Ray cluster at .* does not answer any more; start .* again .*: it continues", said
     )
     cluster.start(home, HEAD)
-    with subprocess.Popen(film, env=cluster.environment(home)) as process:
+    with subprocess.Popen(film, env=cluster.environment(home), text=True) as process:
         while process.poll() is None:
             # The folder goes at the end.
             with contextlib.suppress(FileNotFoundError):
