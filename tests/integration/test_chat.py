@@ -194,11 +194,17 @@ class Terminal:
                 break
         assert words in self.shown, f"{words!r} was not shown:\n{self.shown[-3000:]}"
 
-    def end(self) -> int:
-        while self._read(0.2):
+    def end(self, within_s: float = 60.0) -> int:
+        end_s = time.monotonic() + within_s
+        while self._read(0.2) and time.monotonic() < end_s:
             pass
         os.close(self._file)
-        return self._run.wait(60)
+        with self._run as run:
+            try:
+                return run.wait(max(1.0, end_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                run.kill()
+                raise AssertionError(f"it has not ended:\n{self.shown[-3000:]}") from None
 
     def _read(self, wait_s: float) -> bool:
         ready, _, _ = select.select([self._file], [], [], wait_s)
@@ -236,6 +242,30 @@ def test_on_a_terminal_one_types_while_it_plays(runs: Launcher, own: str, tmp_pa
     assert terminal.end() == 0
     assert "3 frames seen" in terminal.shown
     assert {"asked", "replied", "instructed"} <= {json.loads(line)["kind"] for line in saved.read_text().splitlines()}
+
+
+SLOW_TERMINAL = """
+import time
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+written = Vt100_Output.flush
+
+def flush(self):
+    written(self)
+    time.sleep(0.02)
+
+Vt100_Output.flush = flush
+"""
+
+
+def test_ctrl_d_is_not_lost_while_a_line_is_printed(runs: Launcher, video: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(MODEL + SLOW_TERMINAL)
+    terminal = Terminal(runs, video, "--model", f"python:{tmp_path}/own.py:Counter", "--speed", "0.05")
+    terminal.wait_for("playing")
+    terminal.type("/nonsense\r")
+    terminal.wait_for("no command /nonsense")
+    terminal.type("\x04")
+    assert terminal.end() == 0
 
 
 def test_ctrl_c_ends_it_with_a_whole_log_and_an_orderly_terminal(

@@ -1,6 +1,7 @@
 """The command that talks to a video, on a terminal with a status line and a prompt, or as plain lines."""
 
 import asyncio
+import contextlib
 import io
 import sys
 import threading
@@ -205,6 +206,7 @@ class TerminalScreen:
 
     def __init__(self, lines: "TypedLines") -> None:
         from prompt_toolkit import PromptSession
+        from prompt_toolkit.input import create_input
         from prompt_toolkit.output import create_output
 
         self._lines = lines
@@ -213,8 +215,15 @@ class TerminalScreen:
         output = create_output(sys.stdout)
         # Not every terminal reports the position of its cursor, and the prompt does not need it.
         output.enable_cpr = False  # type: ignore[attr-defined]
+        self._keys = create_input(sys.stdin)
+        # The terminal stays raw while lines are printed above the prompt: a cooked one would lose a Ctrl-D typed then.
+        self._keys.cooked_mode = contextlib.nullcontext  # type: ignore[method-assign]
         self._session: PromptSession[str] = PromptSession(
-            self._prompt, erase_when_done=True, interrupt_exception=_InterruptedError, output=output
+            self._prompt,
+            erase_when_done=True,
+            interrupt_exception=_InterruptedError,
+            input=self._keys,
+            output=output,
         )
         self._session.app.before_render += lambda app: app.renderer.erase()
         self._typed = ""
@@ -252,6 +261,13 @@ class TerminalScreen:
                 raise KeyboardInterrupt from None
 
     async def _read(self, running: Callable[[], bool]) -> None:
+        # Raw between two prompts, too. Cooked again while the conversation ends, so that Ctrl-C leaves at once.
+        with self._keys.raw_mode():
+            await self._read_lines(running)
+        while running():
+            await asyncio.sleep(CHECK_S)
+
+    async def _read_lines(self, running: Callable[[], bool]) -> None:
         ended = False
         while running() and not ended:
             typing = asyncio.ensure_future(self._session.prompt_async())
@@ -268,8 +284,6 @@ class TerminalScreen:
                     print(f"{BOLD}{PROMPT}{printable(line)}{PLAIN}", flush=True)
                 self._typed = line.strip()
                 self._lines.put(line)
-        while running():
-            await asyncio.sleep(CHECK_S)
 
     def _prompt(self) -> "ANSI":
         from prompt_toolkit.formatted_text import ANSI
