@@ -77,6 +77,8 @@ class World:
         for command, options in SMALLER.items():
             if adapted[:1] == [command[0]] and set(command) <= set(adapted):
                 for option, value in options.items():
+                    if option == "--frames" and "none" in adapted:
+                        continue
                     if option in adapted:
                         adapted[adapted.index(option) + 1] = value
                     else:

@@ -1,7 +1,8 @@
 """Every option of a model has an effect, a place in the signature, or is refused: each is tried on each kind of model.
 
-`docs/reference/options.md` shows the table that is tested here. The full counts play every pair; otherwise the refusals
-and one pair of each option are tried.
+`docs/reference/options.md` shows the table that is tested here; the options of `judge`, `construct` and `train` are
+tried in `test_judge_options.py`, `test_construct_options.py` and `tests/unit/streaming/test_training_options.py`. The
+full counts play every pair; otherwise the refusals and one pair of each option are tried.
 """
 
 import itertools
@@ -223,10 +224,17 @@ def test_options_that_another_one_makes_useless_are_refused(
 ) -> None:
     for given, said in {
         ("--policy", "uniform", "--fps", "2"): "--fps has no effect with --policy uniform",
+        ("--policy", "none", "--frames", "4"): "--frames has no effect with --policy none",
+        ("--policy", "none", "--square", "64"): "--square has no effect with --policy none",
         ("--square", "64", "--longest-side", "64"): "--square sets both sides",
         ("--corrupt-turn", "2"): "--corrupt-turn is for --history corrupted",
         ("--judge-shots", "0"): "--judge-shots is for --protocols vdeval",
         ("--eval-rounds", "2", "--protocols", "agree"): "--eval-rounds is for --protocols checklist",
+        ("--judge", "tiny", "--protocols", "agree"): "--judge has no effect: the protocols agree ask no model",
+        ("--judge", "tiny"): "--judge has no effect: text metrics ask no model",
+        ("--compat", "--protocols", "agree"): "--compat has no effect on agree",
+        ("--prompts", "mine", "--protocols", "agree"): "--prompts has no effect: no protocol asks a model",
+        ("--language", "en", "--metrics", "none"): "--language has no effect with --metrics none",
     }.items():
         out = tmp_path / "run"
         assert run(["evaluate", str(places.benchmark), "--model", "oracle", "--out", str(out), *given]) == 2

@@ -166,7 +166,7 @@ def test_overwrite_asks_nothing_that_is_kept(
     script.fails = failing()
     # Other settings, of which the same questions come.
     with script.counted() as asked:
-        assert run([*command, "--overwrite", "--language", "en"]) == 0
+        assert run([*command, "--overwrite", "--null-units", "3"]) == 0
         assert len(asked) == 5
     with script.counted() as asked:
         assert run([*command, "--overwrite"]) == 0

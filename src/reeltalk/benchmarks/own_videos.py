@@ -124,6 +124,9 @@ class DemoModels:
 
     @property
     def judge_model(self) -> JudgeModelSettings:
+        """The model that judges, and its address."""
+        if self.judge is None:
+            return JudgeModelSettings()
         address = self.judge_base_url or self.base_url
         return JudgeModelSettings(judge=self.judge, judge_base_url=address, judge_api_key_env=self.api_key_env)
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, START, describe_default, in_groups
 from reeltalk.errors import SettingError
+from reeltalk.evaluate.model_options import OF_FRAMES
 from reeltalk.evaluate.settings import History, LimitSettings, ModelSettings, PlaySettings
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.schema.runs import CONTROLS, Control
@@ -125,13 +126,16 @@ class PlayOptions(BaseModel):
         policy = made.frames.policy
         if self.corrupt_turn is not None and made.history != "corrupted":
             raise SettingError("--corrupt-turn is for --history corrupted")
+        for name in OF_FRAMES if policy == "none" else ():
+            if getattr(self, name) is not None:
+                raise SettingError(f"--{name.replace('_', '-')} has no effect with --policy none; leave it out")
         if self.fps is not None and policy != "fps":
             raise SettingError(f"--fps has no effect with --policy {policy}; give --policy fps, or leave it out")
         if self.square is not None and self.longest_side is not None:
             raise SettingError("--square sets both sides; leave out --longest-side")
 
 
-_OF_PROTOCOLS = {
+OF_PROTOCOLS = {
     "judge_history": ("vdeval",),
     "judge_summary": ("vdeval",),
     "judge_shots": ("vdeval",),
@@ -191,9 +195,15 @@ class JudgeOptions(BaseModel):
         if seed is not None:
             given["seed"] = seed
         made: JudgeSettings = settings_of(JudgeSettings, **(start.model_dump() | given))
-        for name, protocols in _OF_PROTOCOLS.items():
+        for name, protocols in OF_PROTOCOLS.items():
             if getattr(self, name) is not None and not set(protocols) & set(made.protocols):
                 raise SettingError(f"--{name.replace('_', '-')} is for --protocols {' or '.join(protocols)}")
+        from reeltalk.judge.protocol import may_ask_model
+
+        if self.prompts is not None and not made.published and not may_ask_model(made.protocols):
+            raise SettingError("--prompts has no effect: no protocol asks a model; name one that does, or leave it out")
+        if self.language is not None and not made.metrics:
+            raise SettingError("--language has no effect with --metrics none: it is that of text metrics; leave it out")
         return made
 
 

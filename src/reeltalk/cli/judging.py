@@ -82,6 +82,11 @@ def judge(
     if attack:
         if sources or bench is not None or format is not None or limit is not None or beside or delete_replies:
             raise SettingError("--attack takes no answers; give --protocols, the judge, --every and --out only")
+        for name in ("metrics", "language", "null_units"):
+            if getattr(judging, name) is not None:
+                raise SettingError(f"--{name.replace('_', '-')} has no effect with --attack; leave it out")
+        if verbose:
+            raise SettingError("--verbose has no effect with --attack, which prints all numbers; leave it out")
         return _attack(out, every, judging, judge_model, limits, overwrite=overwrite)
     if every != 1:
         raise SettingError("--every is for --attack")

@@ -8,13 +8,25 @@ from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import ModelSettings, PlaySettings, RunConfig
+from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings, RunConfig
+from reeltalk.judge.judge import Judge
+from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.llm.model import INSPECT
 
 ModelKind = Literal[
-    "server", "provider", "streaming", "transformers", "mini", "python", "baseline", "answers", "oracle", "floor"
+    "server",
+    "provider",
+    "streaming",
+    "transformers",
+    "mini",
+    "python",
+    "baseline",
+    "answers",
+    "oracle",
+    "floor",
+    "rule",
 ]
-ModelCommand = Literal["evaluate", "chat", "proactive"]
+ModelCommand = Literal["evaluate", "judge", "chat", "proactive"]
 EXAMPLES: Final[Mapping[ModelKind, str]] = {
     "server": "a model at an address",
     "provider": "`inspect:PROVIDER/MODEL`",
@@ -26,8 +38,9 @@ EXAMPLES: Final[Mapping[ModelKind, str]] = {
     "answers": "`answers:PATH`, `human:PATH`",
     "oracle": "`oracle`",
     "floor": "`always:SECONDS`, `never`",
+    "rule": "protocols that ask no model",
 }
-"""Names of the kinds of models."""
+"""Names of the kinds of models. `rule` stands for no model at all."""
 
 
 def _kinds(*names: ModelKind) -> frozenset[ModelKind]:
@@ -58,9 +71,15 @@ _TAKEN_BY: Final[Mapping[str, frozenset[ModelKind]]] = {
 OPTIONS: Final = tuple(_TAKEN_BY)
 """The options that not every kind of model takes."""
 UNSIGNED: Final = frozenset(
-    {"base_url", "api_key_env", "first_token", "batch", "price_in", "price_out", "image_tokens"}
+    {
+        *("base_url", "api_key_env", "first_token", "batch", "price_in", "price_out", "image_tokens"),
+        *("judge_base_url", "judge_api_key_env", "judge_max_reply_tokens", "judge_price_in", "judge_price_out"),
+        *LimitSettings.model_fields,
+    }
 )
 """Options that change how a model is asked, and not what it answers. The others are in the signature."""
+OF_FRAMES: Final = ("frames", "fps", "longest_side", "square")
+"""Options of `evaluate` about pictures, which have no effect with `--policy none`."""
 _IN_CHAT: Final[Mapping[str, frozenset[ModelKind]]] = {
     "sees": _ASKED,
     "memory": _LANGUAGE | _kinds("mini", "python"),
@@ -75,19 +94,49 @@ _IN_STREAMS: Final[Mapping[str, frozenset[ModelKind]]] = {
     "first_token": _kinds(),
     "batch": _kinds(),
 }
+_JUDGES: Final = _ASKED | _kinds("transformers")
+_OF_JUDGES: Final[Mapping[str, frozenset[ModelKind]]] = {
+    "judge": _JUDGES,
+    "judge_base_url": _ASKED,
+    "judge_api_key_env": _kinds("server"),
+    "judge_max_reply_tokens": _JUDGES,
+    "judge_price_in": _ASKED,
+    "judge_price_out": _ASKED,
+    "compat": _JUDGES,
+    "published": _JUDGES,
+    "prompts": _JUDGES,
+    "judge_history": _JUDGES,
+    "judge_summary": _JUDGES,
+    "judge_shots": _JUDGES,
+    "eval_rounds": _JUDGES,
+    "checklist_version": _JUDGES,
+    "missing": _JUDGES,
+    "timeout_s": _ASKED,
+    "max_retries": _ASKED,
+    "give_up_after_s": _ASKED,
+    "backoff_s": _ASKED,
+    "preflight": _ASKED,
+    "max_calls": _JUDGES,
+    "max_tokens": _JUDGES,
+    "max_cost": _ASKED,
+}
+"""Kinds of judges that an option of `judge` has an effect on. The others have an effect on all kinds."""
 _OF_COMMANDS: Final[Mapping[ModelCommand, Mapping[str, frozenset[ModelKind]]]] = {
     "evaluate": _TAKEN_BY,
+    "judge": _OF_JUDGES,
     "chat": {**_TAKEN_BY, **_IN_CHAT},
     "proactive": {**_TAKEN_BY, **_IN_STREAMS},
 }
 KINDS_OF: Final[Mapping[ModelCommand, tuple[ModelKind, ...]]] = {
-    "evaluate": tuple(kind for kind in EXAMPLES if kind != "floor"),
+    "evaluate": tuple(kind for kind in EXAMPLES if kind not in ("floor", "rule")),
+    "judge": ("server", "provider", "transformers", "rule"),
     "chat": ("server", "provider", "streaming", "transformers", "mini", "python"),
     "proactive": ("server", "provider", "transformers", "mini", "python", "oracle", "floor"),
 }
 """Kinds of models that a command takes; a language model of `proactive` is polled, as `poll:MODEL`."""
 OPTIONS_OF: Final[Mapping[ModelCommand, tuple[str, ...]]] = {
     "evaluate": OPTIONS,
+    "judge": tuple(_OF_JUDGES),
     "chat": (*ModelSettings.model_fields, "prompt"),
     "proactive": tuple(ModelSettings.model_fields),
 }
@@ -107,7 +156,16 @@ _WHY: Final[Mapping[str, str]] = {
     "image_tokens": "its frames count against no budget",
     "prompt": "it reads no prompt",
     "answer_style": "it reads no prompt",
+    "judge_base_url": "it is asked at no address",
+    "judge_api_key_env": "it gets no key from this variable; providers of inspect_ai read their own",
+    "judge_price_in": "its tokens cost nothing",
+    "judge_price_out": "its tokens cost nothing",
+    "max_cost": "its tokens cost nothing",
+    "preflight": "it has no server that could be tried",
 }
+_NO_SERVER: Final = "it runs in this process, where no request is sent again"
+NO_MODEL: Final = JudgeModelSettings()
+"""No model that judges."""
 
 
 def kind_of_model(spec: str) -> ModelKind:
@@ -184,3 +242,60 @@ def check_options(
         if kind not in kinds_of_option(name, command):
             why = _WHY["memory" if name == "memory_frames" else name]
             raise SettingError(f"--{name.replace('_', '-')} has no effect on {spec}: {why}; leave it out")
+
+
+def judge_options(judge_model: JudgeModelSettings, limits: LimitSettings | None = None) -> tuple[str, ...]:
+    """The options about the model that judges which have another value than their default.
+
+    Args:
+        judge_model: The model that judges.
+        limits: How it is asked, if no other model is asked too.
+    """
+    found = [name for name in JudgeModelSettings.model_fields if getattr(judge_model, name) != getattr(NO_MODEL, name)]
+    if limits is not None:
+        start = LimitSettings()
+        found += [name for name in LimitSettings.model_fields if getattr(limits, name) != getattr(start, name)]
+    return tuple(found)
+
+
+def kind_of_judge(judge: str) -> ModelKind:
+    """The kind of a model that judges, by its name on the command line.
+
+    Args:
+        judge: As `--judge` takes it.
+    """
+    kind = kind_of_model(judge)
+    if kind == "streaming":
+        return "transformers"
+    return kind if kind in _JUDGES else "server"
+
+
+def check_judge_options(
+    judges: Collection[Judge], judge_model: JudgeModelSettings, limits: LimitSettings | None = None
+) -> None:
+    """Refuse an option of the model that judges which has no effect.
+
+    Args:
+        judges: The protocols.
+        judge_model: The model that judges.
+        limits: How it is asked, if no other model is asked too.
+
+    Raises:
+        SettingError: No protocol asks a model, or an option has no effect on the model that judges.
+    """
+    asks = any(judge.needs_model for judge in judges)
+    kind = kind_of_judge(judge_model.judge) if asks and judge_model.judge is not None else "rule"
+    if asks and kind == "rule":
+        # Nobody is named who judges, which is refused with a word on how.
+        return
+    for name in judge_options(judge_model, limits):
+        if kind in _OF_JUDGES.get(name, _kinds(kind)):
+            continue
+        option = f"--{'no-' if name == 'preflight' else ''}{name.replace('_', '-')}"
+        if kind == "rule":
+            named = ", ".join(judge.name for judge in judges)
+            raise SettingError(
+                f"{option} has no effect: {f'the protocols {named} ask' if named else 'text metrics ask'} no model; "
+                "name a protocol that does, as --protocols clair, or leave it out"
+            )
+        raise SettingError(f"{option} has no effect on {judge_model.judge}: {_WHY.get(name, _NO_SERVER)}; leave it out")

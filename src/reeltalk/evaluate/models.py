@@ -428,6 +428,9 @@ def create_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
         InputError: A user's prompt cannot replace ours.
     """
     judges = tuple(_judge(name, settings) for name in dict.fromkeys(settings.protocols))
+    if settings.compat and not settings.published and not any(getattr(judge, "compat", False) for judge in judges):
+        named = ", ".join(judge.name for judge in judges) or "text metrics"
+        raise SettingError(f"--compat has no effect on {named}, which no official script computes; leave it out")
     if settings.published:
         official_sampling(judges)
         for judge in judges:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX as PREFIX_OF_OWN
+from reeltalk.judge.settings import AUTO
 from reeltalk.metrics.info import SHORT, Direction, MetricInfo
 
 if TYPE_CHECKING:
@@ -169,6 +170,16 @@ def protocols() -> Mapping[str, Protocol]:
 def find_protocol(name: str) -> Protocol | None:
     """The protocol with this name on the command line or in score files; None if there is none."""
     return protocols().get(name) or protocols().get(name.replace("_", "-"))
+
+
+def may_ask_model(names: Iterable[str]) -> bool:
+    """True if one of some protocols asks a model, or may: whether one of your own does is known when it is loaded.
+
+    Args:
+        names: Names on the command line; `auto` stands for protocols that ask none.
+    """
+    known = protocols()
+    return any(name != AUTO and (name not in known or known[name].needs_model) for name in names)
 
 
 def measure_info(metric: str) -> MetricInfo | None:

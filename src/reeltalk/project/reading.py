@@ -16,7 +16,9 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reeltalk.errors import InputError
-from reeltalk.evaluate.model_options import OPTIONS, ModelCommand, kind_of_model, kinds_of_option
+from reeltalk.evaluate.model_options import OF_FRAMES, OPTIONS, ModelCommand, kind_of_model, kinds_of_option
+from reeltalk.judge.protocol import may_ask_model
+from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.project.sections import MODELLED, MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
 from reeltalk.schema.server_address import without_user
 from reeltalk.store.documents import read_text
@@ -350,7 +352,7 @@ class _Checked:
             modes, settings = self._modes(settings, place, command)
             values = self._values(settings, place, command, filled)
             chosen = modes or shared_modes
-            applied = _applied(shared, str(values["model"]), section) if "model" in values else shared
+            applied = _applied(shared, values, section) if "model" in values else shared
             models.append(ProjectModel(name, applied | values, chosen or (None,), len(chosen) > 1))
         return tuple(models)
 
@@ -368,14 +370,28 @@ class _Checked:
         return modes, {key: value for key, value in given.items() if key != "mode"}
 
 
-def _applied(shared: Values, model: str, section: str) -> Values:
-    """The settings that models share, without those that have no effect on one of them."""
+OF_JUDGES: Final = (*JudgeModelSettings.model_fields, "prompts", "compat", "published")
+"""Options of `evaluate` that have an effect only where a protocol asks a model."""
+
+
+def _applied(shared: Values, own: Values, section: str) -> Values:
+    """The settings that models share, without those that have no effect on one of them.
+
+    Args:
+        shared: The shared settings.
+        own: The model's own settings, which replace shared ones.
+        section: The section.
+    """
     command: ModelCommand = "evaluate" if section == "evaluate" else "proactive"
-    return {
-        key: value
-        for key, value in shared.items()
-        if key not in OPTIONS or kind_of_model(model) in kinds_of_option(key, command)
-    }
+    kind = kind_of_model(str(own["model"]))
+    idle = {key for key in shared if key in OPTIONS and kind not in kinds_of_option(key, command)}
+    # What a model says itself is refused by the command if it has no effect.
+    if own.get("policy") == "none":
+        idle |= set(OF_FRAMES)
+    named = [name.strip() for part in own.get("protocols", ()) for name in part.split(",")]
+    if named and not may_ask_model(named):
+        idle |= set(OF_JUDGES)
+    return {key: value for key, value in shared.items() if key not in idle}
 
 
 def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:

@@ -12,6 +12,8 @@ from reeltalk.analysis.calibration import calibrate as compute
 from reeltalk.analysis.human_ratings import human_ratings, rating_sheet
 from reeltalk.analysis.judge_values import read_scored
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.model_options import check_judge_options
+from reeltalk.evaluate.models import create_judges
 from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.stage import JudgingSetup
 from reeltalk.judge.attacks import Attack, attack_items
@@ -57,11 +59,15 @@ def attack(
     if AUTO in judging.protocols:
         raise SettingError("name the judge that is attacked, as --protocols vdeval --judge NAME")
     chosen, limits = judging.model_copy(update={"metrics": ()}), limits or LimitSettings()
+    if limits.replies is not None:
+        raise SettingError("--replies has no effect: replies to attacks are not kept; leave it out")
+    judge_model = judge_model or JudgeModelSettings()
+    check_judge_options(create_judges(chosen), judge_model, limits)
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     with (
         tempfile.TemporaryDirectory() as folder,
         ReplyStore(Path(folder) / "replies.sqlite") as store,
-        open_judging(chosen, judge_model or JudgeModelSettings(), limits, store, budget, tell=tell) as judging_setup,
+        open_judging(chosen, judge_model, limits, store, budget, tell=tell) as judging_setup,
     ):
         return asyncio.run(_attack(judging_setup, attack_items()[::every], limits.connections, tell))
 

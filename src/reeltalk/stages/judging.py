@@ -8,6 +8,8 @@ from typing import Any
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
+from reeltalk.evaluate.model_options import check_judge_options
+from reeltalk.evaluate.models import create_judges
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
 from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.signing import judge_request, judging_request
@@ -252,12 +254,15 @@ def judge(
         tell,
     )
     runs = [read_run(path) for path in paths if (path / INFO).is_file() or is_unfinished(path)]
+    if format is not None and len(runs) == len(paths):
+        raise SettingError("--format has no effect: it is the layout of answers, and all that is given are runs")
     controls = {name: [run.controls()[name].path for run in runs if name in run.controls()] for name in CONTROLS}
     places = {name: out / CONTROLS_FOLDER / name for name, found in controls.items() if found}
     given = judgement.read(paths)
     # Hints come last. An error is shown alone.
     hints: list[str] = []
     judgement = replace(judgement, judging=resolve_judging(judging, given.turns, tell=hints.append))
+    check_judge_options(create_judges(judgement.judging), judge_model, limits)
     done = None if overwrite else judgement.existing(given, out)
     if done is None or done.can_retry:
         done = judgement.run(given, out, overwrite=overwrite, before=done, progress=progress)

@@ -19,6 +19,7 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
 from reeltalk.analysis.values import format_quoted, format_range
 from reeltalk.errors import BenchmarkError, MissingExtraError, MissingToolError, ModelError, ReeltalkError, SettingError
+from reeltalk.evaluate.model_options import check_judge_options
 from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.settings import LimitSettings, Preset, RunConfig
@@ -210,8 +211,9 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
         kept: Whether replies are kept, so that a key may not be needed.
 
     Raises:
-        SettingError: There are some, but no model is given, or it has no address.
+        SettingError: There are some, but no model is given, or it has no address; or an option has no effect.
     """
+    check_judge_options(judges, options)
     needing = [judge.name for judge in judges if judge.needs_model]
     if needing and options.judge is None:
         raise SettingError(f"{', '.join(needing)} needs a model that judges; give --judge NAME")

@@ -180,6 +180,7 @@ class TestNeeds:
     def test_what_turns_lack(self, protocol: str, words: str, tmp_path: Path, model: str) -> None:
         made = benchmark(tmp_path / "bench", failing=0)
         settings = JudgeSettings(protocols=(protocol,))
+        who = self.MODEL if protocol == "checklist" else JudgeModelSettings()
         with pytest.raises(SettingError, match=f"{protocol} needs {words}"):
-            evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=settings, judge_model=self.MODEL)
+            evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=settings, judge_model=who)
         assert not (tmp_path / "run").exists()

@@ -195,6 +195,24 @@ def test_a_shared_setting_is_left_out_for_a_model_on_which_it_has_no_effect(
     assert "--temperature 1" in typed["evaluate:mine"]
 
 
+def test_pictures_and_a_judge_that_models_share_are_left_out_for_those_that_have_none(
+    read: Read, commands: dict[str, CommandSpec]
+) -> None:
+    project = read(
+        "benchmark: b\nevaluate:\n  frames: 8\n  longest_side: 64\n  protocols: [clair]\n  judge: gpt\n"
+        "  judge_base_url: http://localhost:1/v1\n"
+        "  models: {asked: qwen, unseen: {model: qwen, policy: none}, ruled: {model: qwen, protocols: [agree, auto]}}\n"
+    )
+    typed = {step.name: " ".join(step.arguments) for step in steps_of_project(project, commands)}
+    assert "--frames 8" in typed["evaluate:asked"]
+    assert "--judge gpt" in typed["evaluate:asked"]
+    assert "--frames" not in typed["evaluate:unseen"]
+    assert "--longest-side" not in typed["evaluate:unseen"]
+    assert "--judge gpt" in typed["evaluate:unseen"]
+    assert "--frames 8" in typed["evaluate:ruled"]
+    assert "--judge" not in typed["evaluate:ruled"]
+
+
 def test_files_that_settings_name_are_read(read: Read, commands: dict[str, CommandSpec], tmp_path: Path) -> None:
     (tmp_path / "ask.md").write_text("Ask.", encoding="utf-8")
     (tmp_path / "answers").mkdir()
