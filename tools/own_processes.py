@@ -31,6 +31,7 @@ FILES: Final = frozenset(
         "tests/unit/streaming/test_mini_training.py",
         "tests/unit/streaming/test_network.py",
         "tests/unit/streaming/test_trainers.py",
+        "tests/unit/streaming/test_training_options.py",
     }
 )
 OF_ALL_S: Final = 1800

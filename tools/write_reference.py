@@ -22,7 +22,9 @@ from rich.console import Console
 from reeltalk import errors
 from reeltalk.analysis.published.records import FILES, markdown, published_overview, read_published
 from reeltalk.cli import app
-from reeltalk.cli.projects import section_commands
+from reeltalk.cli.evaluation_options import OF_PROTOCOLS
+from reeltalk.cli.projects import command_of, section_commands
+from reeltalk.construct.writer_options import CHECKED, ONLY_WITH, WRITER_OPTIONS, WRITERS
 from reeltalk.evaluate.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
@@ -31,6 +33,7 @@ from reeltalk.review.access import Role
 from reeltalk.review.app import AREAS
 from reeltalk.review.describing_api import api_document
 from reeltalk.schema.labels import VOCABULARIES, label_title
+from reeltalk.schema.sft import TRAINING_NEEDS
 from reeltalk.store.tables import TABLES
 from reeltalk.store.text_tables import markdown_table
 
@@ -252,29 +255,64 @@ def judging_protocols() -> str:
 
 OPTIONS_PAGE = """# Options and models
 
-Not every option of a model has an effect on every kind of model. An option without effect is refused, so two runs that
-differ in an option never are the same run. *Signed*: the option can change an answer, and is part of the signature.
-*Yes*: it changes how the model is asked, and not the score. *–*: the command refuses it, and says why.
+Not every option has an effect on every kind of model. An option without effect is refused, so two runs that differ in
+an option never are the same run. *Signed*: the option can change an answer or a score, and is part of the signature.
+*Yes*: it has another effect, as the address of a server. *–*: the command refuses it, and says why.
 
 In a project file, a setting that all models share is left out for the models on which it has no effect.
 
-`tests/integration/test_option_effects.py` tries every option on every kind of model.
+Tests try every option on every kind of model: `test_option_effects.py`, `test_judge_options.py` and
+`test_construct_options.py` in `tests/integration`, and `tests/unit/streaming/test_training_options.py`.
 """
+ABOUT_JUDGE = """The columns are the models of `--judge`. What is left out here, such as `--limit`, has an effect with
+each. `evaluate`, where no protocol asks a model, and `judge --attack` refuse the options of a judge's model too.
+"""
+ABOUT_CONSTRUCT = """*Checked*: yes if `--judge`, `--attacker` or `--probe` names a model. What is left out here has an
+effect on every writer. Of several writers, each gets the options that have an effect on it. The manifest of the
+benchmark keeps the settings of each step. `--steps` runs a part of a command: options of other steps may stay.
+"""
+ABOUT_TRAIN = """Every other option of `train lora`, `train mini` and `train merge` has an effect on its own."""
 
 
 def model_options() -> str:
-    """Which options have an effect on which kinds of models, for each command that asks a model."""
+    """Which options have an effect on which kinds of models, for each command that asks or trains a model."""
     parts = [OPTIONS_PAGE]
     for command, kinds in KINDS_OF.items():
         rows = []
+        only = {name: " or ".join(f"`{one}`" for one in of) for name, of in OF_PROTOCOLS.items()}
         for option in OPTIONS_OF[command]:
             # A conversation has no score that could be signed.
             effect = "yes" if option in UNSIGNED or command == "chat" else "signed"
             takes = kinds_of_option(option, command)
-            rows.append((f"`--{option.replace('_', '-')}`", *(effect if kind in takes else "–" for kind in kinds)))
-        header = ("Option", *(EXAMPLES[kind] for kind in kinds))
-        parts += [f"## {command}\n", *markdown_table(header, rows, numbers=[False] * len(header)), ""]
+            also = (only.get(option, ""),) if command == "judge" else ()
+            rows.append((_option(option), *(effect if kind in takes else "–" for kind in kinds), *also))
+        header = ("Option", *(EXAMPLES[kind] for kind in kinds), *(("Only with",) if command == "judge" else ()))
+        about = [ABOUT_JUDGE] if command == "judge" else []
+        parts += [f"## {command}\n", *about, *markdown_table(header, rows, numbers=[False] * len(header)), ""]
+    rows = []
+    for one in command_of(("construct",)).options:
+        writers = WRITER_OPTIONS.get(one.key, frozenset(WRITERS))
+        if one.flag is None or (len(writers) == len(WRITERS) and one.key not in ONLY_WITH):
+            continue
+        other = "checked" if one.key in CHECKED else "–"
+        cells = ("yes" if writer in writers else other for writer in WRITERS)
+        rows.append((f"`{one.flag}`", *cells, ONLY_WITH.get(one.key, "")))
+    header = ("Option", *WRITERS.values(), "Only with")
+    parts += ["## construct\n", ABOUT_CONSTRUCT, *markdown_table(header, rows, numbers=[False] * len(header)), ""]
+    rows = []
+    for words in ("lora", "mini"):
+        rows += [
+            (f"`{one.flag}`", f"`train {words}`", TRAINING_NEEDS[one.key])
+            for one in command_of(("train", words)).options
+            if one.key in TRAINING_NEEDS
+        ]
+    table = markdown_table(("Option", "Command", "Only with"), rows, numbers=[False] * 3)
+    parts += ["## train\n", f"{ABOUT_TRAIN}\n", *table, ""]
     return "\n".join(parts) + "\n"
+
+
+def _option(name: str) -> str:
+    return f"`--{name.replace('_', '-')}`"
 
 
 PAGES = {

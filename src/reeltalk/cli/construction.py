@@ -9,6 +9,7 @@ from cyclopts import Group, Parameter
 from reeltalk.cli.options import BUDGET, FIRST, FLAG, HOW, MODEL, PLAN, START, ExecutorName, in_groups
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
+from reeltalk.construct.writer_options import applied_options, check_writer_options
 from reeltalk.errors import SettingError, UnusableError
 from reeltalk.extension import PREFIX
 
@@ -106,15 +107,18 @@ def construct(
         raise SettingError("--rubrics takes one --writer")
     if out is not None and (len(writer) < 2 or plan):
         raise SettingError("--out is for the benchmarks of two writers or more; give --writer twice, without --plan")
+    check_writer_options(writer, settings, asking, has_runs=bool(run), rubrics=rubrics)
     if rubrics:
-        if plan or steps or run:
-            raise SettingError("--rubrics writes rubrics only; leave out --plan, --steps and --run")
+        if plan or steps or run or workers is not None or executor != "local":
+            raise SettingError(
+                "--rubrics writes rubrics only; leave out --plan, --steps, --run, --workers and --executor"
+            )
         return _write_rubrics(benchmark, writer[0], settings, asking)
     if plan:
         for one in writer:
             if len(writer) > 1:
                 print(f"writer {one}:")
-            _plan(benchmark, one, steps, settings, asking)
+            _plan(benchmark, one, steps, *applied_options(one, settings, asking, has_runs=bool(run)))
         return 0
     if len(writer) > 1:
         return _compare(benchmark, writer, out, steps, run, workers, executor, settings, asking)
@@ -169,11 +173,12 @@ def _compare(
         print(f"writer {name}:")
         try:
             with ProgressBar() as bar:
+                own, asked = applied_options(name, settings, asking, has_runs=bool(run))
                 done = run_stage(
                     copy,
                     writer=name,
-                    settings=settings,
-                    asking=asking,
+                    settings=own,
+                    asking=asked,
                     steps=steps,
                     runs=run,
                     executor=opened,
@@ -230,8 +235,6 @@ def _write_rubrics(benchmark: Path, writer: str, settings: ConstructSettings, as
 
     opened = Benchmark.open(benchmark)
     if writer == "graph":
-        if asking.prompts is not None:
-            raise SettingError("--prompts: the graph asks no model; choose one as --writer")
         found = write_rubrics(opened, lambda turn, _: graph_rubric(turn), writer=writer)
     else:
         from reeltalk.construct.prompting import PromptedModel, construction_prompts, prompts

@@ -10,7 +10,7 @@ from pydantic import Field
 from reeltalk.cli.options import IN_TRACKER, OUT, OVERWRITE, TRACKER
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import MissingExtraError, SettingError
-from reeltalk.schema.sft import LoraSettings
+from reeltalk.schema.sft import LoraSettings, check_training_options
 
 if TYPE_CHECKING:
     from reeltalk.analysis.trackers import LiveRun, TrackerLog
@@ -76,6 +76,7 @@ def lora(
     overwrite
         Replace an existing run.
     """
+    check_training_options(settings, validates=validation is not None)
     try:
         from reeltalk.streaming.lora_training import train_lora
     except ImportError:
@@ -240,6 +241,8 @@ def mini(
     frames
         Folder for decoded frames, which several seeds may share; in the folder of the run by default.
     """
+    if share != 1 and eye_steps is not None and speech_steps is not None:
+        raise SettingError("--share has no effect: --eye-steps and --speech-steps set the steps of both parts")
     try:
         from reeltalk.inference.mini_input import TOKENIZER
         from reeltalk.parallel.local import LocalExecutor

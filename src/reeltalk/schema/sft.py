@@ -7,11 +7,12 @@ frames of the next segment. Each frame is before the first question that may see
 beyond its own moment. Only answers of `turns` are in the loss; `carried` turns are text without loss.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from reeltalk.errors import SettingError
 from reeltalk.schema.record import Name, Record, Seconds, VideoKey
 
 PLACEHOLDER: Final = "<image>"
@@ -235,3 +236,36 @@ class LoraSettings(BaseModel):
     """Stop after so many validations in a row without a lower loss; without it, all steps run."""
     seed: Annotated[int, Field(ge=0)] = 17
     """Seed of the adapters' initial weights, the order of samples, and dropout."""
+
+
+TRAINING_NEEDS: Final[Mapping[str, str]] = {
+    "validate_every": "`--validation`",
+    "patience": "`--validation`",
+    "epochs": "no `--max-steps`",
+    "project": "`--track`",
+    "where": "`--track`",
+    "online": "`--track wandb`",
+    "share": "not both `--eye-steps` and `--speech-steps`",
+}
+"""Options of `train lora` and `train mini` that have an effect only with, or without, another one."""
+
+
+def check_training_options(settings: LoraSettings, *, validates: bool) -> None:
+    """Refuse an option of `train lora` that has no effect. Fields with their default value are not looked at.
+
+    Args:
+        settings: Settings of the training.
+        validates: True if there are dialogues for validation.
+
+    Raises:
+        SettingError: An option has no effect.
+    """
+    start = LoraSettings()
+    if settings.patience is not None and not validates:
+        raise SettingError("--patience needs --validation, the dialogues whose loss it watches")
+    if settings.validate_every != start.validate_every and not validates:
+        raise SettingError("--validate-every has no effect without --validation, the dialogues whose loss is measured")
+    if settings.epochs != start.epochs and settings.max_steps is not None:
+        raise SettingError(
+            "--epochs has no effect with --max-steps, which sets the number of steps; leave one of them out"
+        )

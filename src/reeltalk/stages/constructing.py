@@ -20,6 +20,7 @@ from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, S
 from reeltalk.construct.stage import construct as compute
 from reeltalk.construct.step import Ask
 from reeltalk.construct.step import ConstructRun as ConstructRun
+from reeltalk.construct.writer_options import GRAPH, check_writer_options
 from reeltalk.construct.writers import Writer
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX, made_of
@@ -161,8 +162,6 @@ SAMPLED: Final = 0.7
 """Temperature of further samples. With temperature 0 all samples would be the same."""
 RETRY_STRIDE: Final = 1000
 """Difference in sample numbers between a sample and its retry, which is more samples than anyone asks for."""
-GRAPH = "graph"
-"""Name of the writer that needs no model."""
 WRITES = (
     "signature", "threads", "chain", "judge", "linkages", "rewrite", "caption", "suitability", "dialogue", "checklist",
 )  # fmt: skip
@@ -234,7 +233,7 @@ def construct(
         tell: Receives a sentence about the requests to models.
 
     Raises:
-        SettingError: There is no such writer, or it does not support these settings.
+        SettingError: There is no such writer, it does not support these settings, or one has no effect on it.
         BenchmarkError: There are no clips, or reviewed work would be overwritten.
         FrozenError: The benchmark is a release.
         BudgetError: A limit would be exceeded. The same call with a higher limit continues.
@@ -244,6 +243,7 @@ def construct(
     """
     benchmark.check_changeable()
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
+    check_writer_options((writer,), settings, asking, has_runs=bool(runs))
     check_folder(asking.prompts, construction_prompts(settings.language))
     executor = executor or open_executor()
     if writer in asking.judge:
@@ -326,8 +326,6 @@ def _writer(
     paths_alone: bool,
 ) -> Writer:
     if name == GRAPH:
-        if asking.prompts is not None and not (asking.probe or asking.judge or asking.attacker):
-            raise SettingError("--prompts: the graph asks no model; choose one as --writer")
         if settings.language != "en" and not paths_alone:
             raise SettingError(f"--language {settings.language}: the graph writes English; choose a model as --writer")
         return GraphWriter(benchmark, settings, graphs_needed=not paths_alone)

@@ -23,10 +23,11 @@ from reeltalk.construct.rehearsal import RehearsedExecutor, RehearsedModel, copy
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk.construct.stage import construct as rehearse
 from reeltalk.construct.stage import recorded_settings
+from reeltalk.construct.writer_options import GRAPH, check_writer_options
 from reeltalk.llm import CachedModel, ReplyStore
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
-from reeltalk.stages.constructing import GRAPH, endpoint_of, prepare_run
+from reeltalk.stages.constructing import endpoint_of, prepare_run
 from reeltalk.stages.prompt_folders import check_folder
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
@@ -75,6 +76,7 @@ def plan_construction(
         BenchmarkError: There are no clips.
     """
     settings, asking, steps = settings or ConstructSettings(), asking or AskSettings(), tuple(steps) or STEPS
+    check_writer_options((writer,), settings, asking, has_runs=True)
     check_folder(asking.prompts, construction_prompts(settings.language))
     rehearsal = _Rehearsal(benchmark, writer, settings, asking, steps)
     videos = list(islice(benchmark.read(VIDEOS), settings.limit))

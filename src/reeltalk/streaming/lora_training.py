@@ -42,7 +42,7 @@ from reeltalk.inference.checkpoint import (
     within_memory,
 )
 from reeltalk.progress import Progress, Tell, silent
-from reeltalk.schema.sft import LoraSettings
+from reeltalk.schema.sft import LoraSettings, check_training_options
 from reeltalk.store.atomic import storage_errors, write_bytes, writing_directory
 from reeltalk.streaming import lora
 from reeltalk.streaming.collate import IGNORED, Collator, Dialogues, Sequence
@@ -454,7 +454,7 @@ def train_lora(
     Raises:
         InputError: Data or checkpoint cannot be used, or do not fit each other.
         ModelError: The loss is no longer a finite number, or there is not enough memory. The last checkpoint stays.
-        SettingError: Settings differ from those at the beginning of the run, or there is patience without validation.
+        SettingError: Settings differ from those at the beginning of the run, or one has no effect.
         BenchmarkError: The run is already finished, and no more steps are asked for.
         KeyboardInterrupt: It was interrupted; a checkpoint was written at the end of the step.
     """
@@ -463,8 +463,7 @@ def train_lora(
     except ImportError:
         raise MissingExtraError("training an adapter", extra="train") from None
 
-    if settings.patience is not None and validation is None:
-        raise SettingError("--patience needs --validation, the dialogues whose loss it watches")
+    check_training_options(settings, validates=validation is not None)
     accelerator: Any = accelerate.Accelerator(
         cpu=cpu or None,
         # A sample without frames gives the projector no gradient.
