@@ -62,7 +62,11 @@ def _help(*names: str) -> str:
 
 def tables() -> str:
     """Every table with the fields of its records."""
-    parts = ["# Tables\n\nA benchmark's tables, one JSON object a line. Fields equal to their default are left out.\n"]
+    parts = [
+        "# Tables\n\nA benchmark's tables, one JSON object a line. Fields equal to their default are left out. "
+        "`reeltalk validate --accept`\nmakes a table that you wrote a part of the benchmark, as "
+        "[tasks of streams](../how-to/stream.md#tasks-of-your-own).\n"
+    ]
     for table in TABLES.values():
         summary = (inspect.getdoc(table.record) or "").split("\n\n")[0].replace("\n", " ")
         schema = table.record.model_json_schema(mode="serialization")

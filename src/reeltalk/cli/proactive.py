@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
+from reeltalk.cli.evaluation_options import ANSWERING, JUDGE_MODEL, LIMITS, Answering, JudgeModel, Limits
 from reeltalk.cli.options import FRAMES, OUT, OVERWRITE, SELECT
 from reeltalk.cli.terminal import ProgressBar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
@@ -16,9 +16,11 @@ from reeltalk.schema.settings import check_counts, settings_of
 if TYPE_CHECKING:
     from reeltalk.evaluate.playing.frames import FrameServer
     from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.judge.stream_replies import JudgedReplies
     from reeltalk.metrics.proactive_scores import ProactiveScores
     from reeltalk.schema.stream import ProactiveTask
     from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.event_log import SessionLog
 
 proactive = App(
     name="proactive",
@@ -281,13 +283,19 @@ def score(
     split: Annotated[str | None, SELECT] = None,
     kinds: Annotated[str, SELECT] = "",
     limit: Annotated[int | None, SELECT] = None,
+    judge_model: JudgeModel = JUDGE_MODEL,
+    limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Score logs of events: timely and right replies, superfluous replies, missed moments, requests and answers.
 
-    Only the logs are read, so any program may have written them. Exit code 1 if a task was not played to its end.
+    Only the logs are read, so any program may have written them. A reply to a moment with a key is judged by the type
+    of the key. Other replies are compared with the references by their words, or, with --judge, by a language model.
+    Run it again to continue after an interruption: kept replies of the judge are not asked for again. Exit code 1 if a
+    task was not played to its end, or if replies in it could not be judged.
 
-    Example: `reeltalk proactive score benchmarks/household runs/mini-unasked --out scores.json`.
+    Example: `reeltalk proactive score benchmarks/household runs/mini-unasked --out scores.json`, or `reeltalk proactive
+    score benchmarks/streamingbench runs/qwen --judge gpt-4o-mini --out scores.json`.
 
     Parameters
     ----------
@@ -296,7 +304,8 @@ def score(
     logs
         Logs of events, or folders of `reeltalk proactive run`.
     out
-        JSON file for all values with their intervals, in total and by kind of task.
+        JSON file for all values with their intervals, in total and by kind of task. With --judge it also holds what
+        the judge said, for `reeltalk report --judged`; the judge's replies are kept beside it.
     split
         Split of the videos; test if there is one, else all; `all` for all.
     kinds
@@ -307,6 +316,7 @@ def score(
         Replace an existing file.
     """
     from reeltalk.evaluate.proactive.floors import FLOORS, floor_sessions
+    from reeltalk.judge.stream_replies import correctness_of
     from reeltalk.metrics.proactive_scores import score_sessions, scores_json, scores_table
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
@@ -323,11 +333,45 @@ def score(
     sessions = [session for path in files for session in read_event_log(path, known)]
     played = {session.model for session in sessions}
     floors = [session for session in floor_sessions(tasks) if session.model not in played]
-    scores = score_sessions([*sessions, *floors], tasks)
+    judged = _judge([*sessions, *floors], tasks, judge_model, limits, out)
+    scores = score_sessions([*sessions, *floors], tasks, correctness_of(tasks, judged))
     print(scores_table(scores, FLOORS))
     if out is not None:
-        write_bytes(out, scores_json(scores, FLOORS))
+        write_bytes(out, scores_json(scores, FLOORS, judged.model_dump(mode="json") if judged else None))
     return _report_unscored(scores, len(tasks))
+
+
+def _judge(
+    sessions: "Sequence[SessionLog]",
+    tasks: "Sequence[ProactiveTask]",
+    judge_model: JudgeModel,
+    limits: Limits,
+    out: Path | None,
+) -> "JudgedReplies | None":
+    """What a language model says about the replies; None if no judge is named."""
+    if judge_model.judge is None:
+        for given, default in ((judge_model, JUDGE_MODEL), (limits, LIMITS)):
+            usual = default.model_dump()
+            for name, value in given.model_dump().items():
+                if value != usual[name]:
+                    raise SettingError(f"--{name.replace('_', '-')} is for --judge NAME, a language model that judges")
+        return None
+    if out is None and limits.replies is None:
+        raise SettingError("--judge needs --out FILE.json, beside which its replies are kept, or --replies FILE")
+    from reeltalk.stages.streams import judge_streams
+
+    kept = limits.replies if out is None or limits.replies is not None else out.with_suffix(".replies.sqlite")
+    assert kept is not None
+    with ProgressBar() as bar:
+        return judge_streams(
+            sessions,
+            tasks,
+            judge_model,
+            replies=kept,
+            limits=limits,
+            progress=lambda n, total: bar.show("judging", n, total, n / total),
+            tell=say,
+        )
 
 
 def _report_unscored(scores: "ProactiveScores", tasks: int) -> int:

@@ -86,8 +86,8 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
     Exit code 1 if there are errors.
 
     No command reads a file that you edited by hand, since the hash of the benchmark or run would no longer say what was
-    read. With --accept the folder lists such files as they are now: a benchmark gets another hash, and the signatures
-    of a run's numbers say that it was edited.
+    read. With --accept the folder lists such files as they are now, and tables that you added: a benchmark gets another
+    hash, and the signatures of a run's numbers say that it was edited.
 
     Example: `reeltalk validate benchmarks/vdact`.
 
@@ -98,7 +98,7 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
     limit
         Findings shown.
     accept
-        Accept files that were edited by hand as they are now. Content with errors and releases are refused.
+        Accept files that were edited or added by hand as they are now. Content with errors and releases are refused.
     """
     from reeltalk.stages.layouts import describe_counts
     from reeltalk.store.benchmark import Benchmark

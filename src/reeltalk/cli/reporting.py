@@ -39,6 +39,7 @@ def report(
     about: Path | None = None,
     published: str = "",
     human: Path | None = None,
+    judged: Path | None = None,
     credit: str | None = None,
     media: Annotated[Literal["none", "link", "copy", "cut"], FIRST] = "none",
     frames: Annotated[int | None, FRAMES_SHOWN] = None,
@@ -87,6 +88,9 @@ def report(
         Without runs they are listed; `all` lists all tables.
     human
         People's ratings, as for `calibrate`; the site then shows how well judges agree with people.
+    judged
+        Scores of runs of `proactive run`, as `proactive score --judge --out` wrote them. The site then shows what the
+        judge said about their replies.
     credit
         Measure by which profiles rate an answer, such as agree; by default the most exact one that all models have.
     media
@@ -156,9 +160,12 @@ def report(
             benchmark=Benchmark.open(bench) if bench else None,
             executor=open_executor(executor, workers, shared=[out.parent, bench]) if bench else None,
             overwrite=overwrite,
+            judged=judged,
         )
         print(f"report: {index}")
         return 0
+    if judged is not None:
+        raise SettingError("--judged is for a site about runs of `proactive run`: give --format html")
     table = runs_table(*runs, format=format, settings=settings)
     if out is None:
         print(table, end="" if table.endswith("\n") else "\n")

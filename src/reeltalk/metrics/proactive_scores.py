@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from reeltalk.errors import BenchmarkError
+from reeltalk.errors import BenchmarkError, ModelError
 from reeltalk.metrics import agree
 from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.proactive import (
@@ -30,14 +30,30 @@ from reeltalk.metrics.proactive import (
     served_moments,
 )
 from reeltalk.schema.intervals import no_later
+from reeltalk.schema.record import Json
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
 from reeltalk.schema.scoring import plain_value, short_hash
-from reeltalk.schema.stream import POLL, UNREAD, Moment, ProactiveTask, RequestAct, StreamEvent, UserRequest
+from reeltalk.schema.stream import POLL, QUESTIONS, UNREAD, Moment, ProactiveTask, RequestAct, StreamEvent, UserRequest
 from reeltalk.store.documents import write_json
 from reeltalk.store.event_log import SLACK_S, SessionLog
 
 Measure = Callable[[Play], Share]
+JudgeReply = Callable[[str, Moment, UserRequest], int]
+"""How right a reply is for a moment of a request: 2, 1 or 0. Raises `UnjudgedError`."""
 EMPTY: Final = "there is nothing that it could be a share of"
+
+
+class UnjudgedError(ModelError):
+    """Replies of a play have no judgement, so the play has no score.
+
+    Args:
+        reasons: Why, by the text of the reply.
+    """
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        self.reasons = dict(reasons)
+        text, why = next(iter(self.reasons.items()))
+        super().__init__(f"{len(self.reasons):,} of its replies could not be judged, for example {text!r:.100}: {why}")
 
 
 @dataclass
@@ -53,6 +69,8 @@ class ProactiveScores:
     """For each model that reports its readiness, its moments and false alarms by the threshold."""
     polls: dict[str, tuple[int, int]] = field(default_factory=dict)
     """For each model that is polled, how many of its replies to polls could not be read, and how many there are."""
+    unjudged: dict[str, int] = field(default_factory=dict)
+    """For each model, how many of its replies could not be judged, if there are some."""
 
 
 OWN: Final = 0.6
@@ -73,6 +91,13 @@ def echoes(text: str, instruction: str) -> bool:
     """True if a reply repeats what the user said, alone or within other words."""
     said, told = " ".join(agree.words_of(text)), " ".join(agree.words_of(instruction))
     return bool(told) and f" {told} " in f" {said} "
+
+
+def repeats(text: str, request: UserRequest) -> bool:
+    """True if a reply only repeats a question, or repeats another request at all, which is wrong whoever judges."""
+    if request.act in QUESTIONS:
+        return agree.words_of(text) == agree.words_of(request.text)
+    return echoes(text, request.text)
 
 
 def judge_reply(text: str, moment: Moment, question: str = "", instruction: str = "") -> int:
@@ -106,29 +131,89 @@ def judge_reply(text: str, moment: Moment, question: str = "", instruction: str 
     return best
 
 
-def play_of(session: SessionLog, task: ProactiveTask) -> Play:
+def judge_by_words(text: str, moment: Moment, request: UserRequest) -> int:
+    """`judge_reply` of a reply to a request of a task.
+
+    Args:
+        text: The reply.
+        moment: What is due.
+        request: The request of the moment.
+    """
+    if request.act in QUESTIONS:
+        return judge_reply(text, moment, request.text)
+    return judge_reply(text, moment, instruction=request.text)
+
+
+@dataclass(frozen=True)
+class Correctness:
+    """How it is decided whether replies are right."""
+
+    judge: JudgeReply
+    signature: str
+    """Its rules or its model, for signatures."""
+
+
+BY_WORDS: Final = Correctness(judge_by_words, agree.SIGNATURE.replace(":", "-"))
+"""A reply is compared with the references by its words."""
+
+
+def replies_to_judge(session: SessionLog, task: ProactiveTask) -> list[StreamEvent]:
+    """What a model said in a session without being asked at that time.
+
+    The first reply that says *not yet* to a question whose answer is not shown yet counts as silence, and is left out.
+
+    Args:
+        session: The session.
+        task: The task that was played.
+    """
+    waiting = [request for request in task.requests if request.act == "await"]
+    replies = []
+    for event in session.replies:
+        waited = next((request for request in waiting if _is_waiting(event, request)), None)
+        if waited is None:
+            replies.append(event)
+        else:
+            waiting.remove(waited)
+    return replies
+
+
+def play_of(session: SessionLog, task: ProactiveTask, judge: JudgeReply = judge_by_words) -> Play:
     """Convert a session into the record that is measured.
 
-    The first reply that says *not yet* to a question whose answer is not shown yet counts as silence.
+    Args:
+        session: The session.
+        task: The task that was played.
+        judge: Decides whether replies are right.
+
+    Raises:
+        UnjudgedError: A reply could not be judged.
     """
     places = [place for place, request in enumerate(task.requests) if request.act != "ask"]
     due = [(place, moment) for place in places for moment in task.requests[place].moments]
-    waiting = {place: task.requests[place] for place in places if task.requests[place].act == "await"}
-    replies = []
-    for event in session.replies:
-        waited = next((place for place, request in waiting.items() if _is_waiting(event, request)), None)
-        if waited is not None:
-            del waiting[waited]
-            continue
-        replies.append(
-            ProactiveReply(
-                min(event.at_s, task.until_s),
-                event.text,
-                tuple(judge_unasked(event.text, moment, task.requests[place]) for place, moment in due),
-                frozenset(number for number, place in enumerate(places) if _tells_of(event.text, task.requests[place])),
-            )
+    reasons: dict[str, str] = {}
+
+    def judged(text: str, moment: Moment, request: UserRequest) -> int:
+        try:
+            return judge(text, moment, request)
+        except UnjudgedError as error:
+            reasons.update(error.reasons)
+            return 0
+
+    replies = [
+        ProactiveReply(
+            min(event.at_s, task.until_s),
+            event.text,
+            tuple(judged(event.text, moment, task.requests[place]) for place, moment in due),
+            frozenset(
+                number
+                for number, place in enumerate(places)
+                if RIGHT
+                in [judged(event.text, moment, task.requests[place]) for moment in all_moments(task.requests[place])]
+            ),
         )
-    return Play(
+        for event in replies_to_judge(session, task)
+    ]
+    play = Play(
         moments=tuple(moment.interval for _, moment in due),
         replies=tuple(replies),
         until_s=task.until_s,
@@ -144,32 +229,23 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
             for place in places
         ),
         answers=tuple(
-            None if answer is None else judge_reply(answer.text, request.moments[0], request.text) == RIGHT
+            None if answer is None else judged(answer.text, request.moments[0], request) == RIGHT
             for request, answer in answered(session, task)
         ),
     )
+    if reasons:
+        raise UnjudgedError(reasons)
+    return play
 
 
-def judge_unasked(text: str, moment: Moment, request: UserRequest) -> int:
-    """`judge_reply` of a reply that nobody asked for at its time.
-
-    Args:
-        text: The reply.
-        moment: What is due.
-        request: The request of the moment.
-    """
-    awaited = request.act == "await"
-    return judge_reply(text, moment, request.text if awaited else "", "" if awaited else request.text)
+def all_moments(request: UserRequest) -> tuple[Moment, ...]:
+    """All moments of a request, also those at which nothing is due any more."""
+    return (*request.moments, *request.quiet)
 
 
 def _is_waiting(event: StreamEvent, request: UserRequest) -> bool:
     shown_s = request.moments[0].interval.start_s if request.moments else float("inf")
     return request.at_s <= event.at_s < shown_s and says_not_yet(event.text)
-
-
-def _tells_of(text: str, request: UserRequest) -> bool:
-    told = (judge_unasked(text, moment, request) for moment in (*request.moments, *request.quiet))
-    return RIGHT in told
 
 
 def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[UserRequest, StreamEvent | None]]:
@@ -190,12 +266,15 @@ def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[UserRequest
     return found
 
 
-def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> ProactiveScores:
+def score_sessions(
+    sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask], correctness: Correctness = BY_WORDS
+) -> ProactiveScores:
     """All measures of all models of some logs, pooled over tasks, with intervals by video.
 
     Args:
         sessions: The sessions of the logs.
         tasks: The tasks that should have been played. Sessions of other tasks are left out.
+        correctness: Decides whether replies are right. A play with a reply that it could not judge is unscored.
 
     Raises:
         BenchmarkError: Two logs hold a play of one task by one model, or plays of a model were made with different
@@ -210,7 +289,7 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
         by_model[session.model][session.session] = session
     scores = ProactiveScores()
     for model, played in by_model.items():
-        signature = _signature(model, [played[task.id] for task in tasks if task.id in played], tasks)
+        signature = _signature(model, [played[task.id] for task in tasks if task.id in played], tasks, correctness)
         reasons = {task.id: why for task in tasks if (why := _why_not(played.get(task.id), task)) is not None}
         scores.unscored[model] = reasons
         if (polls := _count_polls(played.values()))[1]:
@@ -219,7 +298,16 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
             (played[task.id] for task in tasks if task.id in played and task.id not in reasons), tasks
         ):
             scores.curves[model] = curve
-        plays = {task.id: play_of(played[task.id], task) for task in tasks if task.id not in reasons}
+        plays: dict[str, Play] = {}
+        unjudged = 0
+        for task in (task for task in tasks if task.id not in reasons):
+            try:
+                plays[task.id] = play_of(played[task.id], task, correctness.judge)
+            except UnjudgedError as error:
+                reasons[task.id] = str(error)
+                unjudged += len(error.reasons)
+        if unjudged:
+            scores.unjudged[model] = unjudged
         withheld = is_withheld(len(tasks) - len(reasons), len(reasons))
         for name, measure in MEASURES.items():
             whole = _pooled(measure, tasks, plays, bounded=name not in UNBOUNDED)
@@ -360,8 +448,10 @@ def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
     return None if asked == due else f"it was asked {asked:,} of {due:,} questions at their times"
 
 
-def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> str:
-    """Everything that can change the numbers of a model: the tasks, and the settings in its sessions' first events."""
+def _signature(
+    model: str, sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask], correctness: Correctness
+) -> str:
+    """Everything that can change the numbers of a model: the tasks, how replies are judged, and the settings."""
     told = {
         tuple(sorted((str(key), str(value)) for key, value in dict(first.get("settings") or {}).items()))
         for first in (session.events[0].extra for session in sessions)
@@ -372,7 +462,7 @@ def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[Proac
     parts = [f"{key}:{value}" for key, value in next(iter(told), ())]
     data = short_hash(sorted((plain_value(task) for task in tasks), key=lambda task: str(task["id"])))
     shown = short_hash(sorted(_session_key(session) for session in sessions))
-    return "|".join([SIGNATURE, f"data:{data}", f"judge:{agree.SIGNATURE.replace(':', '-')}", *parts, f"films:{shown}"])
+    return "|".join([SIGNATURE, f"data:{data}", f"judge:{correctness.signature}", *parts, f"films:{shown}"])
 
 
 def _session_key(session: SessionLog) -> tuple[str, ...]:
@@ -461,6 +551,8 @@ def scores_table(scores: ProactiveScores, floors: Collection[str] = ()) -> str:
         if model in scores.polls:
             unread, polls = scores.polls[model]
             lines += [f"  {unread:,} of {polls:,} replies to polls could not be read, and count as silence"]
+        if model in scores.unjudged:
+            lines += [f"  replies that could not be judged: {scores.unjudged[model]:,}; their plays are not scored"]
         lines += [f"  {rows[0].n:,} tasks; {rows[0].signature}"]
         lines += _kind_lines(scores, model)
     return "\n".join(lines)
@@ -492,18 +584,21 @@ def _format_number(value: float | None) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
-def scores_json(scores: ProactiveScores, floors: Collection[str] = ()) -> bytes:
+def scores_json(scores: ProactiveScores, floors: Collection[str] = (), judged: Json = None) -> bytes:
     """All values, also by kind of task, and which tasks have none.
 
     Args:
         scores: The scores.
         floors: Models that are floors.
+        judged: What a language model said about the replies, if one judged them.
     """
     return write_json(
-        {
+        ({} if judged is None else {"judged": judged})
+        | {
             "summary": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.summary],
             "groups": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.groups],
             "unscored": scores.unscored,
+            "unjudged": scores.unjudged,
             "polls": {model: {"unread": polls[0], "of": polls[1]} for model, polls in scores.polls.items()},
             "curves": {model: [asdict(point) for point in points] for model, points in scores.curves.items()},
             "floors": sorted(floors),

@@ -15,6 +15,7 @@ from reeltalk.analysis.dialogues import collect_dialogues, title_dialogues
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.judge.stream_replies import JudgedReplies
 from reeltalk.llm.budget import Prices
 from reeltalk.pages.calibration import run_calibration
 from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
@@ -254,6 +255,7 @@ def write_streams_report(
     folder: Path,
     *,
     floors: Collection[str] = (),
+    judged: JudgedReplies | None = None,
 ) -> Path:
     """Write the page about streams as a site: models that may speak unasked, measure by measure and stream by stream.
 
@@ -265,6 +267,7 @@ def write_streams_report(
         name: Name of the benchmark.
         folder: An existing, empty folder.
         floors: Models that are floors.
+        judged: What a language model said about the replies, if one judged them.
 
     Returns:
         Path of `index.html`.
@@ -273,7 +276,7 @@ def write_streams_report(
         BenchmarkError: One model played a task twice, or with different settings.
     """
     write_static(folder)
-    return write_streams(tasks, sessions, name, folder, make_environment(), floors=floors)
+    return write_streams(tasks, sessions, name, folder, make_environment(), floors=floors, judged=judged)
 
 
 def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:

@@ -8,14 +8,15 @@ from typing import Final
 
 from jinja2 import Environment
 
+from reeltalk.judge.stream_replies import JudgedReplies, correctness_of
 from reeltalk.metrics.proactive import RIGHT, UNBOUNDED
 from reeltalk.metrics.proactive_scores import (
     BETTER,
     BY_KIND,
     TITLES,
+    JudgeReply,
     ProactiveScores,
-    judge_reply,
-    judge_unasked,
+    replies_to_judge,
     score_sessions,
 )
 from reeltalk.metrics.uncertainty import few_videos_warning
@@ -63,6 +64,7 @@ def write_streams(
     environment: Environment,
     *,
     floors: Collection[str] = (),
+    judged: JudgedReplies | None = None,
     page: str = PAGE,
 ) -> Path:
     """Write the page.
@@ -74,6 +76,7 @@ def write_streams(
         folder: An existing folder.
         environment: Where the templates are.
         floors: Models that are floors.
+        judged: What a language model said about the replies; without it words decide where a task has no keys.
         page: Name of the page.
 
     Returns:
@@ -82,7 +85,8 @@ def write_streams(
     Raises:
         BenchmarkError: One model played a task twice, or with different settings.
     """
-    scores = score_sessions(sessions, tasks)
+    correctness = correctness_of(tasks, judged)
+    scores = score_sessions(sessions, tasks, correctness)
     models = list(dict.fromkeys(row.model for row in scores.summary))
     summary = {(row.model, row.metric): row for row in scores.summary}
     groups = {(row.model, row.by, row.group, row.metric): row for row in scores.groups}
@@ -106,9 +110,14 @@ def write_streams(
         acts=[(ACTS[act], [_cell(groups[model, "act", act, "request_accuracy"]) for model in models]) for act in acts],
         curves=_curve_rows(scores, models),
         signatures=[(model, summary[model, "pauc"].signature) for model in models],
-        unscored=[(model, len(scores.unscored[model])) for model in models if scores.unscored[model]],
+        decided=_decided(tasks, judged),
+        unscored=[
+            (model, len(reasons), scores.unjudged.get(model, 0), next(iter(reasons.values())))
+            for model in models
+            if (reasons := scores.unscored[model])
+        ],
         few=few_videos_warning((len({task.video_id for task in tasks}),)),
-        streams=list(_shown(tasks, sessions, scores, floors)),
+        streams=list(_shown(tasks, sessions, scores, floors, correctness.judge)),
     )
     write_text(folder / page, html)
     return folder / page
@@ -140,8 +149,22 @@ def _cell(row: SummaryRow | GroupRow) -> tuple[str, str]:
     return f"{times * row.value:.{digits}f}", interval
 
 
+def _decided(tasks: Sequence[ProactiveTask], judged: JudgedReplies | None) -> str:
+    """How it was decided whether a reply is right, in a sentence."""
+    keys = {moment.key is not None for task in tasks for request in task.requests for moment in request.moments}
+    other = "compared with the references by its words" if judged is None else f"judged by {judged.judge}"
+    if True not in keys:
+        return f"A reply is {other}."
+    typed = "A reply to a moment with a key is judged by the type of the key"
+    return f"{typed}." if keys == {True} else f"{typed}; any other is {other}."
+
+
 def _shown(
-    tasks: Sequence[ProactiveTask], sessions: Sequence[SessionLog], scores: ProactiveScores, floors: Collection[str]
+    tasks: Sequence[ProactiveTask],
+    sessions: Sequence[SessionLog],
+    scores: ProactiveScores,
+    floors: Collection[str],
+    judge: JudgeReply,
 ) -> Iterator[ShownStream]:
     """The first streams of each kind, with what every model said in them."""
     counts: Counter[str] = Counter()
@@ -153,7 +176,7 @@ def _shown(
                 for one in sessions
                 if one.session == task.id and one.model not in floors and task.id not in scores.unscored[one.model]
             ]
-            lines = [*_user_lines(task), *(line for session in own for line in _model_lines(session, task))]
+            lines = [*_user_lines(task), *(line for session in own for line in _model_lines(session, task, judge))]
             yield ShownStream(task, tuple(sorted(lines, key=lambda line: line.at_s)))
 
 
@@ -166,15 +189,19 @@ def _user_lines(task: ProactiveTask) -> Iterator[StreamLine]:
         yield StreamLine(moment.interval.start_s, "Due", moment.references[0], "due")
 
 
-def _model_lines(session: SessionLog, task: ProactiveTask) -> Iterator[StreamLine]:
+def _model_lines(session: SessionLog, task: ProactiveTask, judge: JudgeReply) -> Iterator[StreamLine]:
     answers = {id(answer): asked.text for asked, answer in session.answers if answer is not None}
+    counted = {*answers, *map(id, replies_to_judge(session, task))}
     for event in session.events:
         if event.kind != "replied":
             continue
+        if id(event) not in counted:
+            # The first *not yet* to a question counts as silence.
+            yield StreamLine(event.at_s, session.model, event.text)
+            continue
         question = answers.get(id(event))
         right = any(
-            (judge_reply(event.text, moment, request.text) if question else judge_unasked(event.text, moment, request))
-            == RIGHT
+            judge(event.text, moment, request) == RIGHT
             for request in task.requests
             if (request.act == "ask") == (question is not None) and question in (None, request.text)
             for moment in request.moments

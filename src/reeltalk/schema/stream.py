@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json, Name, Record, Seconds, VideoKey
 
@@ -45,11 +46,15 @@ class Moment(BaseModel):
     """From the first moment at which the event can be known to the last at which a reply still helps."""
     references: tuple[str, ...]
     """Reference replies, each of which is right."""
+    key: AnswerKey | None = None
+    """The value of a right reply, by which it is judged without a model; without it, words or a model decide."""
 
 
 RequestAct = Literal["ask", "await", "watch", "change", "cancel"]
 ENDING: Final[frozenset[RequestAct]] = frozenset({"change", "cancel"})
 """Acts that end an earlier request."""
+QUESTIONS: Final[frozenset[RequestAct]] = frozenset({"ask", "await"})
+"""Acts whose words are a question."""
 
 
 class UserRequest(BaseModel):
@@ -86,8 +91,18 @@ class ProactiveTask(Record):
     kind: Name = "event"
 
     @model_validator(mode="after")
-    def _ends_earlier_requests(self) -> Self:
+    def _requests_fit(self) -> Self:
         for place, request in enumerate(self.requests):
+            if request.act == "ask" and len(request.moments) != 1:
+                raise ValueError(
+                    f"request {place}: a question to answer at once has one moment, with its right answers, and this "
+                    f"has {len(request.moments)}"
+                )
+            if request.act == "await" and len(request.moments) > 1:
+                raise ValueError(
+                    f"request {place}: a question that waits for its answer has one moment, from when the video shows "
+                    f"it, or none if it never does, and this has {len(request.moments)}"
+                )
             if (request.act in ENDING) != (request.of is not None):
                 raise ValueError(f"request {place}: `of` belongs to a change or a cancellation, and only to these")
             if request.of is not None and not (

@@ -12,6 +12,7 @@ from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.proactive.floors import FLOORS, floor_sessions
 from reeltalk.evaluate.proactive.stage import choose_tasks
+from reeltalk.judge.stream_replies import read_judged
 from reeltalk.llm.budget import Prices
 from reeltalk.pages.construction import is_constructed
 from reeltalk.pages.curation import is_curated
@@ -51,6 +52,7 @@ def report(
     executor: Executor | None = None,
     overwrite: bool = False,
     prices: Prices | None = None,
+    judged: Path | None = None,
 ) -> Path:
     """Write runs, one benchmark, or the benchmarks of several writers as a static site that you can open from disk.
 
@@ -66,6 +68,7 @@ def report(
         executor: Decodes and cuts its videos; by default processes of this machine.
         overwrite: Replace an existing report.
         prices: Prices of models, for the cost of several writers.
+        judged: Scores of the runs of `reeltalk proactive` that a language model judged. The site shows its judgements.
 
     Returns:
         Path of `index.html`.
@@ -82,8 +85,10 @@ def report(
     if subjects and all(_holds_plays(subject) for subject in subjects):
         _refuse_settings_of_sites(settings)
         with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
-            _write_streams([Path(str(subject)) for subject in subjects], benchmark, folder)
+            _write_streams([Path(str(subject)) for subject in subjects], benchmark, folder, judged)
         return out / "index.html"
+    if judged is not None:
+        raise SettingError("--judged is for runs of 'reeltalk proactive', whose page shows what the judge said")
     opened = opened_subjects(subjects)
     runs = [subject for subject in opened if isinstance(subject, Run)]
     for name in settings.published:
@@ -165,7 +170,7 @@ _CHOICE: Final = ("benchmark", "split", "kinds", "limit")
 """What a run of `reeltalk proactive` says about which tasks it played."""
 
 
-def _write_streams(paths: Sequence[Path], benchmark: Benchmark | None, folder: Path) -> None:
+def _write_streams(paths: Sequence[Path], benchmark: Benchmark | None, folder: Path, judged: Path | None) -> None:
     """Write the report on runs of `reeltalk proactive`."""
     if benchmark is None:
         raise SettingError("a report on runs of 'reeltalk proactive' needs --bench, the benchmark with their tasks")
@@ -184,7 +189,8 @@ def _write_streams(paths: Sequence[Path], benchmark: Benchmark | None, folder: P
     sessions = [session for path in paths for session in read_event_log(path / EVENT_LOG, known)]
     played = {session.model for session in sessions}
     sessions += [session for session in floor_sessions(tasks) if session.model not in played]
-    write_streams_report(tasks, sessions, benchmark.manifest.name, folder, floors=FLOORS)
+    said = read_judged(judged) if judged is not None else None
+    write_streams_report(tasks, sessions, benchmark.manifest.name, folder, floors=FLOORS, judged=said)
 
 
 def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:

@@ -78,10 +78,12 @@ class Findings(HasOverview, list[Finding]):
 def validate(benchmark: Benchmark, *, media: bool = True) -> Findings:
     """All problems of a benchmark, with problems of files first.
 
-    This reads and hashes every file of the benchmark; media only if `media` is true.
+    This reads and hashes every file of the benchmark; media only if `media` is true. Tables that a person put into the
+    folder are checked too, before `accept` makes them part of it.
     """
-    benchmark = Benchmark(benchmark.path, benchmark.manifest, as_it_is=True)
     findings = Findings(_files(benchmark))
+    listed = benchmark.manifest.files | _new_tables(benchmark)
+    benchmark = Benchmark(benchmark.path, benchmark.manifest.model_copy(update={"files": listed}), as_it_is=True)
     if media:
         findings += [damage for sha256 in benchmark.media.names() if (damage := damage_of(benchmark, sha256))]
     try:
@@ -238,7 +240,9 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
         if (path.is_dir() and not path.is_symlink()) or name in known or name.split("/")[0] in (COMMIT, WORK):
             continue
         if not path.name.startswith(PARTIAL_PREFIX) and PARTIAL_PREFIX not in name:
-            yield Finding("warning", name, "not listed in the manifest, so not part of the benchmark")
+            is_table = name in {table.file_name for table in TABLES.values()}
+            way_on = "; 'reeltalk validate --accept' adds it" if is_table else ""
+            yield Finding("warning", name, f"not listed in the manifest, so not part of the benchmark{way_on}")
 
 
 def _unique_keys(content: Content) -> Iterator[Finding]:
@@ -502,13 +506,13 @@ EDITED_PART: Final = f"|edited:{EDITED_BY_HAND.removeprefix('edited ')}"
 
 
 def accept(path: Path | str) -> list[str]:
-    """Write a new revision of a benchmark, whose manifest lists the current content of edited files.
+    """Write a new revision of a benchmark, whose manifest lists the current content of edited files and of new tables.
 
     Args:
         path: The benchmark.
 
     Returns:
-        Names of the edited files, in order. If there are none, nothing is written.
+        Names of the edited files and new tables, in order. If there are none, nothing is written.
 
     Raises:
         FrozenError: It is a release.
@@ -570,9 +574,21 @@ def _hash(path: Path) -> str:
         raise BenchmarkError(f"cannot read {path}: {error.strerror}; copy the run again, or make it again") from None
 
 
-def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
-    """New entries of files whose content differs from the manifest."""
+def _new_tables(benchmark: Benchmark) -> dict[str, FileEntry]:
+    """Entries of tables that are in the folder and not in the manifest, because a person wrote them."""
     found = {}
+    for table in TABLES.values():
+        path = benchmark.path / table.file_name
+        if table.file_name not in benchmark.manifest.files and path.is_file() and not path.is_symlink():
+            sha256, size_bytes = hash_file(path)
+            origin = Origin(stage=EDITED_BY_HAND, version=__version__)
+            found[table.file_name] = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=origin)
+    return found
+
+
+def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
+    """New entries of files whose content differs from the manifest, and of new tables."""
+    found = _new_tables(benchmark)
     for name, entry in benchmark.manifest.files.items():
         path = path_inside(benchmark.path, name)
         if not path.is_file():

@@ -249,6 +249,6 @@ def test_scores_are_a_table_and_a_document() -> None:
     assert "time_and_answer_correct  1.000" in text
     assert "1 tasks; proactive:v4" in text
     document = json.loads(scores_json(scores))
-    assert set(document) == {"summary", "groups", "unscored", "polls", "curves", "floors"}
+    assert set(document) == {"summary", "groups", "unscored", "unjudged", "polls", "curves", "floors"}
     assert {row["metric"] for row in document["summary"]} == {row.metric for row in scores.summary}
     assert document["groups"][0]["group"] == "event"

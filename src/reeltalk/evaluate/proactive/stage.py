@@ -15,6 +15,7 @@ from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.play import ShownFrame
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.proactive.watchers import Glimpse, Observed, Signature, Watcher
+from reeltalk.judge.stream_replies import refused_references
 from reeltalk.progress import CountProgress
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import no_later
@@ -203,7 +204,7 @@ def choose_tasks(
         limit: Use only the tasks of this many videos, from the first one.
 
     Raises:
-        BenchmarkError: There are none.
+        BenchmarkError: There are none, or a reference of one is not right by its key.
     """
     splits = {video.id: video.split for video in benchmark.read(VIDEOS)}
     tasks = list(benchmark.read(PROACTIVE)) if benchmark.rows(PROACTIVE) else []
@@ -224,6 +225,8 @@ def choose_tasks(
     found = [task for video in videos for task in found if task.video_id == video]
     if not found:
         raise BenchmarkError(f"{benchmark.path} has no tasks about videos of split {split!r}; name another --split")
+    if (wrong := next(refused_references(found), None)) is not None:
+        raise BenchmarkError(f"{benchmark.path}: {wrong}")
     return found
 
 

@@ -12,6 +12,7 @@ from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.proactive.stage import play_tasks
 from reeltalk.evaluate.proactive.watchers import Signature, Watcher
 from reeltalk.evaluate.settings import ProactiveSettings
+from reeltalk.judge.stream_replies import correctness_of
 from reeltalk.metrics.proactive import HEADLINE
 from reeltalk.metrics.proactive_scores import score_sessions
 from reeltalk.progress import CountProgress
@@ -100,7 +101,7 @@ def tune(
 
         with EventLog(path) as log:
             done = play_tasks(tuning.tasks, watcher, frames, log, signed=signed, progress=told)
-        scores = score_sessions(read_event_log(path), tuning.tasks)
+        scores = score_sessions(read_event_log(path), tuning.tasks, correctness_of(tuning.tasks))
         if done.failed:
             why = next(iter(scores.unscored[name].values()))
             raise ModelError(
