@@ -31,6 +31,7 @@ FORMAT_OF = {
     "video-mme": "video-mme",
     "mvbench": "mvbench",
     "ovo-bench": "ovo-bench",
+    "streamingbench": "streamingbench",
     "folder": "folder",
     "qa": "qa",
     "hub": "hub",

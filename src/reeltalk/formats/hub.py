@@ -39,7 +39,9 @@ from reeltalk.store.text_tables import escape_card, markdown_block, markdown_tab
 FULL: Final = "full"
 """Name of the split for a whole table, since the Hub has no tables without splits."""
 SIZES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-ENGLISH: Final = frozenset({"vdact", "mt-video-bench", "dramaqa", "avsd", "video-mme", "mvbench", "ovo-bench"})
+ENGLISH: Final = frozenset(
+    {"vdact", "mt-video-bench", "dramaqa", "avsd", "video-mme", "mvbench", "ovo-bench", "streamingbench"}
+)
 """Layouts whose questions are in English throughout."""
 
 

@@ -126,6 +126,69 @@ def test_ovo_bench_means() -> None:
     assert step.turns[0].question == "Cut the onion."
 
 
+def test_forward_questions_of_ovo_bench_are_tasks_at_the_annotated_times() -> None:
+    tasks = {task.id: task for task in read("ovo-bench").proactive}
+    assert {name: task.kind for name, task in tasks.items()} == {"12": "REC", "13": "SSR", "14": "CRR"}
+    [counting] = tasks["12"].requests
+    spans = [(moment.interval.start_s, moment.interval.end_s) for moment in counting.moments]
+    # A count is due until the next repetition ends, or for 2 s; the stream ends with the last probe.
+    assert spans == [(2, 4), (4.5, 6.5), (7, 8), (8, 10), (11, 13)]
+    keys = [moment.key for moment in counting.moments]
+    assert [(key.values, key.also) for key in keys if key is not None] == [
+        (("1",), ()), (("2",), ()), (("3",), ()), (("4",), ()), (("6",), ("5",)),
+    ]  # fmt: skip
+    assert "jump over the rope" in counting.text
+    assert tasks["12"].until_s == 20
+    [steps] = tasks["13"].requests
+    assert [(moment.interval.start_s, moment.interval.end_s, moment.references) for moment in steps.moments] == [
+        (1, 2.5, ("Wash the onion.",)),
+        (7, 12, ("Cut the onion.",)),
+    ]
+    assert "Wash the onion.; Cut the onion." in steps.text
+    [clue] = tasks["14"].requests
+    assert (clue.act, clue.at_s, clue.text) == ("await", 10, "What colour is the parcel he brings?")
+    [moment] = clue.moments
+    assert (moment.interval.start_s, moment.interval.end_s, moment.references) == (31, 33, ("Blue.",))
+
+
+def test_a_forward_question_without_times_is_no_task(tmp_path: Path) -> None:
+    rows = json.loads((SAMPLES / "ovo-bench" / "ovo_bench.json").read_text(encoding="utf-8"))
+    times = {"start_times", "end_times", "start_time", "end_time", "ask_time", "clue_time"}
+    bare = [{key: value for key, value in row.items() if key not in times} for row in rows]
+    (tmp_path / "o.json").write_text(json.dumps(bare), encoding="utf-8")
+    content = load_format("ovo-bench").read(tmp_path / "o.json")
+    assert (len(content.dialogues), content.proactive) == (len(rows), [])
+
+
+def test_streamingbench_means() -> None:
+    content = read("streamingbench")
+    assert [video.id for video in content.videos] == [f"videos/sample_{n}_proactive.mp4" for n in (1, 2)]
+    assert content.dialogues == []
+    found = [
+        (task.id, task.requests[0].at_s, task.moments[0].interval.start_s, task.moments[0].interval.end_s, task.until_s)
+        for task in content.proactive
+    ]
+    assert found == [
+        ("questions_proactive/sample_1_proactive/1", 2, 6, 8, 10),
+        ("questions_proactive/sample_1_proactive/2", 68, 75, 77, 79),
+        ("questions_proactive/sample_2_proactive/1", 125, 3741, 3743, 3745),
+        ("questions_proactive/sample_1_proactive/3", 185, 185, 187, 189),
+    ]
+    assert content.proactive[0].requests[0].text == 'When the red team scores, output "Goal for red".'
+    assert content.proactive[0].moments[0].references == ("Goal for red",)
+
+
+def test_tasks_of_another_source_become_questions_of_streamingbench(tmp_path: Path) -> None:
+    layout, content = load_format("streamingbench"), read("streamingbench")
+    content.source_files = []
+    content.proactive = [task.model_copy(update={"extra": {}}) for task in content.proactive]
+    content.proactive += read("ovo-bench").proactive
+    lost = layout.write(content, tmp_path)
+    assert "tasks of several requests or moments are left out: 3" in lost
+    again = layout.read(tmp_path)
+    assert [task.requests for task in again.proactive] == [task.requests for task in content.proactive[:4]]
+
+
 def test_avsd_means() -> None:
     content = read("avsd")
     by_video = {dialogue.video_id: dialogue for dialogue in content.dialogues}
@@ -195,6 +258,13 @@ DAMAGED = [
     ("video-mme", "test.json", [{"video_id": 1}], r"got 1 .*\$\[0\]\.video_id"),
     ("ovo-bench", "o.json", [{"id": 1, "task": "EPM", "video": "a", "question": "?", "options": ["x"], "gt": 1, "realtime": 2.0}], r"there are 1 options, got 1 .*\$\[0\]\.gt"),
     ("ovo-bench", "o.json", [{"id": 1, "task": "REC", "video": "a", "test_info": [{"realtime": -1}]}], r"\$\[0\]\.test_info\[0\]\.realtime"),
+    ("ovo-bench", "o.json", [{"id": 1, "task": "REC", "video": "a", "activity": "clap", "end_times": [-2], "test_info": [{"realtime": 1, "count": 1}]}], r"\$\[0\]\.end_times\[0\]"),
+    ("ovo-bench", "o.json", [{"id": 1, "task": "SSR", "video": "a", "all_steps": ["x"], "start_time": [1, 2], "end_time": [3], "test_info": [{"realtime": 1, "type": 1, "step": "x"}]}], r"there are 1 steps in all_steps.*\$\[0\]\.start_time"),
+    ("ovo-bench", "o.json", [{"id": 1, "task": "SSR", "video": "a", "all_steps": ["x"], "start_time": [4], "end_time": [3], "test_info": [{"realtime": 1, "type": 1, "step": "x"}]}], r"an interval ends before it starts.*\$\[0\]"),
+    ("streamingbench", "s.json", [{"video_path": "a.mp4", "questions": [{"task_type": "Object Recognition", "question": "?"}]}], r"only questions of Proactive Output.*\$\[0\]\.questions\[0\]\.task_type"),
+    ("streamingbench", "s.json", [{"video_path": "a.mp4", "questions": [{"task_type": "Proactive Output", "question": "?", "time_stamp": "soon", "ground_truth_time_stamp": "0:05", "ground_truth_output": "x"}]}], r"not a time as 00:03:10.*\$\[0\]\.questions\[0\]\.time_stamp"),
+    ("streamingbench", "s.json", [{"video_path": "a.mp4", "questions": [{"task_type": "Proactive Output", "question": "?", "time_stamp": "0:06", "ground_truth_time_stamp": "0:05", "ground_truth_output": "x"}]}], r"due before it is asked for"),
+    ("streamingbench", "s.json", [{"questions": []}], r"\$\[0\]\.video_path"),
     ("avsd", "a.json", {"dialogs": [{"image_id": "a", "dialog": [{"question": "?", "answer": 3}]}]}, r"\$\.dialogs\[0\]\.dialog\[0\]\.answer"),
     ("avsd", "a.json", {"dialogs": 3}, r"must be a list of dialogues, got 3 .*\$\.dialogs"),
     ("avsd", "a.json", {"dialogs": [{"image_id": "a", "dialog": [{"question": "?", "answer": "", "reason": [{"timestamp": [1]}]}]}]}, r"reason\[0\]\.timestamp"),

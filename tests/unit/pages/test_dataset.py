@@ -46,7 +46,7 @@ MARKUP = "</td></table><script>alert(1)</script> evil"
 LAYOUTS = {
     "avsd": "avsd", "dramaqa": "dramaqa", "dstc10": "avsd", "folder": "folder", "mt-video-bench-v1": "mt-video-bench",
     "mt-video-bench-v2": "mt-video-bench", "mvbench": "mvbench", "ovo-bench": "ovo-bench", "svbench": "svbench",
-    "vdact": "vdact", "video-mme": "video-mme",
+    "streamingbench": "streamingbench", "vdact": "vdact", "video-mme": "video-mme",
 }  # fmt: skip
 
 Maker = Callable[[Content], Benchmark]
