@@ -18,11 +18,13 @@ def show(what: str, done: int, total: int, share: float) -> None:
 
 def main(benchmark: str, writer: str = "graph", base_url: str | None = None) -> None:
     """Construct into the benchmark; a second call passes over what is done."""
+    # The graph asks no model, so there is nothing to limit.
+    asking = AskSettings() if writer == "graph" else AskSettings(base_url=base_url, max_calls=5000)
     done = construct(
         Benchmark.open(benchmark),
         writer=writer,
-        settings=ConstructSettings(paths=3, quality=90),
-        asking=AskSettings(base_url=base_url, max_calls=5000),
+        settings=ConstructSettings(paths=3),
+        asking=asking,
         progress=show,
     )
     print()

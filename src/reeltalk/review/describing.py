@@ -3,7 +3,7 @@
 Rows of units are too large to be read for a list, so this is stored when a unit is new or renewed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from sqlalchemy import delete, exists, insert, select, update
@@ -33,15 +33,15 @@ def describe_units(session: Session) -> int:
     lacking = ~exists().where(UnitWordsRow.unit_id == UnitRow.id)
     unit_ids = list(session.scalars(select(UnitRow.id).where(lacking)))
     tasks = {queue_id: kind for queue_id, kind in session.execute(select(QueueRow.id, QueueRow.task))}
-    shown = (UnitRow.id, UnitRow.queue_id, UnitRow.title, UnitRow.video_id, UnitRow.target_id, UnitRow.state)
+    shown = (UnitRow.id, UnitRow.queue_id, UnitRow.title, UnitRow.video_id, UnitRow.target_id)
     for start in range(0, len(unit_ids), BATCH):
         some = unit_ids[start : start + BATCH]
         words, facts = [], []
+        disputes = _disputes(session, some)
         for row in session.execute(select(*shown, UnitRow.content).where(UnitRow.id.in_(some))):
             found = search_words(tasks[row.queue_id], (row.title, row.video_id, row.target_id), row.content)
             words.append({"unit_id": row.id, "words": found})
-            disputed = _disputes(session, row.id) if row.state != "open" else 0
-            facts.append({"id": row.id, "flags": flagged_turns(row.content), "disputed": disputed})
+            facts.append({"id": row.id, "flags": flagged_turns(row.content), "disputed": disputes.get(row.id, 0)})
         session.execute(insert(UnitWordsRow), words)
         session.execute(update(UnitRow), facts)
     return len(unit_ids)
@@ -104,8 +104,10 @@ def _parts(content: Mapping[str, Json]) -> list[Mapping[str, Json]]:
     return [content, *(content[name] for name in _PARTS if isinstance(content.get(name), dict))]
 
 
-def _disputes(session: Session, unit_id: str) -> int:
-    """The number of disputed places in a unit's last event of completion."""
-    last = select(EventRow.after).where(EventRow.subject == unit_id, EventRow.kind == "complete")
-    after = session.scalars(last.order_by(EventRow.seq.desc()).limit(1)).first()
-    return after.get("differing", len(after["disputed"])) if after is not None else 0
+def _disputes(session: Session, unit_ids: Collection[str]) -> dict[str, int]:
+    """The number of disputed places of each unit that was ever complete, when it was complete last."""
+    completed = select(EventRow.subject, EventRow.after).where(
+        EventRow.subject.in_(unit_ids), EventRow.kind == "complete"
+    )
+    found = session.execute(completed.order_by(EventRow.seq))
+    return {unit_id: after.get("differing", len(after["disputed"])) for unit_id, after in found if after is not None}
