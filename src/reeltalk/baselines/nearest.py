@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option, training_hash
+from reeltalk.baselines.ranking import drawn_questions, drawn_signature
 from reeltalk.metrics.agree import content_words, words_of
 
 
@@ -102,18 +103,20 @@ class BlindAnswerer:
     """The answer to the most similar known question. It shows the score that answers of other videos give.
 
     Args:
-        pairs: Known questions and answers of other videos.
+        pairs: Known questions and answers of other videos. Of very many, a draw is compared (`drawn_questions`), so
+            that the time of an answer does not grow with their number.
     """
 
     name: Final = "blind"
 
     def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
-        self.index = QuestionIndex(pairs)
+        self.index = QuestionIndex([pairs[place] for place in drawn_questions(len(pairs))])
+        self._drawn = drawn_signature(len(pairs))
 
     @property
     def signature(self) -> str:
-        """Name and hash of the training data."""
-        return f"baseline:blind|train:{self.index.fingerprint}"
+        """Name, hash of the training data, and size of the draw."""
+        return f"baseline:blind|train:{self.index.fingerprint}{self._drawn}"
 
     def answer(
         self,

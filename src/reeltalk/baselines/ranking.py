@@ -16,7 +16,7 @@ ENOUGH: Final = 1e-2
 SMALLEST_SPREAD: Final = 1e-2
 """A feature that varies less is not scaled up any further."""
 MOST_LEARNED: Final = 8_000
-"""Most questions from which weights are learned: the weights are few, and each question is compared with all others."""
+"""Most known questions that a baseline learns weights from, or looks for the most similar one in."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Ranker:
 
 
 def drawn_questions(count: int) -> list[int]:
-    """Indices of the questions from which weights are learned: all of them, or a draw of `MOST_LEARNED` in order.
+    """Indices of the known questions that a baseline learns from: all of them, or a draw of `MOST_LEARNED` in order.
 
     Args:
         count: Number of known questions.
@@ -94,7 +94,7 @@ def drawn_questions(count: int) -> list[int]:
 
 
 def drawn_signature(count: int) -> str:
-    """The part of a signature that tells from how many of the known questions weights are learned; empty for all."""
+    """The part of a signature that tells how many of the known questions a baseline learns from; empty for all."""
     return f"|learned:{MOST_LEARNED}" if count > MOST_LEARNED else ""
 
 

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer, StatedAnswer
-from reeltalk.baselines.nearest import BlindAnswerer
+from reeltalk.baselines.nearest import QuestionIndex
 from reeltalk.construct.equivalence import AnswerPair, Equivalence, InOrder, Verdicts, typed_by
 from reeltalk.errors import shorten
 from reeltalk.graph.vocabulary import ROOMS
@@ -171,7 +171,7 @@ def _found(
     conversations: Sequence[Conversation], learnt: Sequence[Conversation], settings: LeakSettings
 ) -> Iterator[list[_Check]]:
     """What the baselines find, by conversation."""
-    blind = BlindAnswerer(known_answers(learnt))
+    known = QuestionIndex(known_answers(learnt))
     histories = {sort: _weighted(learnt, sort, settings) for sort in {type(one) for one in conversations}}
     habits = _Habits(learnt, settings)
     for conversation in conversations:
@@ -182,7 +182,7 @@ def _found(
             if "own" in settings.probes:
                 checks.append((index, BLIND, [_own(turn)]))
             if "blind" in settings.probes:
-                checks.append((index, BLIND, [_own(turn), _blind(blind, turn, conversation.video_id, settings)]))
+                checks.append((index, BLIND, [_own(turn), _blind(known, turn, conversation.video_id, settings)]))
             if "history" in settings.probes:
                 said = history_before(conversation, index)
                 repeated = _asked_before(turn, conversation.turns[:index])
@@ -241,7 +241,7 @@ def _strict() -> HistoryAnswerer:
 def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings: LeakSettings) -> HistoryAnswerer:
     """The history baseline, with word weights from conversations of the same type, or from all if there are none."""
     alike = [conversation for conversation in learnt if isinstance(conversation, sort)]
-    return HistoryAnswerer(BlindAnswerer(known_answers(alike or learnt)).index.weight, least=settings.coverage)
+    return HistoryAnswerer(QuestionIndex(known_answers(alike or learnt)).weight, least=settings.coverage)
 
 
 MOST_VOTES: Final = 20
@@ -261,10 +261,10 @@ def _doubt(text: str, reason: str) -> _Doubt:
     return _Doubt((text,), lambda same: reason if same[0] else None)
 
 
-def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettings) -> _Found:
+def _blind(known: QuestionIndex, turn: Turn, video_id: str, settings: LeakSettings) -> _Found:
     """Leaks if similar questions of other videos have this answer more often than by chance."""
     votes: dict[str, str] = {}
-    for like in blind.index.nearest(turn.question, without=video_id, least=settings.likeness):
+    for like in known.nearest(turn.question, without=video_id, least=settings.likeness):
         # One vote a video, so that a question asked again and again in one video counts once.
         votes.setdefault(like.pair.video_id, like.pair.answer)
     if len(votes) < settings.min_support:

@@ -179,6 +179,9 @@ def test_weights_are_learned_from_a_draw_where_there_are_many_questions(monkeypa
     signature, weights = whole.signature, whole.ranker().weights
     monkeypatch.setattr(ranking, "MOST_LEARNED", 60)
     drawn, again = InContextAnswerer(turns), InContextAnswerer(turns)
+    blind = BlindAnswerer(turns)
+    assert len(blind.index.pairs) == 60
+    assert blind.signature.endswith("|learned:60")
     assert drawn.signature == f"{signature}|learned:60"
     assert (drawn.ranker().weights == again.ranker().weights).all()
     assert (drawn.ranker().weights != weights).any()
