@@ -170,6 +170,15 @@ class Benchmark(HasOverview):
         """
         return self._open(f"{GRAPHS}/{name}.nq", read_text)
 
+    def graph_texts(self) -> Iterator[tuple[str, str]]:
+        """Each graph's name with its N-Quads text, one at a time.
+
+        Raises:
+            BenchmarkError: As `file`.
+        """
+        for name in self.graphs():
+            yield name, self.graph(name)
+
     def read(self, table: Table[R]) -> Iterator[R]:
         """The rows of a table, one at a time; none if the benchmark has no such table.
 
@@ -214,7 +223,7 @@ class Benchmark(HasOverview):
         for name, table in TABLES.items():
             if boxes or table not in (KNOWN_BOXES, SIGHTINGS):
                 setattr(content, name, list(self.read(table)))
-        graphs = {name: self.graph(name) for name in self.graphs()}
+        graphs = dict(self.graph_texts())
         media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
         return replace(content, graphs=graphs, media=media)
 

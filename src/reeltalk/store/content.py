@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
@@ -17,7 +18,21 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
-from reeltalk.store.tables import TABLES
+from reeltalk.store.tables import TABLES, Table
+
+R = TypeVar("R", bound=Record)
+
+
+class ReadsTables(Protocol):
+    """Reads rows one at a time, from a benchmark on disk or from content in memory."""
+
+    def read(self, table: Table[R]) -> Iterator[R]:
+        """The rows of a table."""
+        ...
+
+    def graph_texts(self) -> Iterator[tuple[str, str]]:
+        """Each graph's name with its N-Quads text."""
+        ...
 
 
 @dataclass
@@ -57,6 +72,14 @@ class Content:
     """Path of each video file that is available, by the SHA-256 of its bytes."""
     warnings: list[str] = field(default_factory=list)
     """Warnings of an importer; printed, not stored."""
+
+    def read(self, table: Table[R]) -> Iterator[R]:
+        """The rows of a table."""
+        return iter(getattr(self, table.name))
+
+    def graph_texts(self) -> Iterator[tuple[str, str]]:
+        """Each graph's name with its N-Quads text."""
+        return iter(self.graphs.items())
 
     def rows(self) -> Iterator[tuple[str, list[Record]]]:
         """Each table's name with its rows, in table order, empty tables included."""

@@ -4,7 +4,7 @@ import os
 import re
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +14,11 @@ from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.content import ReadsTables
 from reeltalk.store.foreign import open_file, path_inside
 from reeltalk.store.links import LinkReport, read_links
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
+from reeltalk.store.tables import CHAINS, DIALOGUES, REJECTED, TABLES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 from reeltalk.store.validate import validate
 
@@ -56,7 +57,6 @@ def freeze(
             f"{benchmark.path} has errors, so it is not released: {errors[0].where}: {errors[0].problem}{more}; "
             f"'reeltalk validate {benchmark.path}' lists them"
         )
-    content = benchmark.content()
     canary = f"reeltalk-canary-{uuid.uuid5(CANARY_NAMESPACE, f'{benchmark.manifest.content_hash} {version}')}"
     with writing_directory(folder) as partial:
         for name in benchmark.manifest.files:
@@ -68,7 +68,8 @@ def freeze(
                 _copy(found, partial / name)
         links = read_links(benchmark.path)
         name = title or benchmark.manifest.name
-        card = write_card(content, title=name, version=version, canary=canary, links=links, notes=notes)
+        media = frozenset(benchmark.media.names())
+        card = write_card(benchmark, media, title=name, version=version, canary=canary, links=links, notes=notes)
         (partial / CARD).write_text(card, encoding="utf-8")
         sha256, size_bytes = hash_file(partial / CARD)
         entry = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=Origin(stage="freeze", version=__version__))
@@ -97,7 +98,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def write_card(
-    content: Content,
+    content: ReadsTables,
+    media: Collection[str],
     *,
     title: str,
     version: str,
@@ -109,6 +111,7 @@ def write_card(
 
     Args:
         content: Content of the release.
+        media: SHA-256 of the video files in the release.
         title: Heading.
         version: Version of the release.
         canary: Unique string by which the release can be found.
@@ -139,7 +142,7 @@ def write_card(
         "",
         *markdown_table(
             ("Video", "Licence", "Source", "Media"),
-            [_video_row(video, present=video.sha256 in content.media) for video in content.videos],
+            [_video_row(video, present=video.sha256 in media) for video in content.read(VIDEOS)],
             numbers=[False] * 4,
         ),
         "",
@@ -151,26 +154,26 @@ def write_card(
     return "\n".join(lines) + "\n"
 
 
-def _units(content: Content) -> list[QAChain | Dialogue]:
-    return [*content.chains, *content.dialogues]
+def _units(content: ReadsTables) -> Iterator[QAChain | Dialogue]:
+    yield from content.read(CHAINS)
+    yield from content.read(DIALOGUES)
 
 
-def _count_rows(content: Content) -> list[tuple[str, str]]:
-    counts = {name: len(rows) for name, rows in content.rows() if rows}
-    if content.graphs:
-        counts["graphs"] = len(content.graphs)
+def _count_rows(content: ReadsTables) -> list[tuple[str, str]]:
+    counts = {name: sum(1 for _ in content.read(table)) for name, table in TABLES.items()}
+    counts["graphs"] = sum(1 for _ in content.graph_texts())
     counts["turns"] = sum(len(unit.turns) for unit in _units(content))
-    return [(name, f"{count:,}") for name, count in counts.items()]
+    return [(name, f"{count:,}") for name, count in counts.items() if count or name == "turns"]
 
 
-def _split_rows(content: Content) -> list[tuple[str, ...]]:
-    split_of = {video.id: video.split or "none" for video in content.videos}
+def _split_rows(content: ReadsTables) -> list[tuple[str, ...]]:
+    split_of = {video.id: video.split or "none" for video in content.read(VIDEOS)}
     videos = Counter(split_of.values())
-    chains = Counter(split_of.get(chain.video_id, "none") for chain in content.chains)
-    dialogues = Counter(split_of.get(dialogue.video_id, "none") for dialogue in content.dialogues)
-    turns: Counter[str] = Counter()
+    chains, dialogues, turns = Counter[str](), Counter[str](), Counter[str]()
     for unit in _units(content):
-        turns[split_of.get(unit.video_id, "none")] += len(unit.turns)
+        split = split_of.get(unit.video_id, "none")
+        (chains if isinstance(unit, QAChain) else dialogues)[split] += 1
+        turns[split] += len(unit.turns)
     return [
         (escape_card(split), *(f"{counts[split]:,}" for counts in (videos, chains, dialogues, turns)))
         for split in sorted(videos)
@@ -191,16 +194,19 @@ def _links_line(links: LinkReport) -> str:
     )
 
 
-def _dropped_rows(content: Content) -> list[str]:
-    if not content.rejected:
+def _dropped_rows(content: ReadsTables) -> list[str]:
+    reasons = Counter(rejected.reason for rejected in content.read(REJECTED))
+    if not reasons:
         return ["Nothing was dropped."]
-    reasons = Counter(rejected.reason for rejected in content.rejected)
     return [
         *(f"- {count:,} × {escape_card(reason)}" for reason, count in reasons.most_common()),
         "",
         *markdown_table(
             ("Table", "Record", "Reason", "Where"),
-            [(row.table, *map(escape_card, (row.record_id, row.reason, row.place or ""))) for row in content.rejected],
+            [
+                (row.table, *map(escape_card, (row.record_id, row.reason, row.place or "")))
+                for row in content.read(REJECTED)
+            ],
             numbers=[False] * 4,
         ),
     ]

@@ -3,13 +3,17 @@
 Each finding names the rows that break an invariant.
 """
 
+import hashlib
 import json
 import re
+from array import array
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, ReeltalkError
@@ -19,7 +23,7 @@ from reeltalk.schema.gates import GONE, GateResult
 from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.overview import HasOverview, Overview
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, Record
 from reeltalk.schema.runs import CurvePoint, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.schema.speech import Utterance
@@ -27,7 +31,7 @@ from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, text_problem, texts_of, twins
 from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.content import ReadsTables
 from reeltalk.store.documents import parse, read_document
 from reeltalk.store.foreign import escape_path, foreign_entries, path_inside
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file, read_manifest
@@ -41,7 +45,30 @@ from reeltalk.store.runs import (
     lock_run,
     write_summary,
 )
-from reeltalk.store.tables import TABLES, read_rows
+from reeltalk.store.tables import (
+    ANSWERS,
+    CHAINS,
+    CLIPS,
+    DIALOGUES,
+    ENTITIES,
+    EVENTS,
+    FACTS,
+    GATES,
+    IDENTITY_CHANGES,
+    KNOWN_BOXES,
+    LINKAGES,
+    PATHS,
+    PROACTIVE,
+    REWRITES,
+    SCENES,
+    SCORES,
+    SIGHTINGS,
+    SPEECH,
+    TABLES,
+    VIDEOS,
+    Table,
+    read_rows,
+)
 
 EDITED: Final = "its content differs from the hash in the manifest: it was edited or damaged"
 TOLERANCE_S: Final = 0.05
@@ -87,11 +114,9 @@ def validate(benchmark: Benchmark, *, media: bool = True) -> Findings:
     if media:
         findings += [damage for sha256 in benchmark.media.names() if (damage := damage_of(benchmark, sha256))]
     try:
-        content = benchmark.content()
+        findings += list(check_content(benchmark))
     except (ReeltalkError, UnicodeDecodeError, OSError) as error:
         findings.append(Finding("error", str(benchmark.path), str(error)))
-        return findings
-    findings += check_content(content)
     return findings
 
 
@@ -109,14 +134,28 @@ def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
     return Finding("error", name, "its content does not have the hash that it is named by")
 
 
-def check_content(content: Content) -> Iterator[Finding]:
-    """Check the invariants among records, on disk or in memory."""
-    yield from check_characters(content)
-    yield from _unique_keys(content)
-    for found in identical_units(content.chains, content.dialogues, content.videos):
+def check_content(content: ReadsTables) -> Iterator[Finding]:
+    """Check the invariants among records, on disk or in memory.
+
+    Tables are read row by row, twice. What is kept of a unit are its names and its number of turns.
+    """
+    characters: list[Finding] = []
+    twice: list[Finding] = []
+    outlines = _Outlines()
+    for table in TABLES.values():
+        keys = _Keys(table)
+        for index, row in enumerate(content.read(table)):
+            characters += _row_characters(table, index, row)
+            keys.add(row)
+            outlines.add(row)
+        twice += keys.findings(content)
+    yield from characters
+    yield from _graph_characters(content, list(outlines.videos), list(outlines.clips))
+    yield from twice
+    for found in outlines.identical():
         ids = ", ".join(found.examples[:3]) + (", …" if len(found.examples) > 3 else "")
         yield Finding("warning", found.kind, f"{found}, as {ids}; a writer that looks at the clips does not write so")
-    yield from _Relations(content).findings()
+    yield from _Relations(content, outlines).findings()
 
 
 MOST_IDENTICAL: Final = 0.1
@@ -145,7 +184,7 @@ class IdenticalUnits:
 
 
 def identical_units(
-    chains: Sequence[QAChain], dialogues: Sequence[Dialogue], videos: Sequence[Video] = ()
+    chains: Iterable[QAChain], dialogues: Iterable[Dialogue], videos: Iterable[Video] = ()
 ) -> Iterator[IdenticalUnits]:
     """Find chains and dialogues that say the same about different clips or videos, if they are many.
 
@@ -157,20 +196,38 @@ def identical_units(
         dialogues: All dialogues.
         videos: The videos.
     """
-    alike: dict[str, str] = {video.id: video.lookalikes or video.sha256 or video.id for video in videos}
-    kinds: tuple[tuple[Literal["chains", "dialogues"], Sequence[QAChain | Dialogue]], ...] = (
-        ("chains", chains),
-        ("dialogues", dialogues),
-    )
-    for kind, units in kinds:
-        groups: dict[tuple[str, ...], list[QAChain | Dialogue]] = defaultdict(list)
+    alike: dict[str, str] = {video.id: _looks(video) for video in videos}
+    for kind, units in (("chains", chains), ("dialogues", dialogues)):
+        said = _SaidBy("chains" if kind == "chains" else "dialogues")
         for unit in units:
-            if (said := _said(unit)) is not None:
-                groups[said].append(unit)
-        found = [group for group in groups.values() if _apart(group, alike) > 1]
+            said.add(unit)
+        yield from said.identical(alike)
+
+
+def _looks(video: Video) -> str:
+    return video.lookalikes or video.sha256 or video.id
+
+
+class _SaidBy:
+    """Units by a hash of what they say."""
+
+    def __init__(self, kind: Literal["chains", "dialogues"]) -> None:
+        self._kind, self._count = kind, 0
+        self._groups: dict[bytes, list[tuple[str, str]]] = {}
+        """Identifier and video of each unit."""
+
+    def add(self, unit: QAChain | Dialogue) -> None:
+        self._count += 1
+        if (said := _said(unit)) is not None:
+            digest = hashlib.blake2b("\n".join(said).encode(), digest_size=16).digest()
+            self._groups.setdefault(digest, []).append((unit.id, unit.video_id))
+
+    def identical(self, alike: Mapping[str, str]) -> Iterator[IdenticalUnits]:
+        found = [group for group in self._groups.values() if len(group) > 1 and _apart(group, alike) > 1]
         same = sum(map(len, found))
-        if same > MOST_IDENTICAL * len(units):
-            yield IdenticalUnits(kind, same, len(units), tuple(unit.id for unit in max(found, key=len)))
+        if same > MOST_IDENTICAL * self._count:
+            examples = tuple(unit_id for unit_id, _ in max(found, key=len))
+            yield IdenticalUnits(self._kind, same, self._count, examples)
 
 
 def _said(unit: QAChain | Dialogue) -> tuple[str, ...] | None:
@@ -182,26 +239,37 @@ def _said(unit: QAChain | Dialogue) -> tuple[str, ...] | None:
     return tuple(" ".join(words) for pair in zip(questions, answers, strict=True) for words in pair)
 
 
-def _apart(units: Sequence[QAChain | Dialogue], alike: Mapping[str, str]) -> int:
+def _apart(units: Sequence[tuple[str, str]], alike: Mapping[str, str]) -> int:
     """Number of units without those about a copy of a video that another one is about."""
     counted: dict[str, Counter[str]] = defaultdict(Counter)
-    for unit in units:
-        counted[alike.get(unit.video_id, unit.video_id)][unit.video_id] += 1
+    for _, video_id in units:
+        counted[alike.get(video_id, video_id)][video_id] += 1
     return sum(max(of_video.values()) for of_video in counted.values())
 
 
-def check_characters(content: Content) -> Iterator[Finding]:
+def check_characters(content: ReadsTables) -> Iterator[Finding]:
     """Find texts with forbidden characters, and names of videos, clips and graphs that look alike."""
-    for table, rows in content.rows():
-        for index, row in enumerate(rows):
-            line = row.to_json()
-            # Most rows contain none, so they need no further check.
-            if MAY_BE_REFUSED.search(line):
-                yield from _characters(f"{table}:{index}", json.loads(line), own=table == "gates")
-    for name, quads in content.graphs.items():
+    for table in TABLES.values():
+        for index, row in enumerate(content.read(table)):
+            yield from _row_characters(table, index, row)
+    videos = [video.id for video in content.read(VIDEOS)]
+    clips = [clip.id for clip in content.read(CLIPS)]
+    yield from _graph_characters(content, videos, clips)
+
+
+def _row_characters(table: Table[Any], index: int, row: Record) -> Iterator[Finding]:
+    line = row.to_json()
+    # Most rows contain none, so they need no further check.
+    if MAY_BE_REFUSED.search(line):
+        yield from _characters(f"{table.name}:{index}", json.loads(line), own=table is GATES)
+
+
+def _graph_characters(content: ReadsTables, videos: Sequence[str], clips: Sequence[str]) -> Iterator[Finding]:
+    graphs: list[str] = []
+    for name, quads in content.graph_texts():
         yield from _characters(f"graphs/{name}", quads)
-    videos, clips = ([row.id for row in rows] for rows in (content.videos, content.clips))
-    for table, names in (("videos", videos), ("clips", clips), ("graphs", list(content.graphs))):
+        graphs.append(name)
+    for table, names in (("videos", videos), ("clips", clips), ("graphs", graphs)):
         for one, *others in twins(names):
             told = ", ".join(repr(other) for other in others)
             yield Finding("error", f"{table}:{one}", f"differs only in case or in invisible characters from {told}")
@@ -245,62 +313,138 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
             yield Finding("warning", name, f"not listed in the manifest, so not part of the benchmark{way_on}")
 
 
-def _unique_keys(content: Content) -> Iterator[Finding]:
-    for name, rows in content.rows():
-        key = TABLES[name].key
-        if key is None:
-            continue
-        for value, count in Counter(map(key, rows)).items():
+class _Keys:
+    """Finds identifiers that stand several times in a table; keeps eight bytes of each."""
+
+    def __init__(self, table: Table[Any]) -> None:
+        self._table = table
+        self._hashes = array("Q")
+
+    def add(self, row: Record) -> None:
+        if self._table.key is not None:
+            self._hashes.append(self._hash(self._table.key(row)))
+
+    def findings(self, content: ReadsTables) -> Iterator[Finding]:
+        ordered = np.sort(np.frombuffer(self._hashes, dtype=np.uint64))
+        doubtful = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+        if not doubtful or self._table.key is None:
+            return
+        keys = map(self._table.key, content.read(self._table))
+        for value, count in Counter(key for key in keys if self._hash(key) in doubtful).items():
             if count > 1:
-                yield Finding("error", f"{name}:{value}", f"stands {count} times; identifiers are unique in a table")
+                where = f"{self._table.name}:{value}"
+                yield Finding("error", where, f"stands {count} times; identifiers are unique in a table")
+
+    @staticmethod
+    def _hash(key: str) -> int:
+        return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+class _VideoOutline(NamedTuple):
+    id: str
+    duration_s: float | None
+    split: str | None
+    sha256: str | None
+    lookalikes: str | None
+
+
+class _ClipOutline(NamedTuple):
+    video_id: str
+    start_s: float | None
+
+
+class _UnitOutline(NamedTuple):
+    """A chain or dialogue."""
+
+    id: str
+    video_id: str
+    turns: int
+    clip_id: str | None = None
+    place: int = 0
+    """Place of a chain in its table. Chains without times are ordered as the table has them."""
+
+
+class _Outlines:
+    """What relations between records need to know of them."""
+
+    def __init__(self) -> None:
+        self.videos: dict[str, _VideoOutline] = {}
+        self.clips: dict[str, _ClipOutline] = {}
+        self.chains: dict[str, _UnitOutline] = {}
+        self.dialogues: dict[str, _UnitOutline] = {}
+        self.steps: dict[str, int] = {}
+        """Number of steps of each path."""
+        self.alike: dict[str, str] = {}
+        self._said: dict[type[Record], _SaidBy] = {QAChain: _SaidBy("chains"), Dialogue: _SaidBy("dialogues")}
+
+    def add(self, row: Record) -> None:
+        if isinstance(row, Video):
+            self.videos[row.id] = _VideoOutline(row.id, row.duration_s, row.split, row.sha256, row.lookalikes)
+            self.alike[row.id] = _looks(row)
+        elif isinstance(row, Clip):
+            start_s = row.interval.start_s if row.interval else None
+            self.clips[row.id] = _ClipOutline(self._name(row.video_id), start_s)
+        elif isinstance(row, QAChain):
+            video_id, place = self._name(row.video_id), len(self.chains)
+            self.chains[row.id] = _UnitOutline(row.id, video_id, len(row.turns), row.clip_id, place)
+        elif isinstance(row, Dialogue):
+            self.dialogues[row.id] = _UnitOutline(row.id, self._name(row.video_id), len(row.turns))
+        elif isinstance(row, DialoguePath):
+            self.steps[row.id] = len(row.steps)
+        if isinstance(row, QAChain | Dialogue):
+            self._said[type(row)].add(row)
+
+    def identical(self) -> Iterator[IdenticalUnits]:
+        for said in self._said.values():
+            yield from said.identical(self.alike)
+
+    def _name(self, video_id: str) -> str:
+        """One string for all units of a video."""
+        video = self.videos.get(video_id)
+        return video_id if video is None else video.id
 
 
 class _Relations:
     """Checks of references between records, and of times that they imply."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: ReadsTables, outlines: _Outlines) -> None:
         self.content = content
-        self.videos: dict[str, Video] = {row.id: row for row in content.videos}
-        self.clips: dict[str, Clip] = {row.id: row for row in content.clips}
-        self.chains: dict[str, QAChain] = {row.id: row for row in content.chains}
-        self.dialogues: dict[str, Dialogue] = {row.id: row for row in content.dialogues}
-        self.paths: dict[str, DialoguePath] = {row.id: row for row in content.paths}
-        # Chains without times are ordered as the table has them.
-        self.chain_order = {row.id: index for index, row in enumerate(content.chains)}
+        self.videos, self.clips = outlines.videos, outlines.clips
+        self.chains, self.dialogues, self.steps = outlines.chains, outlines.dialogues, outlines.steps
 
     def findings(self) -> Iterator[Finding]:
         yield from self._splits()
-        for clip in self.content.clips:
+        for clip in self.content.read(CLIPS):
             yield from self._clip(clip)
-        for index, utterance in enumerate(self.content.speech):
+        for index, utterance in enumerate(self.content.read(SPEECH)):
             yield from self._utterance(f"speech:{index}", utterance)
-        for chain in self.content.chains:
+        for chain in self.content.read(CHAINS):
             yield from self._unit("chains", chain.id, chain.video_id, (chain.clip_id,) if chain.clip_id else ())
             yield from self._turns("chains", chain.id, chain.video_id, chain.turns)
-        for dialogue in self.content.dialogues:
+        for dialogue in self.content.read(DIALOGUES):
             yield from self._unit("dialogues", dialogue.id, dialogue.video_id, dialogue.clip_ids)
             yield from self._turns("dialogues", dialogue.id, dialogue.video_id, dialogue.turns)
-        for task in self.content.proactive:
+        for task in self.content.read(PROACTIVE):
             yield from self._task(task)
-        for index, linkage in enumerate(self.content.linkages):
+        for index, linkage in enumerate(self.content.read(LINKAGES)):
             yield from self._linkage(f"linkages:{index}", linkage)
-        for rewrite in self.content.rewrites:
+        for rewrite in self.content.read(REWRITES):
             yield from self._linkage(f"rewrites:{rewrite.id}", rewrite.linkage)
-        for scene in self.content.scenes:
+        for scene in self.content.read(SCENES):
             yield from self._unit("scenes", scene.id, scene.video_id, scene.clip_ids)
-        for path in self.content.paths:
+        for path in self.content.read(PATHS):
             yield from self._path(path)
-        for index, gate in enumerate(self.content.gates):
+        for index, gate in enumerate(self.content.read(GATES)):
             yield from self._gate(index, gate)
-        for answer in self.content.answers:
+        for answer in self.content.read(ANSWERS):
             yield from self._answer(answer)
-        for score in self.content.scores:
+        for score in self.content.read(SCORES):
             yield from self._score(score)
         yield from self._knowledge()
 
     def _splits(self) -> Iterator[Finding]:
-        alike: dict[tuple[str, str], list[Video]] = defaultdict(list)
-        for video in self.content.videos:
+        alike: dict[tuple[str, str], list[_VideoOutline]] = defaultdict(list)
+        for video in self.videos.values():
             if video.sha256:
                 alike["one file", video.sha256].append(video)
             if video.lookalikes:
@@ -392,11 +536,10 @@ class _Relations:
         if not moment.references:
             yield Finding("error", where, "has no reference for a reply")
 
-    def _resolve(self, ref: TurnRef) -> tuple[QAChain | Dialogue, Turn] | None:
+    def _resolve(self, ref: TurnRef) -> _UnitOutline | None:
+        """The chain or dialogue of a turn; None if there is no such turn."""
         unit = self.chains.get(ref.unit_id) if ref.unit == "chain" else self.dialogues.get(ref.unit_id)
-        if unit is None or ref.turn_index >= len(unit.turns):
-            return None
-        return unit, unit.turns[ref.turn_index]
+        return None if unit is None or ref.turn_index >= unit.turns else unit
 
     def _moment(self, ref: TurnRef) -> tuple[float, int] | None:
         """Start time of a turn's chain, and its place in the table; None for dialogues, which have no order."""
@@ -404,8 +547,8 @@ class _Relations:
         if chain is None:
             return None
         clip = self.clips.get(chain.clip_id) if chain.clip_id else None
-        start_s = clip.interval.start_s if clip and clip.interval else -1.0
-        return start_s, self.chain_order[chain.id]
+        start_s = clip.start_s if clip and clip.start_s is not None else -1.0
+        return start_s, chain.place
 
     def _steps_back(self, earlier: TurnRef, later: TurnRef) -> bool:
         if earlier.unit == later.unit and earlier.unit_id == later.unit_id:
@@ -442,21 +585,20 @@ class _Relations:
                 yield Finding(
                     "error", where, f"turn {step.ref.turn_index} of {step.ref.unit} '{step.ref.unit_id}' is not there"
                 )
-            elif found[0].video_id != path.video_id:
-                yield Finding("error", where, f"leaves video '{path.video_id}' for '{found[0].video_id}'")
+            elif found.video_id != path.video_id:
+                yield Finding("error", where, f"leaves video '{path.video_id}' for '{found.video_id}'")
             if index and self._steps_back(path.steps[index - 1].ref, step.ref):
                 yield Finding("error", where, "steps back in time")
 
     def _unit_turns(self, unit: str, unit_id: str) -> int | None:
-        found: QAChain | Dialogue | None = None
+        found: _UnitOutline | None = None
         if unit == "path":
-            path = self.paths.get(unit_id)
-            return len(path.steps) if path else None
+            return self.steps.get(unit_id)
         if unit in ("dialogue", "turn"):
             found = self.dialogues.get(unit_id)
         if unit == "chain" or (unit == "turn" and found is None):
             found = self.chains.get(unit_id)
-        return len(found.turns) if found else None
+        return found.turns if found else None
 
     def _gate(self, index: int, gate: GateResult) -> Iterator[Finding]:
         # A dialogue, chain or path that was dropped or never written is not in its table.
@@ -487,16 +629,12 @@ class _Relations:
             yield Finding("error", where, f"scores turn {score.turn_index} of a {score.unit} of {turns} turns")
 
     def _knowledge(self) -> Iterator[Finding]:
-        owners: list[tuple[str, int, str]] = []
-        owners += [("entities", index, row.video_id) for index, row in enumerate(self.content.entities)]
-        owners += [("events", index, row.video_id) for index, row in enumerate(self.content.events)]
-        owners += [("facts", index, row.video_id) for index, row in enumerate(self.content.facts)]
-        owners += [("known_boxes", index, row.video_id) for index, row in enumerate(self.content.known_boxes)]
-        owners += [("sightings", index, row.video_id) for index, row in enumerate(self.content.sightings)]
-        owners += [("identity_changes", index, row.video_id) for index, row in enumerate(self.content.identity_changes)]
-        for table, index, video_id in owners:
-            if video_id not in self.videos:
-                yield Finding("error", f"{table}:{index}", f"belongs to video '{video_id}', which is not there")
+        owned: tuple[Table[Any], ...] = (ENTITIES, EVENTS, FACTS, KNOWN_BOXES, SIGHTINGS, IDENTITY_CHANGES)
+        for table in owned:
+            for index, row in enumerate(self.content.read(table)):
+                if row.video_id not in self.videos:
+                    where = f"{table.name}:{index}"
+                    yield Finding("error", where, f"belongs to video '{row.video_id}', which is not there")
 
 
 EDITED_BY_HAND: Final = "edited by hand"
