@@ -31,7 +31,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
 from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.paths import PathStatistics, draw_paths
+from reeltalk.schema.paths import PathStatistics, VideoLinks, draw_paths, links_by_video
 from reeltalk.schema.record import ClipId
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
@@ -202,15 +202,16 @@ def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
 def write_paths(run: ConstructRun) -> StepResult:
     """Seeded walks along the links, and for every link a gate result: can a walk land on its target?"""
     chains = chains_by_video(run)
-    linkages, rewrites = list(run.benchmark.read(LINKAGES)), list(run.benchmark.read(REWRITES))
+    links = links_by_video(chains, run.benchmark.read(LINKAGES), run.benchmark.read(REWRITES))
 
     def walk(video: Video) -> tuple[list[DialoguePath], list[GateResult]]:
         own = chains.get(video.id, [])
+        linked = links.get(video.id, VideoLinks([], []))
         settings, statistics = run.settings, PathStatistics()
         paths, found = draw_paths(
             own,
-            linkages,
-            rewrites,
+            linked.linkages,
+            linked.rewrites,
             partial(_stand, run, video),
             video_id=video.id,
             count=settings.paths,

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import BrokenInvariantError
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
@@ -418,10 +418,38 @@ def _steps(walk: Walk) -> Iterator[PathStep]:
         yield PathStep(ref=TurnRef(unit_id=name, turn_index=turn), turn=jump.turn if jump else None)
 
 
+class VideoLinks(NamedTuple):
+    """Linkages between chains of one video, and their drafts."""
+
+    linkages: list[Linkage]
+    rewrites: list[Rewrite]
+
+
+def links_by_video(
+    chains: Mapping[str, Sequence[QAChain]], linkages: Iterable[Linkage], rewrites: Iterable[Rewrite]
+) -> dict[str, VideoLinks]:
+    """The linkages and drafts of each video, in their order. Those of other chains are left out.
+
+    Args:
+        chains: The chains of each video.
+        linkages: Linkages of the benchmark.
+        rewrites: Drafts of the benchmark.
+    """
+    video_of: dict[str, str] = {chain.id: video for video, own in chains.items() for chain in own}
+    found = {video: VideoLinks([], []) for video in chains}
+    for linkage in linkages:
+        if (video := video_of.get(linkage.source.unit_id)) is not None:
+            found[video].linkages.append(linkage)
+    for rewrite in rewrites:
+        if (video := video_of.get(rewrite.linkage.source.unit_id)) is not None:
+            found[video].rewrites.append(rewrite)
+    return found
+
+
 def draw_paths(
     chains: Sequence[QAChain],
-    linkages: Iterable[Linkage],
-    rewrites: Iterable[Rewrite],
+    linkages: Sequence[Linkage],
+    rewrites: Sequence[Rewrite],
     decide: Decide,
     *,
     video_id: str,
@@ -434,8 +462,8 @@ def draw_paths(
 
     Args:
         chains: Its chains, in the order of time.
-        linkages: Linkages of the benchmark.
-        rewrites: Drafts of the benchmark.
+        linkages: Linkages of the video (`links_by_video`); others are left out.
+        rewrites: Drafts of the video.
         decide: Says whether a walk can enter a chain in its middle.
         video_id: The video.
         count: Number of walks to draw in each language.
@@ -449,7 +477,6 @@ def draw_paths(
     spoken: dict[str, list[QAChain]] = defaultdict(list)
     for chain in chains:
         spoken[next((word for turn in chain.turns for word in turn.labels.get(LANGUAGE, ())), "")].append(chain)
-    linkages, rewrites = list(linkages), list(rewrites)
     paths: list[DialoguePath] = []
     found: list[Landing] = []
     for language, own in spoken.items():

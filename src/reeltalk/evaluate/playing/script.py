@@ -16,7 +16,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, 
 from reeltalk.schema.entrances import finds_its_reference
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
-from reeltalk.schema.paths import PathStatistics, draw_paths, recorded_verdicts
+from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, recorded_verdicts
 from reeltalk.schema.record import PathId, derive_id
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -203,12 +203,12 @@ def draw_new_paths(
         if chain.video_id in videos:
             by_video[chain.video_id].append(chain)
     found: list[DialoguePath] = []
+    links = links_by_video(by_video, content.linkages, content.rewrites)
     for video_id, chains in by_video.items():
         ordered = _in_time(chains, clips)
         drawn, _ = draw_paths(
             ordered,
-            content.linkages,
-            content.rewrites,
+            *links[video_id],
             decide,
             video_id=video_id,
             count=paths_per_video,
