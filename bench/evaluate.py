@@ -3,7 +3,7 @@
 Each load is played in its own process, to a server in another one. CPU is user and system time of the client's process,
 its threads included; both sides send the same bytes, which is checked, and take turns.
 
-CPU of a call: reeltalk with its frames, its store of replies and inspect_ai's log, against the bare client.
+CPU of a call: reeltalk with its frames, its store of replies and its log, against the bare client.
 
 Full slots: a server with N slots that takes 1 s for a call can do N calls a second. The figure is calls a second
 divided by N, from the moment when all slots are taken to the beginning of the last dialogue, and over the whole run. At

@@ -182,7 +182,7 @@ def through_reeltalk(load: Load, folder: Path, endpoint: Endpoint, begin: Callab
             player = Watched(ChatPlayer(model, PROMPT))
             stage = EvaluationRunner(made.logs, JudgingSetup(JudgeSettings()), None, at_a_time=load.connections)
             settings = PlaySettings(frames=load.settings)
-            evaluation = stage.run(scripts, player, settings, frames, logged=model.model)
+            evaluation = stage.run(scripts, player, settings, frames, logged=model)
         turns = sum(len(script.steps) for script in scripts)
         if evaluation.counts["answered"] != turns:
             raise RuntimeError(f"of {turns} turns, {dict(evaluation.counts)}; {evaluation.turns[0].reason}")

@@ -38,19 +38,9 @@ import reeltalk
 from reeltalk.parallel import call_server, feed
 
 OF_COMMANDS: Final = """
-from pathlib import Path
 import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.curate.stage, reeltalk.evaluate.stage
-import reeltalk.llm.inspect_models
+import reeltalk.llm.inspect_models, reeltalk.llm.wire_sender
 import reeltalk.metrics.scoring
-from reeltalk.evaluate.logged import LoggedSample, run_samples
-
-async def play(name, notes):
-    notes.message("user", name)
-
-# What inspect_ai imports when it first runs takes as long as all else together.
-with tempfile.TemporaryDirectory() as folder:
-    samples = [LoggedSample("1", "1", {})]
-    run_samples("first", samples, play, None, models={}, log_dir=Path(folder), at_a_time=1, metadata={})
 openai.AsyncOpenAI(api_key="none").chat.completions
 
 sys.path.append(sys.argv[2])

@@ -22,8 +22,6 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
 
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
 FILM = Numbered("h264-dead-servers.mp4", rate=Fraction(12), frames=120)
 CHAINS, TURNS = 6, 5
 ALL = CHAINS * TURNS

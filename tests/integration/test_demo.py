@@ -30,7 +30,7 @@ WALK = Household(
     report=ReportSettings(),
 )
 STOPPED_AT = ("filming", "writing chains", "writing pages")
-"""What ends within inspect_ai, as playing does, is stopped in processes of its own: `test_evaluate_resume`."""
+"""Playing is stopped in processes of its own: `test_evaluate_resume`."""
 
 
 LINK = re.compile(r'(?:href|src|poster)="([^"#?]+)')

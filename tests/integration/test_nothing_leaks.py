@@ -27,9 +27,6 @@ from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
-
 KEY = "p1anted8Kq2Zw9Lm4Xv"
 OTHER_KEY = "sk-proj-p1antedAbCdEf123456"
 USER, PASSWORD = "anna.p1anted", "PASS/W0RD-p1anted"

@@ -35,9 +35,6 @@ from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.runs import Run
 
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
-
 Found = Literal["signed", "effect", "refused"]
 PRICES: Final = ("--price-in", "2", "--price-out", "3")
 VALUES: Final[Mapping[str, tuple[str, ...]]] = {

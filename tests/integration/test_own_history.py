@@ -15,9 +15,6 @@ from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
-# inspect_ai leaves streams of anyio open when its event loop ends.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
 ROUNDS = 5
 SCORED = (2, 3)
 """From 0. The round after them is told to no scored round."""

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from reeltalk.inference.mini import MiniModel
     from reeltalk.inference.stream_memory import MemoryPolicy
     from reeltalk.llm.client import Picture
-    from reeltalk.llm.inspect_models import ServedModel
     from reeltalk.llm.retrying import Breaker
+    from reeltalk.llm.served import ServedModel
     from reeltalk.llm.wire import Sender
 
 KINDS: Final = (
@@ -237,8 +237,8 @@ def create_model(
         OutageError: Its server was tested, and no request can succeed.
         SettingError: `--batch` is given for a model at an address, which has no batch API.
     """
-    from reeltalk.llm.inspect_models import InspectSender, ModelSender, create_served_model
     from reeltalk.llm.preflight import breaker_with_preflight
+    from reeltalk.llm.served import ModelSender, create_served_model
     from reeltalk.llm.wire_sender import WireSender
 
     endpoint = asking.endpoint.model_copy(update={"model": spec})
@@ -247,6 +247,8 @@ def create_model(
     breaker: Breaker | None = None
     connections = asking.connections
     if spec.startswith(INSPECT):
+        from reeltalk.llm.inspect_models import InspectSender
+
         sender = InspectSender(endpoint, batch=asking.batch, kept=store, **asking.model_args(spec))
     elif spec.startswith("transformers:"):
         from reeltalk.evaluate.playing.local_models import LocalModel
@@ -295,9 +297,8 @@ class CreatedPlayer:
     player: Player
     source: tuple[str, str]
     """The source of its answers, and a hash of it."""
-    logged: Any = None
-    """inspect_ai's own Model, if it has one."""
     model: "ServedModel | None" = None
+    """The language model that it asks, if there is one."""
     knows: Callable[[Script], object] | None = None
     """Graphs or a summary of a script that the model reads. A part of signatures."""
 
@@ -381,14 +382,11 @@ def create_player(
         return CreatedPlayer(
             SummaryPlayer(model, summary_of, style=play.answer_style),
             (spec, ""),
-            model.model,
             model,
             knows=lambda script: summary_of(script.video_id),
         )
     model = create_model(spec, asking, store, budget, picture)
-    return CreatedPlayer(
-        ChatPlayer(model, answer_prompt(play.prompt, play.answer_style)), (spec, ""), model.model, model
-    )
+    return CreatedPlayer(ChatPlayer(model, answer_prompt(play.prompt, play.answer_style)), (spec, ""), model)
 
 
 def _mini_player(spec: str, asking: ModelConfig, *, hears: bool) -> Player:

@@ -159,7 +159,7 @@ class RunFolder:
 
     @property
     def logs(self) -> Path:
-        """The folder of inspect_ai's logs."""
+        """The folder of the logs, which `inspect view` opens."""
         return self._work / LOGS
 
     @property

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import InputError, ReeltalkError
-from reeltalk.evaluate.logged import LoggedSample, LoggedScore, Notes, run_samples
+from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore
+from reeltalk.evaluate.logged import Notes, PlaySample, run_samples
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.play import (
     FrameSource,
@@ -38,6 +39,7 @@ from reeltalk.judge.judge import (
 )
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.model import AsyncModel
+from reeltalk.llm.served import ServedModel
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -133,8 +135,8 @@ class JudgingSetup:
     judges: tuple[Judge, ...] = ()
     model: AsyncModel | None = None
     """Judges, if a protocol needs a language model."""
-    logged: Any = None
-    """inspect_ai's own Model for it."""
+    logged: ServedModel | None = None
+    """The same model, if the log shall show its requests."""
     meteor: MeteorProcess | ReeltalkError | None = None
     """A running METEOR, or why there is none."""
     embedder: SentenceEmbedder | ReeltalkError | None = None
@@ -157,7 +159,7 @@ class EvaluationRunner:
     """Plays and judges scripts, several at a time.
 
     Args:
-        logs: Folder in which inspect_ai's log appears.
+        logs: Folder in which the log appears, which `inspect view` opens.
         judging: How answers are judged.
         background: Data of the benchmark besides the turns.
         at_a_time: Scripts that run together.
@@ -190,7 +192,7 @@ class EvaluationRunner:
         settings: PlaySettings,
         frames: FrameServer | None,
         *,
-        logged: Any = None,
+        logged: ServedModel | None = None,
         wrong: WrongAnswers | None = None,
         subtitles: Subtitles | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -202,7 +204,7 @@ class EvaluationRunner:
             player: Answers their turns.
             settings: How they are played.
             frames: Gives frames; None if none are shown.
-            logged: inspect_ai's own Model of the player, if it has one.
+            logged: The model of the player, if it has one.
             wrong: Gives the wrong answer of a corrupted history.
             subtitles: Gives the lines that were spoken.
             metadata: Metadata of the run for the log.
@@ -234,7 +236,7 @@ class EvaluationRunner:
                 play_script(script, player, screening, pictures, settings, wrong=wrong, subtitles=subtitles)
             ) as turns:
                 for number, _ in enumerate(script.steps, start=1):
-                    async with notes.turn(f"turn {number}"):
+                    with notes.span(f"turn {number}"):
                         turn = await anext(turns)
                         _note(turn, notes)
                     done.append(turn)
@@ -282,8 +284,8 @@ class EvaluationRunner:
     def _run(
         self,
         samples: list[LoggedSample],
-        play_one: Any,
-        logged: Any,
+        play_one: PlaySample,
+        logged: ServedModel | None,
         metadata: Mapping[str, Any],
         frames: FrameServer | None = None,
     ) -> None:
@@ -299,7 +301,7 @@ class EvaluationRunner:
             if frames is not None:
                 await frames.close()
             for model in models.values():
-                await model.api.aclose()
+                await model.close()
 
         run_samples(
             "evaluate",

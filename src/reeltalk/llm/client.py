@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 
 from reeltalk.errors import ModelError
 from reeltalk.llm.budget import Budget
+from reeltalk.llm.connections import Connections
 from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
 from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError, final_error
 from reeltalk.llm.wire import (
     REFUSED_SCHEMA_STATUS,
     LearnedError,
+    RateLimitedError,
     RefusedError,
     Sender,
     Sent,
@@ -55,6 +57,7 @@ class ModelClient:
         budget: Budget | None = None,
         breaker: Breaker | None = None,
         picture: Picture | None = None,
+        connections: Connections | None = None,
     ) -> None:
         """Connect lazily.
 
@@ -64,6 +67,7 @@ class ModelClient:
             budget: Limits; every request counts, retries too.
             breaker: Shared by all clients of this model at this address; a new one by default.
             picture: Returns the JPEG files for the references that messages hold in place of pictures.
+            connections: How many questions are asked at a time; any number by default.
 
         Raises:
             SettingError: The budget limits the cost, and the endpoint has no prices.
@@ -71,6 +75,7 @@ class ModelClient:
         check_prices(endpoint, budget)
         self.endpoint, self.sender = endpoint, sender
         self.breaker = breaker or create_breaker(endpoint)
+        self.connections = connections
         self._budget, self._picture = budget, picture
         self._policy = RetryPolicy(endpoint, self.breaker)
         self._refused_schemas: set[str] = set()
@@ -84,13 +89,20 @@ class ModelClient:
             OutageError: It fails for every request.
             BudgetError: A limit would be passed.
         """
-        request = Request(messages, schema)
-        while True:
-            try:
-                return await self.attempt(request)
-            except TransientError as error:
-                if not self.should_retry(request, error):
-                    raise final_error(error, request.times) from None
+        request, connections = Request(messages, schema), self.connections
+        async with connections or contextlib.nullcontext():
+            while True:
+                try:
+                    reply = await self.attempt(request)
+                except TransientError as error:
+                    if connections is not None and isinstance(error, RateLimitedError):
+                        connections.cut()
+                    if not self.should_retry(request, error):
+                        raise final_error(error, request.times) from None
+                else:
+                    if connections is not None and request.times == 1:
+                        connections.grow()
+                    return reply
 
     async def attempt(self, request: Request) -> Reply:
         """Send a request once, after the wait that its last failure requires.

@@ -81,7 +81,7 @@ async def _attack(judging_setup: JudgingSetup, items: Sequence[Attack], at_once:
             reports.append(await run_attacks(judge, model, items, at_once=at_once))
     finally:
         if judging_setup.logged is not None:
-            await judging_setup.logged.api.aclose()
+            await judging_setup.logged.close()
     return reports
 
 

@@ -372,7 +372,7 @@ def play_scripts(
         player: The player.
         judging_setup: Judges and text metrics.
         frames: Gives frames.
-        logs: Folder in which inspect_ai's log appears.
+        logs: Folder in which the log appears.
         null_sample: Units whose empty answers a model judges.
         progress: Called after each turn.
 
@@ -395,7 +395,7 @@ def play_scripts(
         player.player,
         play,
         frames,
-        logged=player.logged,
+        logged=player.model,
         wrong=wrong_answers(content, play),
         subtitles=spoken_lines(content) if play.subtitles else None,
         metadata={"benchmark": benchmark.manifest.name, "preset": preset, "model": config.model},

@@ -119,7 +119,7 @@ def open_judging(
             settings,
             judges,
             model,
-            model.model if model is not None else None,
+            model,
             meteor,
             open_embedder(settings.metrics, tell),
         )

@@ -35,9 +35,6 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.store.content import Content
 
-# inspect_ai leaves streams of anyio open when its event loop ends.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
 CLAIR = JudgeSettings(protocols=("clair",), null_units=0)
 ASKED_BY_ONE_PROTOCOL = ("vdeval", "lave", "clair", "llm-acc", "svbench", "gpt-score", "checklist")
 
@@ -125,10 +122,10 @@ def played(
         player, judge = model("player"), model("judge")
         judges = create_judges(judging)
         stage = EvaluationRunner(
-            run.logs, JudgingSetup(judging, judges, judge, judge.model), Background.of(content), at_a_time=1
+            run.logs, JudgingSetup(judging, judges, judge, judge), Background.of(content), at_a_time=1
         )
         chat = ChatPlayer(player, answer_prompt("plain"))
-        evaluation = stage.run(chosen, chat, settings, None, logged=player.model)
+        evaluation = stage.run(chosen, chat, settings, None, logged=player)
         assert set(evaluation.counts) == {"answered"}
         assert all(
             row.state != "unscored" for rows in evaluation.scores.values() for row in rows if "." not in row.criterion

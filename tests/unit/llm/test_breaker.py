@@ -15,14 +15,12 @@ from scripted_server import Answer, Body, Script, serve, words
 from reeltalk.errors import FailureKind, ModelError, OutageError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, Reply, ReplyStore
 from reeltalk.llm.client import ModelClient
-from reeltalk.llm.inspect_models import ServedModel, create_served_model
 from reeltalk.llm.retrying import APART_S, IN_A_ROW, Breaker, TransientError
+from reeltalk.llm.served import ServedModel, create_served_model
 from reeltalk.llm.wire import Sent, failure_kind, is_unreached
 from reeltalk.llm.wire_sender import WireSender
 from reeltalk.parallel.threads import map_threads
 
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
 REFUSED = Answer(404, {"error": {"message": "the model `qwen3` does not exist"}})
 QUESTIONS = [[Message("user", str(number))] for number in range(35)]
 LONG_S = 300.0

@@ -15,17 +15,14 @@ from reeltalk.cli import run
 from reeltalk.errors import ModelError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, ReplyStore, json_schema
 from reeltalk.llm.dialect import Dialect, known_dialect, learn_dialect, strict_schema
-from reeltalk.llm.inspect_models import create_served_model
 from reeltalk.llm.preflight import preflight
+from reeltalk.llm.served import create_served_model
 from reeltalk.llm.wire_sender import WireSender
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.runs import read_run
-
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
 
 USER = [Message("user", "hello", (b"\xff\xd8one",))]
 

@@ -16,9 +16,6 @@ from reeltalk.errors import BudgetError, OutageError
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.preflight import PreflightResult, preflight
 
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
-
 
 def check(url: str, model: str = "tiny", **options: Any) -> PreflightResult:
     settings = {"api_key": "key-of-mine-123", "key_variable": "MY_KEY"} | options

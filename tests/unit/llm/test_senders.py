@@ -13,9 +13,6 @@ from reeltalk.llm import Budget, Endpoint, LanguageModel, Message, Model, ask_fo
 from reeltalk.llm.inspect_models import without_references
 from reeltalk.parallel.threads import map_threads
 
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
-
 ENDPOINT = Endpoint(model="inspect:mockllm/model", timeout_s=5, backoff_s=0, max_retries=2, give_up_after_s=0)
 
 

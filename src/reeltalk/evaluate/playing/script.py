@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Script:
-    """One inspect_ai Sample: turns that are played in order, each with the answers of the turns before it."""
+    """One sample of the log: turns that are played in order, each with the answers of the turns before it."""
 
     id: str
     video_id: str

@@ -477,7 +477,7 @@ def create_watcher(
             model,
             threshold=settings.threshold,
             needs_probability=needs_probability,
-            close=model.model.api.aclose,
+            close=model.close,
         )
     policy = bounded_memory(asking.memory_frames) if asking.bounded else None
     usual = ModelSettings().max_reply_tokens

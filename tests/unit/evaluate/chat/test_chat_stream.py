@@ -19,9 +19,6 @@ from reeltalk.llm.model import Endpoint, Message, Reply
 from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of
 
-# inspect_ai 0.3.285 calls tenacity 9.2 the old way.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
-
 
 class Echo:
     """Answers with the number of pictures that it is shown, and notes what it is asked."""

@@ -1,0 +1,377 @@
+"""Logs in the format of inspect_ai, which `inspect view` opens: an archive of JSON files, one for each sample.
+
+The format is version 2 of inspect_ai's `EvalLog`. It is written here and not by inspect_ai, whose own work for each
+request takes longer than the request's: https://inspect.aisi.org.uk/eval-logs.html describes it, and its classes
+`EvalLog`, `EvalSample` and `Event` name all fields. A message that several requests of a sample have in common is
+written once.
+"""
+
+import contextlib
+import json
+import math
+import secrets
+import shutil
+import time
+import traceback
+import uuid
+import zipfile
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+from reeltalk._version import __version__
+from reeltalk.llm.model import Message
+from reeltalk.llm.served import Exchange, ServedModel
+from reeltalk.schema.record import Json
+from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors
+
+SOURCE: Final = "reeltalk"
+VERSION: Final = 2
+"""Of the format."""
+NO_MODEL: Final = "none/none"
+"""Name of no model in the format."""
+SHOWN_AGAIN_S: Final = 60.0
+"""Least time between two moments at which the samples so far appear in the log."""
+SHARE: Final = 0.05
+"""Largest part of the time that is spent on that."""
+COMPRESSION: Final = 1
+"""Level of zlib; higher ones make a log of text a tenth smaller in twice the time."""
+
+Status = Literal["success", "error", "cancelled"]
+
+
+@dataclass(frozen=True)
+class LoggedSample:
+    """A sample as the log shows it before it runs."""
+
+    id: str
+    input: str
+    metadata: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class LoggedScore:
+    """The scores of a sample as the log shows them."""
+
+    values: Mapping[str, float | None]
+    """A number for each measure; the keys are the same for every sample."""
+    explanation: str = ""
+
+
+class SampleRecord:
+    """What happens in one sample.
+
+    Args:
+        sample: The sample.
+    """
+
+    def __init__(self, sample: LoggedSample) -> None:
+        self._sample, self._uuid, self._began_s = sample, uuid.uuid4().hex, time.time()
+        self._events: list[dict[str, Json]] = []
+        self._spans: list[str] = []
+        self._said: list[dict[str, Json]] = []
+        self._pool: dict[tuple[str, str, int], int] = {}
+        self._usage: dict[str, Counter[str]] = {}
+        self._scores: dict[str, Json] = {}
+        self._error: dict[str, Json] | None = None
+
+    @contextlib.contextmanager
+    def span(self, name: str, kind: str | None = None) -> Iterator[None]:
+        """Group the events of the block under a name."""
+        span = f"{self._uuid}-s{len(self._events)}"
+        parent = {"parent_id": self._spans[-1]} if self._spans else {}
+        self._spans.append(span)
+        self._event("span_begin", {"id": span, "type": kind or name, "name": name} | parent)
+        try:
+            yield
+        finally:
+            self._event("span_end", {"id": span})
+            self._spans.pop()
+
+    def note(self, content: Mapping[str, Json]) -> None:
+        """Add a note."""
+        self._event("info", {"source": SOURCE, "data": dict(content)})
+
+    def message(self, role: str, text: str) -> None:
+        """Add a message to the conversation of the sample."""
+        self._said.append({"id": f"{self._uuid}-m{len(self._said)}", "role": role, "content": text})
+
+    def exchange(self, told: Exchange) -> None:
+        """Add a request and its reply."""
+        model, reply = _name(told.model), told.reply
+        output: dict[str, Json] = {"model": model, "choices": [], "completion": ""}
+        more: dict[str, Json] = {} if told.error is None else {"error": told.error}
+        if reply is not None:
+            message = {"role": "assistant", "content": reply.text, "source": "generate", "model": reply.model}
+            stop = "max_tokens" if reply.cut_off else "stop"
+            choices = [{"message": message, "stop_reason": stop}]
+            output = {"model": reply.model, "choices": choices, "completion": reply.text}
+            if reply.cached:
+                more["cache"] = "read"
+            elif reply.prompt_tokens is not None and reply.completion_tokens is not None:
+                usage = _usage(reply.prompt_tokens, reply.completion_tokens)
+                output["usage"] = usage
+                self._usage.setdefault(model, Counter()).update(usage)
+            if reply.took_s is not None:
+                output["time"] = more["working_time"] = reply.took_s
+        asked = {"model": model, "input": [], "input_refs": self._references(told.messages)}
+        rest = {"tools": [], "tool_choice": "none", "config": {}, "output": output, "completed": _moment(time.time())}
+        self._event("model", asked | rest | more, at_s=told.began_s)
+
+    def score(self, score: LoggedScore) -> None:
+        """Add the scores of the sample."""
+        # None would be averaged as 0.
+        values = {key: math.nan if value is None else value for key, value in score.values.items()}
+        self._scores = {"value": values, "explanation": score.explanation, "history": []}
+        self._event("score", {"score": self._scores, "target": "", "intermediate": False, "scorer": SOURCE})
+
+    def fail(self, error: Exception) -> None:
+        """Add the error that ended the sample."""
+        self._error = _error(error)
+
+    def whole(self) -> tuple[dict[str, Json], dict[str, Json]]:
+        """The sample as the log holds it, and its line in the list of samples."""
+        ended_s = time.time()
+        scores = {SOURCE: self._scores} if self._scores else {}
+        common: dict[str, Json] = {
+            "id": self._sample.id,
+            "epoch": 1,
+            "input": self._sample.input,
+            "target": "",
+            "metadata": dict(self._sample.metadata),
+            "scores": scores,
+            "model_usage": {model: dict(usage) for model, usage in self._usage.items()},
+            "role_usage": {},
+            "started_at": _moment(self._began_s),
+            "completed_at": _moment(ended_s),
+            "total_time": round(ended_s - self._began_s, 3),
+            "working_time": round(ended_s - self._began_s, 3),
+            "uuid": self._uuid,
+        }
+        pooled = [_message(*key) for key in self._pool]
+        own: dict[str, Json] = {
+            "messages": self._said,
+            "output": {"model": "", "choices": [], "completion": ""},
+            "store": {},
+            "events": self._events,
+            "events_data": {"messages": pooled, "calls": []},
+            "attachments": {},
+            "error_retries": [],
+            "error": self._error,
+        }
+        summary = common | {"retries": 0, "completed": True, "message_count": len(self._said)}
+        return common | own, summary | ({"error": self._error["message"]} if self._error else {})
+
+    @property
+    def usage(self) -> Mapping[str, Mapping[str, int]]:
+        """Tokens by model."""
+        return self._usage
+
+    def _references(self, messages: Sequence[Message]) -> list[list[int]]:
+        """The places of messages among all messages of the sample, as ranges without their ends."""
+        ranges: list[list[int]] = []
+        for message in messages:
+            key = (message.role, message.text, len(message.images))
+            place = self._pool.setdefault(key, len(self._pool))
+            if ranges and ranges[-1][1] == place:
+                ranges[-1][1] += 1
+            else:
+                ranges.append([place, place + 1])
+        return ranges
+
+    def _event(self, kind: str, content: Mapping[str, Json], *, at_s: float | None = None) -> None:
+        at_s = time.time() if at_s is None else at_s
+        event: dict[str, Json] = {
+            "uuid": f"{self._uuid}-{len(self._events)}",
+            "timestamp": _moment(at_s),
+            "working_start": at_s - self._began_s,
+            "event": kind,
+        }
+        if self._spans:
+            event["span_id"] = self._spans[-1]
+        self._events.append(event | dict(content))
+
+
+def _message(role: str, text: str, pictures: int) -> dict[str, Json]:
+    return {"role": role, "content": f"[{pictures} frames]\n{text}" if pictures else text}
+
+
+def _usage(prompt: int, completion: int) -> dict[str, int]:
+    return {"input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion}
+
+
+def _name(model: str) -> str:
+    return f"{SOURCE}/{model}"
+
+
+def _moment(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat()
+
+
+def _error(error: Exception) -> dict[str, Json]:
+    told = "".join(traceback.format_exception(error))
+    return {"message": str(error), "traceback": told, "traceback_ansi": told}
+
+
+class EvalLog:
+    """The log of one run. All is written by a thread of its own, in the order in which it is added.
+
+    The samples so far appear in the log every now and then, and all of them when it is closed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        samples: Sequence[LoggedSample],
+        *,
+        models: Mapping[str, ServedModel],
+        scored: bool,
+        at_a_time: int,
+        metadata: Mapping[str, Json],
+    ) -> None:
+        """Begin the log.
+
+        Args:
+            folder: Folder of the log.
+            name: Name of the task.
+            samples: The samples that will be added, in any order.
+            models: Models by role; the log is filed under `player`.
+            scored: True if the samples get scores.
+            at_a_time: Samples that run together.
+            metadata: Metadata of the run.
+
+        Raises:
+            BenchmarkError: The folder cannot be written.
+        """
+        self._began, run = _moment(time.time()), uuid.uuid4().hex
+        self.path = folder / f"{self._began[:19].replace(':', '-')}-00-00_{name}_{run}.eval"
+        self._samples, self._partial = len(samples), folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+        self._usage: dict[str, Counter[str]] = {}
+        self._summaries: list[dict[str, Json]] = []
+        self._journaled = self._journals = 0
+        self._shown_s, self._waits_s = time.monotonic(), SHOWN_AGAIN_S
+        player = models.get("player")
+        spec: dict[str, Json] = {
+            "eval_id": uuid.uuid4().hex,
+            "run_id": run,
+            "created": self._began,
+            "task": name,
+            "task_id": run,
+            "task_version": 0,
+            "dataset": {
+                "samples": len(samples),
+                "sample_ids": [sample.id for sample in samples],
+                "shuffled": False,
+            },
+            "model": NO_MODEL if player is None else _name(player.name),
+            "config": {"epochs": 1, "max_samples": at_a_time, "log_images": False},
+            "packages": {SOURCE: __version__},
+            "metadata": dict(metadata),
+            "model_roles": {
+                role: {"model": _name(model.name), "config": _config(model), "base_url": model.address, "args": {}}
+                for role, model in models.items()
+                if role != "player"
+            },
+        }
+        if player is not None:
+            spec |= {"model_generate_config": _config(player), "model_base_url": player.address}
+        if scored:
+            spec["scorers"] = [{"name": SOURCE, "options": {}, "metrics": [], "metadata": {}}]
+        self._start = {"version": VERSION, "eval": spec, "plan": {"name": "plan", "steps": [{"solver": SOURCE}]}}
+        self._thread = ThreadPoolExecutor(1, "log")
+        self._due = deque[Future[None]]()
+        with storage_errors(self.path):
+            make_directory(folder)
+            self._archive = self._opened("w")
+            self._write("_journal/start.json", self._start)
+
+    def add(self, record: SampleRecord) -> None:
+        """Add a sample that has ended.
+
+        Raises:
+            BenchmarkError: A sample before it could not be written, as on a full disk.
+        """
+        with storage_errors(self.path):
+            while self._due and self._due[0].done():
+                self._due.popleft().result()
+        self._due.append(self._thread.submit(self._add, record))
+
+    def close(self, status: Status, error: Exception | None = None) -> None:
+        """Write the end. The log appears whole.
+
+        Args:
+            status: How the run ended.
+            error: The error that ended it.
+
+        Raises:
+            BenchmarkError: It cannot be written.
+        """
+        self._thread.shutdown()
+        try:
+            with storage_errors(self.path):
+                for written in self._due:
+                    written.result()
+                self._end(status, error)
+        finally:
+            with contextlib.suppress(OSError):
+                self._archive.close()
+            self._partial.unlink(missing_ok=True)
+
+    def _end(self, status: Status, error: Exception | None) -> None:
+        ended = len(self._summaries)
+        stats = {"started_at": self._began, "completed_at": _moment(time.time()), "role_usage": {}}
+        header = self._start | {
+            "status": status,
+            "results": {"total_samples": self._samples, "completed_samples": ended, "scores": []},
+            "stats": stats | {"model_usage": {model: dict(usage) for model, usage in self._usage.items()}},
+            "error": None if error is None else _error(error),
+        }
+        self._write("summaries.json", self._summaries)
+        self._write("header.json", header)
+        self._archive.close()
+        self._partial.replace(self.path)
+
+    def _add(self, record: SampleRecord) -> None:
+        sample, summary = record.whole()
+        self._write(f"samples/{sample['id']}_epoch_1.json", sample)
+        self._summaries.append(summary)
+        for model, usage in record.usage.items():
+            self._usage.setdefault(model, Counter()).update(usage)
+        if time.monotonic() - self._shown_s >= self._waits_s:
+            self._show()
+
+    def _show(self) -> None:
+        """Let the samples so far appear. Readers find an archive's files by a list at its end, so a copy is shown."""
+        began_s = time.monotonic()
+        self._journals += 1
+        self._write(f"_journal/summaries/{self._journals}.json", self._summaries[self._journaled :])
+        self._journaled = len(self._summaries)
+        self._archive.close()
+        copy = self._partial.with_name(f"{self._partial.name}-shown")
+        try:
+            shutil.copyfile(self._partial, copy)
+            copy.replace(self.path)
+        finally:
+            copy.unlink(missing_ok=True)
+        self._archive = self._opened("a")
+        self._shown_s = time.monotonic()
+        self._waits_s = max(SHOWN_AGAIN_S, (self._shown_s - began_s) / SHARE)
+
+    def _opened(self, mode: Literal["w", "a"]) -> zipfile.ZipFile:
+        return zipfile.ZipFile(self._partial, mode, zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION)
+
+    def _write(self, name: str, content: object) -> None:
+        # Text of a model may hold half a surrogate, which UTF-8 has no bytes for.
+        told = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        self._archive.writestr(name, told)
+
+
+def _config(model: ServedModel) -> dict[str, Json]:
+    """The sampling of a model by the names of the format."""
+    known = ("temperature", "max_tokens", "seed", "reasoning_effort")
+    return {name: value for name, value in model.asked_sampling.items() if name in known}

@@ -1,0 +1,169 @@
+"""The models of an evaluation: a kept reply is never asked for again, and an equal request under way is awaited."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from reeltalk.errors import ReeltalkError
+from reeltalk.llm.budget import Budget
+from reeltalk.llm.client import ModelClient, Picture
+from reeltalk.llm.connections import Connections
+from reeltalk.llm.model import AsyncModel, Endpoint, Message, Reply
+from reeltalk.llm.replies import ReplyStore, reply_key
+from reeltalk.llm.retrying import Breaker
+from reeltalk.llm.scrubbing import public_address
+from reeltalk.llm.wire import Sender, Sent
+from reeltalk.schema.record import Json
+
+
+class ModelSender:
+    """Passes requests to an `AsyncModel` of this process, as a local video model."""
+
+    def __init__(self, model: AsyncModel) -> None:
+        self.model = model
+
+    @property
+    def sampling(self) -> dict[str, Json]:
+        """The sampling of the model."""
+        return dict(self.model.sampling)
+
+    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
+        """Send one request."""
+        try:
+            reply = await self.model.ask(messages, schema=schema)
+        except ReeltalkError as error:
+            return Sent(error=error)
+        return Sent(reply, None, reply.prompt_tokens, reply.completion_tokens)
+
+    async def close(self) -> None:
+        """Do nothing: the owner of the model closes it."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A question and what came of it, for a log."""
+
+    model: str
+    messages: Sequence[Message]
+    reply: Reply | None
+    error: str | None
+    """Why there is no reply, if there is none."""
+    began_s: float
+    """When it was asked, in seconds since 1970."""
+
+
+@dataclass
+class ServedModel:
+    """An `AsyncModel` whose replies are kept."""
+
+    client: ModelClient
+    store: ReplyStore
+    sees_images: bool
+    asked_sampling: Mapping[str, Json]
+    """Sampling as the user set it; kept replies are found by it, even if the server's dialect leaves some of it out."""
+    asked: int = 0
+    """Number of questions, including those answered from kept replies."""
+    kept: int = 0
+    """Number of questions answered from kept replies."""
+    peak_memory: Callable[[], Mapping[str, int]] | None = None
+    """Returns the peak memory in bytes, if the model runs in this process."""
+    listener: Callable[[Exchange], object] | None = None
+    """Called after each question, in the task that asked it."""
+    _under_way: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    @property
+    def name(self) -> str:
+        """Name of the model, the same wherever it runs."""
+        return self.client.endpoint.model
+
+    @property
+    def address(self) -> str | None:
+        """Address of its server without user and password; None if none is set."""
+        base_url = self.client.endpoint.base_url
+        return None if base_url is None else public_address(base_url)
+
+    @property
+    def sampling(self) -> Mapping[str, Json]:
+        """Temperature, longest reply and seed as they are sent."""
+        return self.client.sender.sampling
+
+    async def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
+    ) -> Reply:
+        """Ask for one reply.
+
+        Args:
+            messages: The conversation so far.
+            schema: JSON schema that the reply shall follow.
+            sample: Number of the sample, if the same is asked several times.
+
+        Raises:
+            ModelError: There is no reply.
+            OutageError: The server fails for every request.
+            BudgetError: A limit would be passed.
+            BenchmarkError: The file of kept replies is damaged or locked, or the disk is full.
+        """
+        began_s = time.time()
+        key = reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=sample)
+        try:
+            # Paths of one video begin alike: an equal request under way is awaited, not sent a second time.
+            async with self._under_way.setdefault(key, asyncio.Lock()):
+                reply = await self._reply(key, messages, schema)
+        except ReeltalkError as error:
+            self._tell(Exchange(self.name, messages, None, str(error), began_s))
+            raise
+        self.asked += 1
+        self.kept += reply.cached
+        self._tell(Exchange(self.name, messages, reply, None, began_s))
+        return reply
+
+    async def close(self) -> None:
+        """Close connections. No request is sent after this."""
+        await self.client.close()
+
+    async def _reply(self, key: str, messages: Sequence[Message], schema: dict[str, Json] | None) -> Reply:
+        kept = self.store.get(key)
+        if kept is None:
+            return self.store.put(key, await self.client.ask(messages, schema=schema))
+        self.client.breaker.record_kept()
+        return kept
+
+    def _tell(self, exchange: Exchange) -> None:
+        if self.listener is not None:
+            self.listener(exchange)
+
+
+def create_served_model(
+    endpoint: Endpoint,
+    sender: Sender,
+    store: ReplyStore,
+    *,
+    connections: int,
+    budget: Budget | None = None,
+    picture: Picture | None = None,
+    sees_images: bool = True,
+    breaker: Breaker | None = None,
+    arguments: Mapping[str, Json] | None = None,
+) -> ServedModel:
+    """Create a model for an evaluation.
+
+    Args:
+        endpoint: The model.
+        sender: Sends the requests.
+        store: Stores the replies.
+        connections: Most requests at a time; fewer after the server received too many requests.
+        budget: Limits; every request counts, retries too.
+        picture: Returns the JPEG files for the references that messages hold in place of pictures.
+        sees_images: True if the model takes pictures.
+        breaker: Stops all requests if the server is dead; a new one by default.
+        arguments: Arguments of the provider that change replies. Kept replies are found by them, too.
+
+    Raises:
+        SettingError: The budget limits the cost, and the endpoint has no prices.
+    """
+    client = ModelClient(
+        endpoint, sender, budget=budget, breaker=breaker, picture=picture, connections=Connections(connections)
+    )
+    return ServedModel(client, store, sees_images, endpoint.sampling | dict(arguments or {}))
