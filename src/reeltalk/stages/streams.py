@@ -11,7 +11,7 @@ from reeltalk.judge.asking import our_judge_prompts
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.judge.stream_replies import JudgedReplies, JudgedReply, judge_replies, judge_signature, replies_due
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.llm.inspect_models import ServedModel
+from reeltalk.llm.served import ServedModel
 from reeltalk.progress import CountProgress, Tell, silent
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.stream import ProactiveTask
@@ -63,7 +63,7 @@ def judge_streams(
             try:
                 return await judge_replies(due, model, prompts=prompts, at_once=limits.connections, progress=progress)
             finally:
-                await model.model.api.aclose()
+                await model.close()
 
         found = asyncio.run(judged())
         return JudgedReplies(judge=model.name, signature=_signature(model), replies=tuple(found))
