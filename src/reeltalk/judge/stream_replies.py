@@ -1,6 +1,6 @@
 """Judges what a model says while it follows a stream: by the keys of a task, by words, or by a language model.
 
-A moment with a key is judged by the type of the key (`judge.typed`), whoever judges the others. A language model reads
+A moment with a key is always judged by the type of the key (`judge.typed`). A language model reads
 a reply, the request and what may be said to it, and neither the time of the reply nor the video. Equal replies to
 equal requests are judged once.
 """

@@ -94,7 +94,7 @@ def echoes(text: str, instruction: str) -> bool:
 
 
 def repeats(text: str, request: UserRequest) -> bool:
-    """True if a reply only repeats a question, or repeats another request at all, which is wrong whoever judges."""
+    """True if a reply only repeats a question, or repeats another request at all. No judge is asked: it is wrong."""
     if request.act in QUESTIONS:
         return agree.words_of(text) == agree.words_of(request.text)
     return echoes(text, request.text)
