@@ -24,9 +24,10 @@ from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_text
 from reeltalk.store.file_hashes import OPENINGS, FileHashes, ReplacedError, mark_of
-from reeltalk.store.foreign import check_folder, file_name_problem, names_problems, path_inside
+from reeltalk.store.foreign import check_folder, file_name_problem, names_problems, open_file, path_inside
 from reeltalk.store.manifest import MANIFEST, REMOVED, RESERVED, FileEntry, Manifest, Origin, hash_file, read_manifest
 from reeltalk.store.media import MediaStore
+from reeltalk.store.stored_rows import SpooledRows, StoredRows
 from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, TABLES, Table, open_rows, write_rows
 
 R = TypeVar("R", bound=Record)
@@ -189,6 +190,30 @@ class Benchmark(HasOverview):
         if table.file_name not in self.manifest.files:
             return iter(())
         return self._open(table.file_name, lambda path: open_rows(path, table.record))
+
+    def table(self, table: Table[R]) -> StoredRows[R]:
+        """The rows of a table as a sequence that stays in its file; empty if the benchmark has no such table.
+
+        Raises:
+            BenchmarkError: The table is missing or was edited by hand.
+        """
+        if table.file_name not in self.manifest.files:
+            return StoredRows(open(os.devnull, "rb"), table.record, self.path / table.file_name)
+        return self._open(table.file_name, lambda path: StoredRows(open_file(path), table.record, path))
+
+    def spool(self, record: type[R], rows: Iterable[R] = ()) -> SpooledRows[R]:
+        """Rows that are put into a temporary file as they come, beside the benchmark's tables.
+
+        Args:
+            record: Type of the rows.
+            rows: The first ones.
+
+        Raises:
+            BenchmarkError: The folder cannot be written.
+        """
+        with storage_errors(self.path):
+            make_directory(self.path / WORK)
+            return SpooledRows(record, self.path / WORK, rows)
 
     def _open(self, name: str, opened: Callable[[Path], T]) -> T:
         """Open a file of the manifest with a function, and make sure that this is the file that was checked.

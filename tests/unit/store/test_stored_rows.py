@@ -1,0 +1,120 @@
+"""Rows in a file that look like a list."""
+
+import threading
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from reeltalk.errors import InputError
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.record import ChainId, DialogueId, VideoId
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.stored_rows import SpooledRows
+from reeltalk.store.tables import CHAINS, DIALOGUES
+
+
+def dialogues(count: int, videos: int = 3) -> list[Dialogue]:
+    return [
+        Dialogue(
+            id=DialogueId(f"d{number}"),
+            video_id=VideoId(f"v{number % videos}"),
+            turns=(Turn(question="Où? " * (number % 7), references=("Ici.",)),),
+            extra={"writer": "w"} if number % 2 else {},
+        )
+        for number in range(count)
+    ]
+
+
+def stored(folder: Path, rows: list[Dialogue]) -> Benchmark:
+    benchmark = Benchmark.create(folder)
+    benchmark.write_content(Content(dialogues=rows), stage="test")
+    return benchmark
+
+
+def test_a_table_reads_as_the_list_of_its_rows(tmp_path: Path) -> None:
+    rows = dialogues(50)
+    table = stored(tmp_path / "b", rows).table(DIALOGUES)
+    assert len(table) == 50
+    assert list(table) == rows
+    assert [table[0], table[17], table[-1]] == [rows[0], rows[17], rows[-1]]
+    assert list(table[5:20:3]) == rows[5:20:3]
+    assert table[5:20][3] == rows[8]
+    with pytest.raises(IndexError):
+        table[50]
+
+
+def test_a_table_that_is_not_there_has_no_rows(tmp_path: Path) -> None:
+    table = stored(tmp_path / "b", dialogues(2)).table(CHAINS)
+    assert (len(table), list(table), dict(table.grouped())) == (0, [], {})
+
+
+def test_rows_come_from_the_file_that_was_opened(tmp_path: Path) -> None:
+    benchmark = stored(tmp_path / "b", dialogues(4))
+    table = benchmark.table(DIALOGUES)
+    benchmark.write_content(Content(dialogues=dialogues(1)), stage="test")
+    assert list(table) == dialogues(4)
+
+
+def test_rows_are_found_by_their_video(tmp_path: Path) -> None:
+    rows = dialogues(20)
+    by_video = stored(tmp_path / "b", rows).table(DIALOGUES).grouped()
+    assert list(by_video) == ["v0", "v1", "v2"]
+    assert {name: list(own) for name, own in by_video.items()} == {
+        name: [row for row in rows if row.video_id == name] for name in ("v0", "v1", "v2")
+    }
+    assert list(by_video.get("v9", ())) == []
+
+
+def test_rows_are_chosen_by_what_they_hold(tmp_path: Path) -> None:
+    rows = dialogues(9)
+    chosen = stored(tmp_path / "b", rows).table(DIALOGUES).where(lambda row: "writer" in row.get("extra", {}))
+    assert list(chosen) == rows[1::2]
+    assert chosen[-1] == rows[7]
+    assert list(chosen[1:3]) == [rows[3], rows[5]]
+
+
+@pytest.mark.parametrize("line", [b"{", b'{"id": 7, "video_id": "v0", "turns": []}', b"\xff\xfe", b"[]"])
+def test_a_damaged_row_is_named(tmp_path: Path, line: bytes) -> None:
+    benchmark = stored(tmp_path / "b", dialogues(2))
+    path = benchmark.path / DIALOGUES.file_name
+    with path.open("ab") as stream:
+        stream.write(line + b"\n")
+    table = Benchmark.open(benchmark.path, as_it_is=True).table(DIALOGUES)
+    assert table[1] == dialogues(2)[1]
+    with pytest.raises(InputError) as found:
+        list(table)
+    assert "dialogues.jsonl:3" in str(found.value)
+
+
+def test_rows_can_be_read_while_threads_add_to_them(tmp_path: Path) -> None:
+    spool: SpooledRows[QAChain] = SpooledRows(QAChain, tmp_path)
+
+    def add(thread: int) -> None:
+        for number in range(200):
+            spool.append(QAChain(id=ChainId(f"c{thread}-{number}"), video_id=VideoId("v"), turns=()))
+            assert spool[len(spool) - 1].video_id == "v"
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {chain.id for chain in spool} == {f"c{thread}-{number}" for thread in range(4) for number in range(200)}
+    assert not list(tmp_path.iterdir())
+
+
+def test_memory_does_not_grow_with_what_rows_hold(tmp_path: Path) -> None:
+    long = Turn(question="What is on the table? " * 400, references=("A mug.",))
+    tracemalloc.start()
+    spool: SpooledRows[QAChain] = SpooledRows(QAChain, tmp_path)
+    for number in range(2_000):
+        spool.append(QAChain(id=ChainId(f"c{number}"), video_id=VideoId(f"v{number % 10}"), turns=(long,)))
+    grouped = spool.grouped()
+    assert sum(len(rows[0].turns) for rows in grouped.values()) == 10
+    assert sum(1 for _ in spool) == 2_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The text of the rows is 17 MB; a block of them and an index are held.
+    assert peak < 4 << 20
