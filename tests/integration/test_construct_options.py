@@ -66,6 +66,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "merge_similarity": ("--merge-similarity", "0.1"),
     "theme_similarity": ("--theme-similarity", "0.1"),
     "cross_per_video": ("--cross-per-video", "0"),
+    "block": ("--block", "1"),
     "detector": ("--detector", "python:OWN:Nothing"),
     "object_captions": ("--object-captions",),
     "object_captions_per_video": ("--object-captions-per-video", "1"),

@@ -100,7 +100,7 @@ class HistoryAnswerer:
     It shows how much a dialogue reveals about its own later turns. It never looks at the video and learns nothing.
 
     Args:
-        weight: Returns the weight of a stemmed word, as `QuestionIndex.weight`; 1 by default.
+        weight: Returns the weight of a stemmed word, as `WordWeights.weight`; 1 by default.
         least: Weighted share of the question's words that an earlier turn must have.
         stated: The same if a statement is to answer yes or no.
     """

@@ -78,7 +78,7 @@ class InContextAnswerer:
         self._essences = [essence(turn.answer, turn.question) for turn in self.turns]
         self._tells_time = [_tells_time(turn) for turn in self.turns]
         self._forms = np.array([question_form(turn.question) for turn in self.turns])
-        self._history = HistoryAnswerer(self.index.weight)
+        self._history = HistoryAnswerer(self.index.weights.weight)
         self._together = _Together(self.turns, self._essences)
         self._folds = assign_folds(sorted({turn.video_id for turn in self.turns}))
         self._choices: list[tuple[str, RankingExample]] | None = None

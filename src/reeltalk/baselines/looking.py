@@ -276,7 +276,7 @@ class LookingAnswerer:
         context = self.in_context.signs(question, history, possible, without=without)
         topic = (*content_words(question), *referent_words(question, history))
         columns = [spotter.words[word] for word in dict.fromkeys(topic) if word in spotter.words]
-        weights = [self.in_context.index.weight(word) for word in dict.fromkeys(topic) if word in spotter.words]
+        weights = [self.in_context.index.weights.weight(word) for word in dict.fromkeys(topic) if word in spotter.words]
         fits = view.scores[:, columns] @ np.array(weights) / max(1, len(columns)) ** 0.5
         there = np.exp(fits - fits.max())
         there /= there.sum()

@@ -6,7 +6,7 @@ Questions are compared by TF-IDF over stemmed words, in an inverted index.
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +27,29 @@ class SimilarQuestion:
     """Cosine of the TF-IDF vectors, 0 to 1."""
 
 
+class WordWeights:
+    """How much the words of questions tell: the rarer, the more.
+
+    Args:
+        questions: Known questions.
+    """
+
+    def __init__(self, questions: Iterable[str] = ()) -> None:
+        self._counts: Counter[str] = Counter()
+        self._questions = 0
+        for question in questions:
+            self.add(question)
+
+    def add(self, question: str) -> None:
+        """Count one more question."""
+        self._counts.update(set(words_of(question)))
+        self._questions += 1
+
+    def weight(self, word: str) -> float:
+        """Inverse document frequency of a stemmed word, at least 1; highest for a word that no question has."""
+        return math.log((1 + self._questions) / (1 + self._counts[word])) + 1.0
+
+
 class QuestionIndex:
     """An index of known questions.
 
@@ -37,14 +60,16 @@ class QuestionIndex:
     def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
         self.pairs = tuple(pairs)
         bags = [Counter(words_of(pair.question)) for pair in self.pairs]
-        self._document_counts = Counter(word for bag in bags for word in bag)
+        self.weights = WordWeights(pair.question for pair in self.pairs)
         places: dict[str, list[int]] = {}
         weights: dict[str, list[float]] = {}
         for place, bag in enumerate(bags):
             for word, weight in self._vector(bag):
                 places.setdefault(word, []).append(place)
                 weights.setdefault(word, []).append(weight)
-        self._postings = {word: (np.array(places[word]), np.array(weights[word])) for word in sorted(places)}
+        self._postings = {
+            word: (np.array(places[word], dtype=np.int64), np.array(weights[word])) for word in sorted(places)
+        }
         videos = sorted({pair.video_id for pair in self.pairs})
         self._video_number = {video: number for number, video in enumerate(videos)}
         self._videos = np.array([self._video_number[pair.video_id] for pair in self.pairs], dtype=np.int64)
@@ -56,10 +81,6 @@ class QuestionIndex:
         for pair in self.pairs:
             digest.update(f"{pair.video_id}\t{pair.question}\t{pair.answer}\n".encode())
         return digest.hexdigest()[:8]
-
-    def weight(self, word: str) -> float:
-        """Inverse document frequency of a stemmed word, at least 1; highest for a word that no question has."""
-        return math.log((1 + len(self.pairs)) / (1 + self._document_counts[word])) + 1.0
 
     def similarities(self, question: str, *, without: str | None = None) -> NDArray[np.float64]:
         """(N,) similarity of each known question, in [0, 1]; -1 for those of the video `without`."""
@@ -83,14 +104,39 @@ class QuestionIndex:
             least: Least similarity; questions of similarity 0 are always left out.
             most: Most questions; all by default.
         """
-        scores = self.similarities(question, without=without)
+        vector = self._vector(Counter(words_of(question)))
+        places = self._reaching(vector, least)
+        scores = np.zeros(len(places))
+        for word, weight in vector:
+            if word in self._postings:
+                known, weights = self._postings[word]
+                at = np.minimum(np.searchsorted(known, places), len(known) - 1)
+                hit = known[at] == places
+                scores[hit] += weight * weights[at[hit]]
+        if without is not None and without in self._video_number:
+            scores[self._videos[places] == self._video_number[without]] = -1.0
+        scores = np.minimum(scores, 1.0)
         found = np.flatnonzero((scores >= least - 1e-9) & (scores > 0))
         order = found[np.argsort(-scores[found], kind="stable")]
-        return [SimilarQuestion(self.pairs[place], float(scores[place])) for place in order[:most]]
+        return [SimilarQuestion(self.pairs[places[n]], float(scores[n])) for n in order[:most]]
+
+    def _reaching(self, vector: Sequence[tuple[str, float]], least: float) -> NDArray[np.int64]:
+        """Places of the questions that can be so similar: each has one of the words without which none can.
+
+        Words whose weights together are shorter than `least` cannot alone make a similarity of it (Cauchy-Schwarz), so
+        only the questions with one of the other words, the rare ones, are looked at.
+        """
+        left, needed = max(0.0, least - 1e-6) ** 2, set[str]()
+        for word, weight in sorted(vector, key=lambda one: (one[1], one[0])):
+            left -= weight * weight
+            if left <= 0:
+                needed.add(word)
+        found = [self._postings[word][0] for word in sorted(needed) if word in self._postings]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
 
     def _vector(self, bag: Counter[str]) -> list[tuple[str, float]]:
         # In the order of words, so that sums do not depend on hashes.
-        weights = [(word, (1.0 + math.log(bag[word])) * self.weight(word)) for word in sorted(bag)]
+        weights = [(word, (1.0 + math.log(bag[word])) * self.weights.weight(word)) for word in sorted(bag)]
         norm = math.sqrt(sum(weight * weight for _, weight in weights))
         return [(word, weight / norm) for word, weight in weights]
 

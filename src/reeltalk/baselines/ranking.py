@@ -82,15 +82,17 @@ class Ranker:
         return int(np.argmax(features @ self.weights))
 
 
-def drawn_questions(count: int) -> list[int]:
-    """Indices of the known questions that a baseline learns from: all of them, or a draw of `MOST_LEARNED` in order.
+def drawn_questions(count: int, most: int | None = None) -> list[int]:
+    """Indices of the known questions that a baseline learns from: all of them, or a draw in order.
 
     Args:
         count: Number of known questions.
+        most: Most questions of a draw; `MOST_LEARNED` by default.
     """
-    if count <= MOST_LEARNED:
+    most = MOST_LEARNED if most is None else most
+    if count <= most:
         return list(range(count))
-    return sorted(np.random.default_rng(0).choice(count, MOST_LEARNED, replace=False).tolist())
+    return sorted(np.random.default_rng(0).choice(count, most, replace=False).tolist())
 
 
 def drawn_signature(count: int) -> str:

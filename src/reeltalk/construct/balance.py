@@ -158,7 +158,7 @@ def benchmark_shortfall(benchmark: Benchmark, balance: Balance, targets: Path | 
 
 
 def wanted_labels(
-    settings: ConstructSettings, clips: Sequence[Clip], known: Iterable[Turn] = (), spoken: Collection[str] = ()
+    settings: ConstructSettings, clips: Iterable[Clip], known: Iterable[Turn] = (), spoken: Collection[str] = ()
 ) -> dict[ClipId, tuple[Label, ...]]:
     """The labels that the chain of each clip is to get; none without `--balance`.
 
@@ -176,9 +176,9 @@ def wanted_labels(
     given = settings.targets
     targets = read_targets(given, settings.balance) if given else even_targets(settings.balance)
     counts = count_labels(balanced_labels(turn, settings.balance) for turn in known)
-    silent = {clip.id: {_SPOKEN} for clip in clips if clip.video_id not in spoken}
     each = WANTED // len({vocabulary for vocabulary, _ in targets})
-    keys = [clip.id for clip in clips]
+    video_of = {clip.id: clip.video_id for clip in clips}
+    keys, silent = list(video_of), {name: {_SPOKEN} for name, video in video_of.items() if video not in spoken}
     return deal_labels(keys, targets, each=each, seed=settings.seed, counts=counts, never=silent)
 
 

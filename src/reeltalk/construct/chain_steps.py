@@ -1,8 +1,8 @@
 """The steps after SVBench: chains, linkages with rewriting drafts, and paths."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from reeltalk.construct.balance import Label, wanted_between, wanted_labels
 from reeltalk.construct.leakage import leak_of
@@ -27,11 +27,11 @@ from reeltalk.construct.writers import (
     Surroundings,
     Unwritten,
 )
-from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
+from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.paths import PathStatistics, VideoLinks, draw_paths, links_by_video
+from reeltalk.schema.paths import PathStatistics, draw_paths
 from reeltalk.schema.record import ClipId
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
@@ -43,30 +43,35 @@ def write_chains(run: ConstructRun) -> StepResult:
     The chains of a video are written in order, since each one is written with those before it at hand; videos are
     written side by side.
     """
-    clips = run.clips()
-    wanted = _wanted_labels(run, clips)
-
-    report = run.report_each("writing chains", sum(map(len, clips.values())))
+    wanted = _wanted_labels(run)
+    report = run.report_each("writing chains", run.clip_count)
 
     def write(video: Video) -> tuple[list[QAChain], list[GateResult]]:
-        return _write_chains_of(run, video, clips[video.id], wanted, report)
+        return _write_chains_of(run, video, run.clips_of(video.id), wanted, report)
 
-    made = StepResult({CHAINS: []})
-    for chains, gates in run.map_ordered(None, run.videos(), write):
+    made = run.spooled(CHAINS)
+    for chains, gates in run.map_ordered(None, run.videos, write):
         made.rows[CHAINS] += sign_rows(chains, run.writer.signature)
-        made.gates += gates
-    shorter = chain_shortener(run.settings.min_turns)
-    made.rows[CHAINS], made.gates = remove_leaks(made.rows[CHAINS], made.gates, shorter, run.equivalence)
-    made.gates += repeated(made.rows[CHAINS])
+        made.gates.extend(gates)
     return made
 
 
-def _wanted_labels(run: ConstructRun, clips: Mapping[str, Sequence[Clip]]) -> dict[ClipId, tuple[Label, ...]]:
+def join_chains(run: ConstructRun, made: StepResult) -> StepResult:
+    """The chains of all videos, without turns that their own question or an earlier turn answers."""
+    shorter = chain_shortener(run.settings.min_turns)
+    chains, gates = remove_leaks(made.rows[CHAINS], made.gates, shorter, run.equivalence, spool=run.benchmark.spool)
+    return StepResult({CHAINS: chains}, run.benchmark.spool(GateResult, chain(gates, repeated(chains))))
+
+
+def _wanted_labels(run: ConstructRun) -> dict[ClipId, tuple[Label, ...]]:
     """The labels that each clip's chain is to get, so that labels of others in the benchmark become balanced."""
-    units: list[QAChain | Dialogue] = [*run.benchmark.read(CHAINS), *run.benchmark.read(DIALOGUES)]
-    of_others = [turn for unit in units if WRITER not in unit.extra for turn in unit.turns]
-    spoken = {utterance.video_id for utterance in run.benchmark.read(SPEECH)}
-    return wanted_labels(run.settings, [clip for own in clips.values() for clip in own], of_others, spoken)
+    if run.settings.balance is None:
+        return {}
+    tables = (run.benchmark.table(CHAINS), run.benchmark.table(DIALOGUES))
+    of_others = (turn for rows in tables for unit in rows if WRITER not in unit.extra for turn in unit.turns)
+    spoken = {utterance["video_id"] for utterance in run.benchmark.table(SPEECH).raw()}
+    clips = (clip for video in run.videos for clip in run.clips_of(video.id))
+    return wanted_labels(run.settings, clips, of_others, spoken)
 
 
 def _write_chains_of(
@@ -117,27 +122,39 @@ def _write_chains_of(
     return chains, gates
 
 
-def adjacent_chains(run: ConstructRun) -> list[tuple[Video, QAChain, QAChain]]:
-    """Consecutive chains of each video, in the order of its clips."""
-    chains = chains_by_video(run)
-    return [(video, a, b) for video in run.videos() for a, b in pairwise(chains.get(video.id, ()))]
+class ChainsByVideo:
+    """Written chains by video, in the order of their clips.
 
+    Args:
+        run: Its benchmark has chains.
+    """
 
-def chains_by_video(run: ConstructRun) -> dict[str, list[QAChain]]:
-    """Chains by video, in the order of their clips."""
-    order = {clip.id: n for clips in run.clips().values() for n, clip in enumerate(clips)}
-    found: dict[str, list[QAChain]] = {}
-    for chain in run.written_rows(CHAINS):
-        found.setdefault(chain.video_id, []).append(chain)
-    for chains in found.values():
-        chains.sort(key=lambda chain: order.get(chain.clip_id, -1) if chain.clip_id else -1)
-    return found
+    def __init__(self, run: ConstructRun) -> None:
+        self._run = run
+        self._chains = run.written_rows(CHAINS).grouped()
+
+    def of(self, video_id: str) -> list[QAChain]:
+        """The chains of a video."""
+        order = {clip.id: number for number, clip in enumerate(self._run.clips_of(video_id))}
+        chains = self._chains.get(video_id, ())
+        return sorted(chains, key=lambda chain: order.get(chain.clip_id, -1) if chain.clip_id else -1)
+
+    def adjacent(self) -> Iterator[tuple[Video, QAChain, QAChain]]:
+        """Consecutive chains of each video."""
+        for video in self._run.videos:
+            for before, after in pairwise(self.of(video.id)):
+                yield video, before, after
+
+    @property
+    def pairs(self) -> int:
+        """Number of `adjacent`."""
+        return sum(max(0, len(self._chains.get(video.id, ())) - 1) for video in self._run.videos)
 
 
 def write_linkages(run: ConstructRun) -> StepResult:
     """Linkages between adjacent chains, and drafts that rewrite their later turns."""
-    pairs = adjacent_chains(run)
-    names = [after.id for _, _, after in pairs]
+    chains = ChainsByVideo(run)
+    names = [after.id for _, _, after in chains.adjacent()] if run.settings.balance is not None else []
     relations = wanted_between(run.settings, names, "svbench.relation")
     skills = wanted_between(run.settings, names, "svbench.skill")
 
@@ -147,16 +164,21 @@ def write_linkages(run: ConstructRun) -> StepResult:
         drafted = _write_rewrites(run, video, linkages, before, after, skills.get(after.id, ()))
         return linkages, drafted.rewrites, [*gates, *drafted.gates]
 
-    made = StepResult({LINKAGES: [], REWRITES: []})
-    drafts: list[Rewrite] = []
-    for linkages, rewrites, gates in run.map_ordered("linking chains", pairs, write):
+    made = run.spooled(LINKAGES, REWRITES)
+    for linkages, rewrites, gates in run.map_ordered("linking chains", chains.adjacent(), write, total=chains.pairs):
         made.rows[LINKAGES] += sign_rows(linkages, run.writer.signature)
-        drafts += _unique(rewrites)
-        made.gates += gates
-    drafts, gates = flag_recurring_drafts(drafts)
-    made.rows[REWRITES] += sign_rows(drafts, run.writer.signature)
-    made.gates += gates
+        made.rows[REWRITES] += _unique(rewrites)
+        made.gates.extend(gates)
     return made
+
+
+def join_linkages(run: ConstructRun, made: StepResult) -> StepResult:
+    """The linkages and drafts of all videos; drafts that recur are marked."""
+    drafts, gates = flag_recurring_drafts(made.rows[REWRITES], spool=run.benchmark.spool)
+    signed = (draft for row in drafts for draft in sign_rows([row], run.writer.signature))
+    rows = made.rows | {REWRITES: run.benchmark.spool(Rewrite, signed)}
+    made.gates.extend(gates)
+    return StepResult(rows, made.gates)
 
 
 def _write_rewrites(
@@ -201,17 +223,18 @@ def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
 
 def write_paths(run: ConstructRun) -> StepResult:
     """Seeded walks along the links, and for every link a gate result: can a walk land on its target?"""
-    chains = chains_by_video(run)
-    links = links_by_video(chains, run.benchmark.read(LINKAGES), run.benchmark.read(REWRITES))
+    chains = ChainsByVideo(run)
+    video_of = {chain["id"]: chain["video_id"] for chain in run.benchmark.table(CHAINS).raw()}
+    linkages = run.benchmark.table(LINKAGES).grouped(lambda row: video_of.get(row["source"]["unit_id"]))
+    rewrites = run.benchmark.table(REWRITES).grouped(lambda row: video_of.get(row["linkage"]["source"]["unit_id"]))
 
     def walk(video: Video) -> tuple[list[DialoguePath], list[GateResult]]:
-        own = chains.get(video.id, [])
-        linked = links.get(video.id, VideoLinks([], []))
+        own = chains.of(video.id)
         settings, statistics = run.settings, PathStatistics()
         paths, found = draw_paths(
             own,
-            linked.linkages,
-            linked.rewrites,
+            list(linkages.get(video.id, ())),
+            list(rewrites.get(video.id, ())),
             partial(_stand, run, video),
             video_id=video.id,
             count=settings.paths,
@@ -234,10 +257,10 @@ def write_paths(run: ConstructRun) -> StepResult:
             )
         return paths, gates
 
-    made = StepResult({PATHS: []})
-    for paths, gates in run.map_ordered("walking", run.videos(), walk):
+    made = run.spooled(PATHS)
+    for paths, gates in run.map_ordered("walking", run.videos, walk):
         made.rows[PATHS] += sign_rows(paths, f"walk:{run.settings.seed}")
-        made.gates += gates
+        made.gates.extend(gates)
     return made
 
 
@@ -285,6 +308,7 @@ CHAIN_STEPS = (
             "balance",
             "targets",
         ),
+        join=join_chains,
     ),
     StepSpec(
         "linkages",
@@ -292,6 +316,7 @@ CHAIN_STEPS = (
         reads=(VIDEOS, CLIPS, CHAINS, SPEECH),
         writes=(LINKAGES, REWRITES),
         settings=("language", "limit", "seed", "pairs", "drafts", "attempts", "frames", "balance"),
+        join=join_linkages,
     ),
     StepSpec(
         "paths",

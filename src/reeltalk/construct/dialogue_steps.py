@@ -8,14 +8,15 @@ words, which is deterministic, needs no model and has one threshold; a writer ma
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import chain, combinations, groupby
 from typing import Final
 
 from reeltalk.construct.dialogue_quality import write_checked_dialogue
 from reeltalk.construct.linting import TASK_LABEL, repeated, topic_words
 from reeltalk.construct.quality import ReportsReplaced, remove_leaks, shorten_dialogue, unwritten_gate
 from reeltalk.construct.settings import SceneSettings
-from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
+from reeltalk.construct.step import ConstructRun, GateResults, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk.construct.verification import unchecked_gate
 from reeltalk.construct.writers import (
     JudgesScenes,
@@ -148,41 +149,69 @@ PROPOSED_WORDS: Final = 2
 
 def write_scenes(run: ConstructRun) -> StepResult:
     """Scenes merged from clips, segments across scenes, and the suitability of each for each task."""
-    clips, made = run.clips(), StepResult({SCENES: []})
-    work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
+    made = run.spooled(SCENES)
+    sighted = run.benchmark.table(SIGHTINGS).grouped(lambda row: row.get("clip_id"))
 
-    def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
+    def caption(item: tuple[Video, Clip]) -> _Captioned:
         video, clip = item
-        handled = run.writer.objects(video, clip) if isinstance(run.writer, KnowsObjects) else frozenset()
+        objects = frozenset(str(sighting.entity) for sighting in sighted.get(clip.id, ()))
+        if isinstance(run.writer, KnowsObjects):
+            objects |= run.writer.objects(video, clip)
         if isinstance(run.writer, SeesSurroundings):
-            return clip.id, *run.writer.checked_caption(video, clip), handled
-        return clip.id, run.writer.caption(video, clip), [], handled
-
-    captions: dict[str, str] = {}
-    objects = _sighted(run)
-    for clip_id, text, gates, handled in run.map_ordered("captioning clips", work, caption):
-        made.gates += gates
-        objects[clip_id] = objects.get(clip_id, frozenset()) | handled
-        if isinstance(text, Unwritten):
-            made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
+            text, gates = run.writer.checked_caption(video, clip)
         else:
-            captions[clip_id] = text
-    scenes: list[tuple[Video, Scene]] = []
-    for video in run.videos():
-        made.gates += propose_category(video, clips[video.id], captions)
-        settings = run.settings.scene_settings
-        alike = _judged_alike(run.writer, video, made.gates) if isinstance(run.writer, JudgesScenes) else None
-        single = single_scenes(video.id, clips[video.id], captions, settings, writer=run.writer.signature, alike=alike)
-        cross = cross_scenes(single, objects, settings)
-        scenes += [(video, scene) for scene in (*single, *cross)]
+            text, gates = run.writer.caption(video, clip), []
+        return _Captioned(video, clip, text, gates, objects)
 
-    def suit(item: tuple[Video, Scene]) -> tuple[Scene, dict[str, int], list[GateResult]]:
-        return item[1], *_suited(run, *item)
+    def suit(item: tuple[Video, Scene, list[GateResult]]) -> tuple[Scene, dict[str, int], list[GateResult]]:
+        video, scene, before = item
+        suitability, gates = _suited(run, video, scene)
+        return scene, suitability, [*before, *gates]
 
-    for scene, suitability, gates in run.map_ordered("choosing tasks", scenes, suit):
+    clips = ((video, clip) for video in run.videos for clip in run.clips_of(video.id))
+    captions = run.map_ordered("captioning clips", clips, caption, total=run.clip_count)
+    # The scenes of a video are rated while the next video's clips are captioned.
+    scenes = (
+        found
+        for _, group in groupby(captions, key=lambda captioned: captioned.video.id)
+        for found in _scenes_of(run, list(group))
+    )
+    for scene, suitability, gates in run.map_ordered(None, scenes, suit):
         made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
-        made.gates += gates
+        made.gates.extend(gates)
     return made
+
+
+@dataclass(frozen=True)
+class _Captioned:
+    """A clip, and what its writer says of it."""
+
+    video: Video
+    clip: Clip
+    text: str | Unwritten
+    gates: list[GateResult]
+    objects: frozenset[str]
+    """Names of the objects in it."""
+
+
+def _scenes_of(run: ConstructRun, captioned: Sequence[_Captioned]) -> Iterator[tuple[Video, Scene, list[GateResult]]]:
+    """The scenes of one video, single ones first. The first one comes with what is found while they are made."""
+    video, clips = captioned[0].video, [one.clip for one in captioned]
+    captions: dict[str, str] = {}
+    gates: list[GateResult] = []
+    for one in captioned:
+        gates += one.gates
+        if isinstance(one.text, Unwritten):
+            gates.append(unwritten_gate("caption", "clip", one.clip.id, one.text))
+        else:
+            captions[one.clip.id] = one.text
+    gates += propose_category(video, clips, captions)
+    settings = run.settings.scene_settings
+    alike = _judged_alike(run.writer, video, gates) if isinstance(run.writer, JudgesScenes) else None
+    single = single_scenes(video.id, clips, captions, settings, writer=run.writer.signature, alike=alike)
+    cross = cross_scenes(single, {one.clip.id: one.objects for one in captioned}, settings)
+    for number, scene in enumerate((*single, *cross)):
+        yield video, scene, [] if number else gates
 
 
 def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, int], list[GateResult]]:
@@ -231,39 +260,31 @@ def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str,
     return [GateResult(gate="category", unit="video", unit_id=video.id, outcome=outcome, reason=reason)]
 
 
-def _sighted(run: ConstructRun) -> dict[str, frozenset[str]]:
-    """Identities of the memory bank by clip."""
-    found: dict[str, set[str]] = {}
-    for sighting in run.benchmark.read(SIGHTINGS):
-        if sighting.clip_id is not None:
-            found.setdefault(sighting.clip_id, set()).add(sighting.entity)
-    return {clip: frozenset(names) for clip, names in found.items()}
-
-
 def write_dialogues(run: ConstructRun) -> StepResult:
     """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
-    scenes: dict[str, list[Scene]] = {}
-    for scene in run.written_rows(SCENES):
-        scenes.setdefault(scene.video_id, []).append(scene)
+    scenes = run.written_rows(SCENES).grouped()
 
     def write(video: Video) -> StepResult:
-        made = StepResult({DIALOGUES: []})
+        made, own = StepResult({DIALOGUES: []}), list(scenes.get(video.id, ()))
         for kind in ("single", "cross"):
-            fitting = [scene for scene in scenes.get(video.id, ()) if scene.kind == kind]
+            fitting = [scene for scene in own if scene.kind == kind]
             taken: Counter[str] = Counter()
             for task in Task:
                 _write_task(run, video, task, fitting, taken, made)
         return made
 
-    together = StepResult({DIALOGUES: []})
-    for made in run.map_ordered("writing dialogues", run.videos(), write):
+    together = run.spooled(DIALOGUES)
+    for made in run.map_ordered("writing dialogues", run.videos, write):
         together.rows[DIALOGUES] += sign_rows(made.rows[DIALOGUES], run.writer.signature)
-        together.gates += made.gates
-    together.rows[DIALOGUES], together.gates = remove_leaks(
-        together.rows[DIALOGUES], together.gates, shorten_dialogue, run.equivalence
-    )
-    together.gates += repeated(together.rows[DIALOGUES])
+        together.gates.extend(made.gates)
     return together
+
+
+def join_dialogues(run: ConstructRun, made: StepResult) -> StepResult:
+    """The dialogues of all videos, without rounds that their own question or an earlier round answers."""
+    spool = run.benchmark.spool
+    dialogues, gates = remove_leaks(made.rows[DIALOGUES], made.gates, shorten_dialogue, run.equivalence, spool=spool)
+    return StepResult({DIALOGUES: dialogues}, spool(GateResult, chain(gates, repeated(dialogues))))
 
 
 MOST_TRIED: Final = 2
@@ -292,11 +313,11 @@ def _write_task(
             attempts=run.settings.attempts,
             language=run.settings.language,
         )
-        made.gates += gates
+        made.gates.extend(gates)
         if dialogue is None:
             continue
         if isinstance(run.writer, ReportsReplaced):
-            made.gates += run.writer.list_replaced(dialogue.id)
+            made.gates.extend(run.writer.list_replaced(dialogue.id))
         wanted -= 1
         taken[scene.id] += 1
         dialogue = dialogue.model_copy(update={"extra": dialogue.extra | {"scene": scene.id, "kind": scene.kind}})
@@ -311,9 +332,7 @@ def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task)
             yield number, scene
 
 
-def _with_checklists(
-    run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: list[GateResult]
-) -> Dialogue:
+def _with_checklists(run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: GateResults) -> Dialogue:
     judged = [n for n, turn in enumerate(dialogue.turns) if _is_judged(task, turn.labels.get(TASK_LABEL, ()))]
     found: Mapping[int, TriedChecklist | Checklist | Unwritten]
     if isinstance(run.writer, TriesChecklists):
@@ -369,5 +388,6 @@ DIALOGUE_STEPS = (
             "easy",
             "easy_runs",
         ),
+        join=join_dialogues,
     ),
 )

@@ -53,7 +53,7 @@ class AnswerPair:
 
 
 Verdicts = Sequence[bool | None]
-InOrder = Callable[[Callable[[Sequence[AnswerPair]], Verdicts], Sequence[Sequence[AnswerPair]]], Iterable[Verdicts]]
+InOrder = Callable[[Callable[[Sequence[AnswerPair]], Verdicts], Iterable[Sequence[AnswerPair]]], Iterable[Verdicts]]
 """Applies a function to the pairs of each conversation, possibly in threads, and gives the results in their order."""
 
 

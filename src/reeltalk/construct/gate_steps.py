@@ -6,8 +6,9 @@ the text (`text_learners.py`) show which kinds of questions give their answers a
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import Final
 
 from reeltalk.construct.context import video_path
@@ -24,14 +25,15 @@ from reeltalk.construct.probing import (
     probe_conversation,
 )
 from reeltalk.construct.prompting import prompts
-from reeltalk.construct.step import Ask, ConstructRun, StepResult, StepSpec
+from reeltalk.construct.step import Ask, C, ConstructRun, StepResult, StepSpec, is_written
 from reeltalk.construct.text_learners import measure_text_bias
 from reeltalk.metrics.text_bias import text_gate
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit, is_counted
 from reeltalk.schema.media import Video
 from reeltalk.schema.speech import Speech
-from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, SPEECH, VIDEOS
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, SPEECH, VIDEOS, Table
 
 KEPT: Final = 32
 """Sets of frames that are kept; several conditions show the same ones."""
@@ -46,37 +48,77 @@ _ATTACKS: Final[dict[Condition, str]] = {
 
 def check_gates(run: ConstructRun) -> StepResult:
     """Check all turns with baselines, with models if some are given, and with the given runs."""
-    dialogues: list[Dialogue] = run.written_rows(DIALOGUES)
-    conversations: list[Conversation] = [*run.written_rows(CHAINS), *dialogues]
-    written = {one.id for one in conversations}
+    chains, dialogues = run.written_rows(CHAINS), run.written_rows(DIALOGUES)
+    conversations = _Units(run.benchmark, [chains, dialogues])
     # Others' turns are checked too as far as it costs no model, since all turns are released together.
-    others: list[Conversation] = [*run.benchmark.read(CHAINS), *run.benchmark.read(DIALOGUES)]
-    everything = [*conversations, *(one for one in others if one.id not in written)]
+    everything = _Units(
+        run.benchmark, [chains, dialogues, _others(run.benchmark, CHAINS), _others(run.benchmark, DIALOGUES)]
+    )
     settings = LeakSettings(max_context_share=run.settings.max_leaking)
-    run.progress("asking without the video", 0, 1, 0.0)
-    gates = leaks(everything, settings=settings, equivalence=run.equivalence, in_order=partial(_compared, run))
-    gates += map(text_gate, measure_text_bias(everything, {video.id: video.split for video in run.videos()}))
-    run.progress("asking without the video", 1, 1, 1.0)
+    made = run.spooled()
+    total = len(everything)
+    in_order = partial(_compared, run, "asking without the video", total)
+    made.gates.extend(leaks(everything, settings=settings, equivalence=run.equivalence, in_order=in_order))
+    splits = {video.id: video.split for video in run.videos}
+    made.gates.extend(map(text_gate, measure_text_bias(everything, splits, spool=run.benchmark.spool)))
     probed, attackers = _probed(run, conversations)
-    gates += probed
-    gates += limit_leak_share(dialogues, gates, settings.max_context_share)
-    gates += _too_easy(run, conversations, attackers)
-    return StepResult({}, gates)
+    made.gates.extend(probed)
+    share = limit_leak_share(dialogues, made.gates, settings.max_context_share)
+    # Put away first, since it reads the results that it is added to.
+    made.gates.extend(run.benchmark.spool(GateResult, share))
+    made.gates.extend(_too_easy(run, conversations, attackers))
+    return made
+
+
+def _others(benchmark: Benchmark, table: Table[C]) -> Sequence[C]:
+    """Rows that no writer of ours wrote, where there are others that one did."""
+    rows = benchmark.table(table)
+    others = rows.where(lambda row: not is_written(row))
+    return others if len(others) < len(rows) else others[:0]
+
+
+class _Units:
+    """Chains and dialogues of a benchmark, which stay in their files.
+
+    Args:
+        benchmark: The benchmark; `of_video` gives all of its chains and dialogues.
+        parts: The rows, in their order.
+    """
+
+    def __init__(self, benchmark: Benchmark, parts: Sequence[Sequence[Conversation]]) -> None:
+        self._benchmark, self._parts = benchmark, parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return chain.from_iterable(self._parts)
+
+    @cached_property
+    def _by_video(self) -> Sequence[Mapping[str, Sequence[Conversation]]]:
+        return [self._benchmark.table(CHAINS).grouped(), self._benchmark.table(DIALOGUES).grouped()]
+
+    def of_video(self, video_id: str) -> Iterable[Conversation]:
+        return chain.from_iterable(part.get(video_id, ()) for part in self._by_video)
 
 
 def _compared(
-    run: ConstructRun, work: Callable[[Sequence[AnswerPair]], Verdicts], pairs: Sequence[Sequence[AnswerPair]]
+    run: ConstructRun,
+    what: str,
+    total: int,
+    work: Callable[[Sequence[AnswerPair]], Verdicts],
+    pairs: Iterable[Sequence[AnswerPair]],
 ) -> Iterable[Verdicts]:
-    return run.map_ordered("comparing answers", pairs, work)
+    return run.map_ordered(what, pairs, work, total=total)
 
 
 def _probed(
-    run: ConstructRun, conversations: Sequence[Conversation]
-) -> tuple[list[GateResult], dict[str, dict[Item, bool | None]]]:
+    run: ConstructRun, conversations: _Units
+) -> tuple[Iterable[GateResult], dict[str, dict[Item, bool | None]]]:
     """Results of the probe, and which turns it answers with less than the video and each attacker with all of it."""
     if run.probe is None and not run.attackers:
         return [], {}
-    videos = {str(video.id): video for video in run.videos()}
+    videos = {str(video.id): video for video in run.videos}
     settings = ProbeSettings(seed=run.settings.seed, language=run.settings.language)
     prompt = prompts(run.settings.language, run.prompts)["probe"]
     frames = _frames_of(run, videos) if run.probe_sees else None
@@ -107,9 +149,9 @@ def _probed(
             attacks[name] = asked.verdicts(shown, left)
         return gates, attacks
 
-    found: list[GateResult] = []
+    found = run.benchmark.spool(GateResult)
     correct: dict[str, dict[Item, bool | None]] = {name: {} for name in (*_ATTACKS.values(), *attackers)}
-    results = run.map_ordered("probing", conversations, ask)
+    results = run.map_ordered("probing", conversations, ask, total=len(conversations))
     for conversation, (gates, attacks) in zip(conversations, results, strict=True):
         found += gates
         for name, verdicts in attacks.items():
@@ -139,12 +181,13 @@ def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
 
 
 def _too_easy(
-    run: ConstructRun, conversations: Sequence[Conversation], attackers: dict[str, dict[Item, bool | None]]
+    run: ConstructRun, conversations: _Units, attackers: dict[str, dict[Item, bool | None]]
 ) -> list[GateResult]:
     """Results for turns that attackers or enough runs answer, and for dialogues that consist mostly of such turns."""
     if not run.runs and not attackers:
         return []
-    runs = read_correct(run.runs, run.equivalence, partial(_compared, run))
+    in_order = partial(_compared, run, "comparing answers", len(conversations))
+    runs = read_correct(run.runs, run.equivalence, in_order)
     units: dict[str, GateUnit] = {one.id: "dialogue" if isinstance(one, Dialogue) else "chain" for one in conversations}
     found = check_difficulty(attackers, runs, units, at_least=run.settings.easy_runs)
     easy = Counter(gate.unit_id for gate in found if gate.outcome is GateOutcome.FLAGGED and gate.unit == "dialogue")

@@ -25,7 +25,7 @@ from reeltalk.construct.writers import ChainJudgement, Unwritten
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph import phrases
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
-from reeltalk.questions.asking import possible_answers, stories
+from reeltalk.questions.asking import ClipGraphs, possible_answers
 from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question
 from reeltalk.questions.wording import WordedQuestion, turn_of
@@ -47,6 +47,7 @@ from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.tables import VIDEOS
 
 SIGNATURE = "graph"
 ENOUGH = 24
@@ -66,6 +67,7 @@ class GraphWriter:
         benchmark: Has clips with graphs.
         settings: Lengths, seed and counts.
         graphs_needed: False to write paths only: for a video without graphs, a rule decides where paths land.
+        possible: How often each answer is possible in all videos; counted when it is needed by default.
 
     Raises:
         BenchmarkError: The benchmark has no graphs, but they are needed.
@@ -75,12 +77,18 @@ class GraphWriter:
     signature = SIGNATURE
     threads = 1
 
-    def __init__(self, benchmark: Benchmark, settings: ConstructSettings, *, graphs_needed: bool = True) -> None:
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        settings: ConstructSettings,
+        *,
+        graphs_needed: bool = True,
+        possible: AnswerCounts | None = None,
+    ) -> None:
         self.settings = settings
-        self._texts = {
-            video.id: (video, clips, texts) for video, clips, texts in stories(benchmark, limit=settings.limit) if clips
-        }
-        if not self._texts and graphs_needed:
+        self._graphs, self._known = ClipGraphs(benchmark), possible
+        videos = benchmark.table(VIDEOS)[: settings.limit]
+        if graphs_needed and not any(self._graphs.of(video.id)[0] for video in videos):
             raise BenchmarkError(
                 f"{benchmark.path} has no video with graphs; 'reeltalk world film' makes some, or take --writer with "
                 "the name of a language model"
@@ -89,6 +97,8 @@ class GraphWriter:
         self._videos: dict[str, GraphVideo] = {}
         self._pairs: dict[tuple[str, str], ChainPair] = {}
         self._rounds: dict[tuple[str, int], GraphRound] = {}
+        """The rounds of the last video's dialogues, for their checklists."""
+        self._rounds_of: str | None = None
         self._replaced: dict[str, list[GateResult]] = {}
         self._benchmark = benchmark
         self._counts: Counter[Label] = Counter()
@@ -101,7 +111,9 @@ class GraphWriter:
 
     @cached_property
     def _possible(self) -> AnswerCounts:
-        return possible_answers(self._benchmark, seed=self.settings.seed, limit=self.settings.limit)
+        if self._known is not None:
+            return self._known
+        return possible_answers(self._benchmark, seed=self.settings.seed, among=slice(self.settings.limit))
 
     # One for each step, since a step that is up to date is skipped and counts nothing.
     @cached_property
@@ -114,14 +126,14 @@ class GraphWriter:
 
     def video(self, video: Video) -> GraphVideo | None:
         """A video with its graphs, or None if it has none."""
-        if video.id not in self._texts:
-            return None
         if video.id not in self._videos:
-            found, clips, texts = self._texts[video.id]
+            clips, texts = self._graphs.of(video.id)
+            if not clips:
+                return None
             # Only the last videos are cached: graphs take memory, and videos are written one after the other.
             while len(self._videos) >= CACHED:
                 self._videos.pop(next(iter(self._videos)), None)
-            self._videos[video.id] = GraphVideo(found, clips, texts, file=self._folder)
+            self._videos[video.id] = GraphVideo(video, clips, texts, file=self._folder)
         return self._videos[video.id]
 
     def _part(self, video: Video, clips: Sequence[str]) -> tuple[GraphVideo, VideoPart] | Unwritten:
@@ -352,6 +364,8 @@ class GraphWriter:
         if problems := check_structure(dialogue, task):
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
         self._dialogue_balance.count(maker.asked, maker.story, maker.split, maker.said)
+        if self._rounds_of != video.id:
+            self._rounds, self._rounds_of = {}, video.id
         for index, made in enumerate(rounds):
             self._rounds[dialogue.id, index] = made
         self._replaced[dialogue.id] = [

@@ -11,21 +11,25 @@ synonyms for this are those for reading typed answers (`questions/answer_words.t
 offers, and a statement that it asks to confirm, do not count.
 """
 
+import math
 import re
 import tomllib
-from collections import Counter, defaultdict
+import zlib
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Protocol, runtime_checkable
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer, StatedAnswer
-from reeltalk.baselines.nearest import QuestionIndex
+from reeltalk.baselines.nearest import QuestionIndex, WordWeights
+from reeltalk.baselines.ranking import drawn_questions
 from reeltalk.construct.equivalence import AnswerPair, Equivalence, InOrder, Verdicts, typed_by
 from reeltalk.errors import shorten
 from reeltalk.graph.vocabulary import ROOMS
@@ -82,14 +86,12 @@ def history_before(conversation: Conversation, index: int) -> list[tuple[str, st
     return [(turn.question, turn.references[0] if turn.references else "") for turn in conversation.turns[:index]]
 
 
-def known_answers(conversations: Iterable[Conversation]) -> list[KnownAnswer]:
+def known_answers(conversations: Iterable[Conversation]) -> Iterator[KnownAnswer]:
     """Every counted turn as a question with its answer and its video, for baselines to learn from."""
-    return [
-        KnownAnswer(turn.question, turn.references[0], conversation.video_id)
-        for conversation in conversations
-        for turn in conversation.turns
-        if is_counted(turn)
-    ]
+    for conversation in conversations:
+        for turn in conversation.turns:
+            if is_counted(turn):
+                yield KnownAnswer(turn.question, turn.references[0], conversation.video_id)
 
 
 @dataclass(frozen=True)
@@ -114,32 +116,37 @@ _Found = str | _Doubt | None
 
 
 def leaks(
-    conversations: Sequence[Conversation],
+    conversations: Iterable[Conversation],
     train: Iterable[Conversation] | None = None,
     settings: LeakSettings | None = None,
     equivalence: Equivalence | None = None,
     in_order: InOrder = map,
-) -> list[GateResult]:
+) -> Iterator[GateResult]:
     """Check every counted turn.
 
     Args:
-        conversations: Dialogues or chains.
-        train: Training data of the baselines; `conversations` by default. A turn's own video is never used for it.
+        conversations: Dialogues or chains; read several times.
+        train: Training data of the baselines; `conversations` by default. A turn's own video is never used for it. If
+            it has a method `of_video`, its conversations are not held in memory.
         settings: Probes and thresholds.
         equivalence: Compares open answers with the references; by default only identical ones are decided.
         in_order: Compares the answers of several conversations; one after the other by default.
 
-    Returns:
+    Yields:
         One result per counted turn and probe: flagged, passed, or unchecked if nobody could compare the answers.
     """
     settings, equivalence = settings or LeakSettings(), equivalence or Equivalence()
-    found = list(_found(conversations, list(conversations if train is None else train), settings))
-    pairs = [
-        [AnswerPair.of(turn, text) for turn, doubt in _doubts(conversation, checks) for text in doubt.texts]
-        for conversation, checks in zip(conversations, found, strict=True)
-    ]
-    results = []
-    for conversation, checks, verdicts in zip(conversations, found, in_order(equivalence.decide, pairs), strict=True):
+    learnt = conversations if train is None else train
+    told = learnt if isinstance(learnt, FindsByVideo) else _Listed(learnt)
+    waiting: deque[tuple[Conversation, list[_Check]]] = deque()
+
+    def pairs() -> Iterator[list[AnswerPair]]:
+        for conversation, checks in _found(conversations, told, settings):
+            waiting.append((conversation, checks))
+            yield [AnswerPair.of(turn, text) for turn, doubt in _doubts(conversation, checks) for text in doubt.texts]
+
+    for verdicts in in_order(equivalence.decide, pairs()):
+        conversation, checks = waiting.popleft()
         left = iter(verdicts)
         for index, gate, parts in checks:
             outcomes = [
@@ -149,17 +156,14 @@ def leaks(
                 for part in parts
             ]
             outcome, reason = max(outcomes, key=lambda one: _GRAVITY.index(one[0]))
-            results.append(
-                GateResult(
-                    gate=gate,
-                    unit="dialogue" if isinstance(conversation, Dialogue) else "chain",
-                    unit_id=conversation.id,
-                    turn_index=index,
-                    outcome=outcome,
-                    reason=reason,
-                )
+            yield GateResult(
+                gate=gate,
+                unit="dialogue" if isinstance(conversation, Dialogue) else "chain",
+                unit_id=conversation.id,
+                turn_index=index,
+                outcome=outcome,
+                reason=reason,
             )
-    return results
 
 
 _GRAVITY: Final = (GateOutcome.PASSED, GateOutcome.UNCHECKED, GateOutcome.FLAGGED)
@@ -167,13 +171,48 @@ _Check = tuple[int, str, list[_Found]]
 """Index of a turn, gate, and what each way of answering found."""
 
 
+@runtime_checkable
+class FindsByVideo(Protocol):
+    """Conversations that can be read again and again, and by their video."""
+
+    def __iter__(self) -> Iterator[Conversation]: ...
+
+    def of_video(self, video_id: str) -> Iterable[Conversation]:
+        """The conversations about a video."""
+        ...
+
+
+class _Listed:
+    """Conversations that are read again and again; by their video only in memory."""
+
+    def __init__(self, conversations: Iterable[Conversation]) -> None:
+        self._all = conversations
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return iter(self._all)
+
+    @cached_property
+    def _by_video(self) -> dict[str, list[Conversation]]:
+        found: dict[str, list[Conversation]] = defaultdict(list)
+        for conversation in self._all:
+            found[conversation.video_id].append(conversation)
+        return found
+
+    def of_video(self, video_id: str) -> Iterable[Conversation]:
+        return self._by_video.get(video_id, ())
+
+
+MOST_COMPARED: Final = 50_000
+"""Most questions of other videos among which like ones are looked for; of more, a draw."""
+
+
 def _found(
-    conversations: Sequence[Conversation], learnt: Sequence[Conversation], settings: LeakSettings
-) -> Iterator[list[_Check]]:
+    conversations: Iterable[Conversation], learnt: FindsByVideo, settings: LeakSettings
+) -> Iterator[tuple[Conversation, list[_Check]]]:
     """What the baselines find, by conversation."""
-    known = QuestionIndex(known_answers(learnt))
-    histories = {sort: _weighted(learnt, sort, settings) for sort in {type(one) for one in conversations}}
-    habits = _Habits(learnt, settings)
+    summary = _Summary(learnt)
+    known = QuestionIndex(_drawn(learnt, summary.turns) if "blind" in settings.probes else ())
+    habits = _Habits(learnt if "habit" in settings.probes else _Listed(()), settings, summary)
     for conversation in conversations:
         checks: list[_Check] = []
         for index, turn in enumerate(conversation.turns):
@@ -186,11 +225,60 @@ def _found(
             if "history" in settings.probes:
                 said = history_before(conversation, index)
                 repeated = _asked_before(turn, conversation.turns[:index])
-                found = repeated or _history(histories[type(conversation)], turn, said)
+                found = repeated or _history(summary.history(type(conversation), settings), turn, said)
                 checks.append((index, HISTORY, [found]))
             if "habit" in settings.probes:
                 checks.append((index, HABIT, [habits.found(turn, conversation.video_id)]))
-        yield checks
+        yield conversation, checks
+
+
+def _drawn(learnt: Iterable[Conversation], turns: int) -> list[KnownAnswer]:
+    places = iter(drawn_questions(turns, MOST_COMPARED))
+    wanted, found = next(places, None), []
+    for place, known in enumerate(known_answers(learnt)):
+        if place == wanted:
+            found.append(known)
+            wanted = next(places, None)
+    return found
+
+
+_FORMS: Final = 1 << 20
+
+
+class _Summary:
+    """What all conversations have in common, counted in one reading."""
+
+    def __init__(self, learnt: Iterable[Conversation]) -> None:
+        self.turns = 0
+        self._words: dict[type[Conversation], WordWeights] = {}
+        self._all = WordWeights()
+        # By hash, so that its size does not grow with the wordings. Two forms with one hash count as more frequent.
+        self._forms = np.zeros(_FORMS, dtype=np.int64)
+        self._histories: dict[type[Conversation], HistoryAnswerer] = {}
+        for conversation in learnt:
+            words = self._words.setdefault(type(conversation), WordWeights())
+            for turn in conversation.turns:
+                if is_counted(turn):
+                    self.turns += 1
+                    words.add(turn.question)
+                    self._all.add(turn.question)
+                    for form in _forms(turn):
+                        self._forms[_hash(form)] += 1
+
+    def history(self, sort: type[Conversation], settings: LeakSettings) -> HistoryAnswerer:
+        """The history baseline, with weights of words from conversations of one type; from all if there are none."""
+        if sort not in self._histories:
+            words = self._words.get(sort, self._all)
+            self._histories[sort] = HistoryAnswerer(words.weight, least=settings.coverage)
+        return self._histories[sort]
+
+    def may_have(self, form: tuple[str, str], turns: int) -> bool:
+        """False only for a form that fewer turns have."""
+        return bool(self._forms[_hash(form)] >= turns)
+
+
+def _hash(form: tuple[str, str]) -> int:
+    return zlib.crc32("\t".join(form).encode()) % _FORMS
 
 
 def _doubts(conversation: Conversation, checks: Sequence[_Check]) -> Iterator[tuple[Turn, _Doubt]]:
@@ -236,12 +324,6 @@ def leaks_of(conversation: Conversation) -> list[tuple[int, str, str]]:
 @cache
 def _strict() -> HistoryAnswerer:
     return HistoryAnswerer(least=STRICT_COVERAGE, stated=STRICT_STATED)
-
-
-def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings: LeakSettings) -> HistoryAnswerer:
-    """The history baseline, with word weights from conversations of the same type, or from all if there are none."""
-    alike = [conversation for conversation in learnt if isinstance(conversation, sort)]
-    return HistoryAnswerer(QuestionIndex(known_answers(alike or learnt)).weight, least=settings.coverage)
 
 
 MOST_VOTES: Final = 20
@@ -324,23 +406,28 @@ _NONE: Final[Counter[tuple[str, ...]]] = Counter()
 
 
 class _Habits:
-    """Counts of answers by form of question and video."""
+    """Counts of answers by form of question, in all videos and in one."""
 
-    def __init__(self, conversations: Sequence[Conversation], settings: LeakSettings) -> None:
-        self._settings = settings
-        self._answers: dict[Hashable, dict[str, Counter[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(Counter))
+    def __init__(self, learnt: FindsByVideo, settings: LeakSettings, summary: _Summary) -> None:
+        self._settings, self._learnt = settings, learnt
+        fewest = min(settings.min_support, math.ceil(math.log(settings.alpha, _EVEN) - 1e-9))
         self._all: dict[Hashable, Counter[tuple[str, ...]]] = defaultdict(Counter)
         self._texts: dict[tuple[str, ...], str] = {}
-        for conversation in conversations:
-            for turn in conversation.turns:
-                if is_counted(turn):
-                    said = essence(turn.references[0], turn.question)
+        for turn, said in _answers(learnt):
+            for form in _forms(turn):
+                if summary.may_have(form, fewest):
+                    self._all[form][said] += 1
                     self._texts.setdefault(said, turn.references[0])
-                    for form in _forms(turn):
-                        self._answers[form][conversation.video_id][said] += 1
-                        self._all[form][said] += 1
         self._totals = {form: answers.total() for form, answers in self._all.items()}
         self._tests = sum(_EVEN**total <= settings.alpha for total in self._totals.values())
+        self._own_of = lru_cache(maxsize=16)(self._count_own)
+
+    def _count_own(self, video_id: str) -> dict[Hashable, Counter[tuple[str, ...]]]:
+        found: dict[Hashable, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        for turn, said in _answers(self._learnt.of_video(video_id)):
+            for form in _forms(turn):
+                found[form][said] += 1
+        return found
 
     def found(self, turn: Turn, video_id: str) -> _Found:
         """Leaks if a turn's answer is the usual one for its form in other videos.
@@ -352,7 +439,7 @@ class _Habits:
         # So many forms are tested that one of them would seem a habit by chance (Bonferroni).
         alpha = self._settings.alpha / max(1, self._tests)
         for form in _forms(turn):
-            answers, own = self._all.get(form, _NONE), self._answers.get(form, {}).get(video_id, _NONE)
+            answers, own = self._all.get(form, _NONE), self._own_of(video_id).get(form, _NONE)
             total = self._totals.get(form, 0) - own.total()
             if total < self._settings.min_support or _EVEN**total > alpha:
                 continue
@@ -365,6 +452,13 @@ class _Habits:
         return None
 
 
+def _answers(conversations: Iterable[Conversation]) -> Iterator[tuple[Turn, tuple[str, ...]]]:
+    for conversation in conversations:
+        for turn in conversation.turns:
+            if is_counted(turn):
+                yield turn, essence(turn.references[0], turn.question)
+
+
 def _forms(turn: Turn) -> list[tuple[str, str]]:
     """The forms of a turn, the finest first: the writer's kind, the wording, and the question word."""
     kind = turn.extra.get("kind")
@@ -375,48 +469,49 @@ def _forms(turn: Turn) -> list[tuple[str, str]]:
 
 
 def limit_leak_share(
-    conversations: Sequence[Conversation], results: Iterable[GateResult], share: float
-) -> list[GateResult]:
+    conversations: Iterable[Conversation], results: Iterable[GateResult], share: float
+) -> Iterator[GateResult]:
     """Choose the conversations to drop, so that at most a share of all turns can be answered without the video.
 
     Args:
-        conversations: All of them.
+        conversations: All of them; read twice.
         results: Of `leaks`, or of a model's probes.
         share: `LeakSettings.max_context_share`.
 
-    Returns:
+    Yields:
         A `leak.share` result for each: dropped are those with the largest share of flagged turns, among equals the one
         with more flagged turns and then the earlier identifier, until the rest is at the limit or under it.
     """
     leaky = _flagged(results)
-    turns = {c.id: [(c.id, index) for index, turn in enumerate(c.turns) if is_counted(turn)] for c in conversations}
-    flagged = {name: sum(turn in leaky for turn in own) for name, own in turns.items()}
+    turns, flagged = dict[str, int](), Counter[str]()
+    for one in conversations:
+        counted = [index for index, turn in enumerate(one.turns) if is_counted(turn)]
+        turns[one.id], flagged[one.id] = len(counted), sum((one.id, index) in leaky for index in counted)
     order = sorted(
         (name for name in turns if flagged[name]),
-        key=lambda name: (-flagged[name] / len(turns[name]), -flagged[name], name),
+        key=lambda name: (-flagged[name] / turns[name], -flagged[name], name),
     )
-    bad, total = sum(flagged.values()), sum(map(len, turns.values()))
+    bad, total = flagged.total(), sum(turns.values())
     dropped = set()
     for name in order:
         if bad <= share * total:
             break
         dropped.add(name)
-        bad, total = bad - flagged[name], total - len(turns[name])
-    return [
-        GateResult(
+        bad, total = bad - flagged[name], total - turns[name]
+    for conversation in conversations:
+        name = conversation.id
+        yield GateResult(
             gate=SHARE,
             unit="dialogue" if isinstance(conversation, Dialogue) else "chain",
-            unit_id=conversation.id,
-            outcome=GateOutcome.DROPPED if conversation.id in dropped else GateOutcome.PASSED,
+            unit_id=name,
+            outcome=GateOutcome.DROPPED if name in dropped else GateOutcome.PASSED,
             reason=(
-                f"{flagged[conversation.id]} of {len(turns[conversation.id])} turns can be answered without the video, "
+                f"{flagged[name]} of {turns[name]} turns can be answered without the video, "
                 f"and at most {share:.0%} of all turns may"
             )
-            if conversation.id in dropped
+            if name in dropped
             else None,
         )
-        for conversation in conversations
-    ]
 
 
 def _flagged(results: Iterable[GateResult]) -> set[tuple[str, int]]:

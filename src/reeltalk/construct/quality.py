@@ -8,6 +8,7 @@ turns that need no video and remain, or the whole unit if its rules would be bro
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from reeltalk.construct.equivalence import Equivalence
@@ -39,6 +40,7 @@ from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
+from reeltalk.store.stored_rows import Spool, in_memory
 
 WRITTEN_GATE: Final = "written"
 QUALITY_GATE: Final = "quality"
@@ -381,8 +383,13 @@ Shortener = Callable[[U, Collection[int]], "list[int] | str"]
 
 
 def remove_leaks(
-    units: Sequence[U], gates: Sequence[GateResult], shorter: Shortener[U], equivalence: Equivalence | None = None
-) -> tuple[list[U], list[GateResult]]:
+    units: Sequence[U],
+    gates: Sequence[GateResult],
+    shorter: Shortener[U],
+    equivalence: Equivalence | None = None,
+    *,
+    spool: Spool = in_memory,
+) -> tuple[Sequence[U], Sequence[GateResult]]:
     """Remove turns that their own question or an earlier turn answers.
 
     Args:
@@ -390,29 +397,32 @@ def remove_leaks(
         gates: Gate results about them so far.
         shorter: Decides which turns of a unit stay.
         equivalence: Compares open answers; by default only identical ones leak.
+        spool: Puts units and gate results away; into lists by default.
 
     Returns:
         The remaining units, and the gate results: `gates` with updated turn indices, one for each removed turn, and one
         for each dropped unit.
     """
-    kept, found = list(units), list(gates)
+    kept, found = units, gates
     # Removing turns changes word frequencies, and so which questions count as similar; hence the loop.
     while leaking := _leaking(kept, equivalence):
         stays: dict[str, list[int]] = {}
+        removed: list[GateResult] = []
         for unit in kept:
             if unit.id not in leaking:
                 continue
-            found += leaking[unit.id].values()
+            removed += leaking[unit.id].values()
             left = shorter(unit, leaking[unit.id])
             stays[unit.id] = [] if isinstance(left, str) else left
             if isinstance(left, str):
                 kind, reason = leaking[unit.id][min(leaking[unit.id])].unit, left
-                found.append(
+                removed.append(
                     GateResult(gate=LEFT, unit=kind, unit_id=unit.id, outcome=GateOutcome.DROPPED, reason=reason)
                 )
-        kept = [_cut(unit, stays[unit.id]) if unit.id in stays else unit for unit in kept]
-        kept = [unit for unit in kept if unit.turns]
-        found = [gate for row in found if (gate := _moved(row, stays)) is not None]
+        cut = (_cut(unit, stays[unit.id]) if unit.id in stays else unit for unit in kept)
+        kept = spool(type(units[0]), (unit for unit in cut if unit.turns))
+        moved = (_moved(row, stays) for row in chain(found, removed))
+        found = spool(GateResult, (gate for gate in moved if gate is not None))
     return kept, found
 
 
@@ -423,13 +433,14 @@ def _cut(unit: U, stays: Sequence[int]) -> U:
 def _leaking(units: Sequence[U], equivalence: Equivalence | None) -> dict[str, dict[int, GateResult]]:
     """Gate results of the turns to remove, by unit and turn."""
     found: dict[str, dict[int, GateResult]] = {}
-    by_id: dict[str, U] = {unit.id: unit for unit in units}
     settings = LeakSettings(probes=("own", "history"))
     for row in leaks(units, settings=settings, equivalence=equivalence):
         if row.outcome is GateOutcome.FLAGGED and row.turn_index is not None:
-            reason = f"{by_id[row.unit_id].turns[row.turn_index].question!r}: {row.reason}"
-            dropped = row.model_copy(update={"outcome": GateOutcome.DROPPED, "reason": reason})
-            found.setdefault(row.unit_id, {}).setdefault(row.turn_index, dropped)
+            found.setdefault(row.unit_id, {}).setdefault(row.turn_index, row)
+    for unit in units if found else ():
+        for index, row in found.get(unit.id, {}).items():
+            reason = f"{unit.turns[index].question!r}: {row.reason}"
+            found[unit.id][index] = row.model_copy(update={"outcome": GateOutcome.DROPPED, "reason": reason})
     return found
 
 

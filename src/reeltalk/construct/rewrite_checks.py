@@ -20,6 +20,7 @@ from reeltalk.schema.entrances import is_graph_written, refers_back
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.record import ChainId, Json, VideoId
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite
+from reeltalk.store.stored_rows import Spool, in_memory
 
 GRAVE_RULES: Final = GRAVE | {"unchanged", "method", "copied"}
 """Rules after whose faults a draft must not stay."""
@@ -133,33 +134,39 @@ def _text(turns: Sequence[Turn]) -> str:
     return "\n".join(text for turn in turns for text in (turn.question, *turn.references[:1]))
 
 
-def flag_recurring_drafts(rewrites: Sequence[Rewrite]) -> tuple[list[Rewrite], list[GateResult]]:
+def flag_recurring_drafts(
+    rewrites: Sequence[Rewrite], *, spool: Spool = in_memory
+) -> tuple[Sequence[Rewrite], list[GateResult]]:
     """Mark drafts that ask the same as an earlier one, or ask and answer nearly the same, within and across videos.
 
     Args:
         rewrites: All drafts of a benchmark, in their order.
+        spool: Puts the drafts away; into a list by default.
 
     Returns:
         The drafts, those that recur as not coherent, and a gate result for each of these.
     """
     # A draft names things of two clips, so that hardly any recurs by chance: all are compared, as if of one video.
-    units = [QAChain(id=ChainId(one.id), video_id=VideoId("drafts"), turns=(one.draft,)) for one in rewrites]
+    # What a graph wrote has one form for each kind of question, and is compared with nothing.
+    units = [
+        QAChain(id=ChainId(one.id), video_id=VideoId("drafts"), turns=(one.draft,))
+        for one in rewrites
+        if not is_graph_written(one.draft)
+    ]
     again = {flag.unit_id for flag in repeated(units) if flag.turn_index is not None}
     first: dict[str, str] = {}
-    again |= {
-        one.id
-        for one in rewrites
-        if not is_graph_written(one.draft) and first.setdefault(normalise(one.draft.question), one.id) != one.id
-    }
-    kept: list[Rewrite] = []
+    again |= {unit.id for unit in units if first.setdefault(normalise(unit.turns[0].question), unit.id) != unit.id}
     gates: list[GateResult] = []
-    for one in rewrites:
-        if one.id in again and one.coherent is not False:
-            fault = rule_fault("repeated", "it asks the same as an earlier draft for other turns")
-            gates += draft_gates([fault], one.linkage, one.id, GateOutcome.FLAGGED)
-            one = one.model_copy(update={"coherent": False, "problems": (*one.problems, fault.reason)})
-        kept.append(one)
-    return kept, gates
+
+    def marked() -> Iterator[Rewrite]:
+        for one in rewrites:
+            if one.id in again and one.coherent is not False:
+                fault = rule_fault("repeated", "it asks the same as an earlier draft for other turns")
+                gates.extend(draft_gates([fault], one.linkage, one.id, GateOutcome.FLAGGED))
+                one = one.model_copy(update={"coherent": False, "problems": (*one.problems, fault.reason)})
+            yield one
+
+    return spool(Rewrite, marked()), gates
 
 
 def draft_gates(faults: Sequence[DraftFault], linkage: Linkage, unit_id: str, outcome: GateOutcome) -> list[GateResult]:

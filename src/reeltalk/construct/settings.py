@@ -67,6 +67,9 @@ class ConstructSettings(BaseModel):
     """The same for scenes apart from each other to share a theme."""
     cross_per_video: Annotated[int, Field(ge=0)] = 3
     """Most cross-scene segments of a video."""
+    block: Count = 256
+    """Videos among which the graph balances answers; a benchmark with more is written in blocks of so many, several at
+    a time."""
     detector: str | None = None
     """How objects are found: `known` boxes of filmed videos, centernet:PATH, yolo11:PATH or rtdetr:PATH."""
     object_captions: bool = False

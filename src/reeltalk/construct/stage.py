@@ -6,19 +6,22 @@ cached, so a step that was interrupted repeats at most the calls that were in pr
 
 import hashlib
 import json
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from reeltalk._version import __version__
-from reeltalk.construct.chain_steps import CHAIN_STEPS
+from reeltalk.construct.blocks import BLOCK_STEPS, forget_blocks, has_blocks, write_in_blocks
 from reeltalk.construct.costs import COSTS, costs_with
-from reeltalk.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk.construct.gate_steps import GATE_STEP
 from reeltalk.construct.object_step import run_object_step
 from reeltalk.construct.prompting import prompts
 from reeltalk.construct.settings import STEPS, Step
-from reeltalk.construct.step import WRITER, ConstructRun, StepResult, StepSpec, lacks_replies
+from reeltalk.construct.step import WRITER, ConstructRun, StepResult, StepSpec, is_written, lacks_replies
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.outcomes import StageReport
@@ -26,6 +29,7 @@ from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.runs import ITEMS
+from reeltalk.store.stored_rows import ChosenRows, StoredRows
 from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 
 STAGE: Final = "construct"
@@ -35,7 +39,7 @@ SETTLED_BY_PEOPLE: Final = frozenset({"chains", "linkages", "dialogues"})
 """Steps that would overwrite such tables. Paths and checks may be made again after a review."""
 UNITS: Final = {"chains": "chain", "linkages": "linkage", "dialogues": "dialogue", "scenes": "scene"}
 """Name of the unit that a step writes, as gate results use it."""
-_SPECS: Final = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS, GATE_STEP)}
+_SPECS: Final = {**BLOCK_STEPS, GATE_STEP.name: GATE_STEP}
 
 
 def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
@@ -70,8 +74,11 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
             counts |= {table.name: run.benchmark.rows(table) for table in spec.writes}
             continue
         _refuse_reviewed(run.benchmark, spec)
-        made = spec.work(run)
+        in_blocks = has_blocks(run, spec)
+        made = spec.join(run, write_in_blocks(run, spec, parents) if in_blocks else spec.work(run))
         counts |= _write(run, spec, made, settings, parents)
+        if in_blocks:
+            forget_blocks(run.benchmark, step)
     warnings += _out_of_date(run.benchmark, steps)
     return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings))
 
@@ -118,6 +125,8 @@ def _settings_of(run: ConstructRun, spec: StepSpec) -> dict[str, Json]:
         chosen["runs"] = [_hash(path / ITEMS) for path in run.runs]
     else:
         chosen[WRITER] = run.writer.signature
+        if has_blocks(run, spec):
+            chosen["block"] = run.settings.block
     if run.settings.targets is not None and "targets" in chosen:
         # The content of the file counts, not its path on this machine.
         chosen["targets"] = _hash(run.settings.targets)
@@ -153,39 +162,60 @@ def _write(
     run: ConstructRun, spec: StepSpec, made: StepResult, settings: dict[str, Json], parents: dict[str, str]
 ) -> dict[str, int]:
     benchmark, counts = run.benchmark, {}
-    kept = [gate for gate in benchmark.read(GATES) if not gate.gate.startswith(f"{spec.name}:")]
-    own = [gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates]
-    dropped = (gate.unit_id for gate in own if gate.outcome is GateOutcome.DROPPED and gate.unit == "dialogue")
     # A step that writes dialogues leaves out by itself those that it drops.
-    gone = set(dropped) if spec.name == "gates" else set()
+    gone = {
+        gate.unit_id
+        for gate in (made.gates if spec.name == "gates" else ())
+        if gate.outcome is GateOutcome.DROPPED and gate.unit == "dialogue"
+    }
     if gone:
         _drop(benchmark, gone)
         parents = _parents_of(benchmark, spec)
+    before = dict(benchmark.manifest.files)
     others = {table: _of_others(benchmark, table) for table in made.rows}
     _refuse_identifiers_of_others(benchmark, made, others)
-    same = all(list(benchmark.read(table)) == [*others[table], *rows] for table, rows in made.rows.items())
+    gates = benchmark.table(GATES)
     with benchmark.writing(stage=f"{STAGE} {spec.name}", settings=settings, parents=parents) as writer:
         for table, rows in made.rows.items():
-            counts[table.name] = writer.add(table, (*others[table], *rows))
+            counts[table.name] = writer.add(table, chain(others[table], rows))
+        names = [table.file_name for table in made.rows]
         # Later steps are skipped if these rows come out unchanged, so their gate results stay.
-        found = [*(gate for gate in kept if same or _is_kept(gate, spec)), *own]
-        gates = [gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED]
-        writer.add(GATES, sorted(gates, key=lambda gate: STEPS.index(gate.gate.split(":")[0])))
+        same = all(name in before and before[name].sha256 == writer.entries[name].sha256 for name in names)
+        earlier, later = _kept(gates, spec, same=same)
+        own = (gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates)
+        found = chain(earlier, own, later)
+        writer.add(GATES, (gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED))
         if (content := costs_with(benchmark, spec.name, run.cost())) is not None:
             writer.add_file(COSTS, content)
     return counts
 
 
-def _of_others(benchmark: Benchmark, table: Table[Any]) -> list[Any]:
+def _kept(
+    gates: StoredRows[GateResult], spec: StepSpec, *, same: bool
+) -> tuple[Sequence[GateResult], Sequence[GateResult]]:
+    """The gate results that stay: those of steps before one, and those of steps after it, in the order of the steps."""
+    places, steps = array("q"), array("q")
+    for place, gate in enumerate(gates.raw()):
+        step = gate["gate"].split(":")[0]
+        if step != spec.name and (same or _is_kept(gate, spec)):
+            places.append(place)
+            steps.append(STEPS.index(step))
+    order = np.argsort(np.array(steps, dtype=np.int64), kind="stable")
+    ordered = np.array(places, dtype=np.int64)[order]
+    earlier = int(np.sum(np.array(steps, dtype=np.int64) < STEPS.index(spec.name)))
+    return ChosenRows(gates, ordered[:earlier]), ChosenRows(gates, ordered[earlier:])
+
+
+def _of_others(benchmark: Benchmark, table: Table[Any]) -> Sequence[Any]:
     """Rows that no writer of ours wrote, for example imported ones. They stay."""
-    if table is GATES:
-        return []
-    return [row for row in benchmark.read(table) if WRITER not in row.extra]
+    return [] if table is GATES else benchmark.table(table).where(lambda row: not is_written(row))
 
 
-def _refuse_identifiers_of_others(benchmark: Benchmark, made: StepResult, others: dict[Table[Any], list[Any]]) -> None:
+def _refuse_identifiers_of_others(
+    benchmark: Benchmark, made: StepResult, others: Mapping[Table[Any], Sequence[Any]]
+) -> None:
     for table, rows in made.rows.items():
-        if table.key is None:
+        if table.key is None or not others[table]:
             continue
         taken = {table.key(row) for row in others[table]}
         twice = next((table.key(row) for row in rows if table.key(row) in taken), None)
@@ -195,15 +225,15 @@ def _refuse_identifiers_of_others(benchmark: Benchmark, made: StepResult, others
             )
 
 
-def _is_kept(gate: GateResult, spec: StepSpec) -> bool:
+def _is_kept(gate: Mapping[str, Any], spec: StepSpec) -> bool:
     """False for results of later steps about rows that are now rewritten."""
-    found_by = gate.gate.split(":")[0]
-    return gate.unit != UNITS.get(spec.name) or STEPS.index(found_by) < STEPS.index(spec.name)
+    found_by = gate["gate"].split(":")[0]
+    return gate["unit"] != UNITS.get(spec.name) or STEPS.index(found_by) < STEPS.index(spec.name)
 
 
 def _drop(benchmark: Benchmark, gone: set[str]) -> None:
     """Remove dialogues from their table. The manifest still names the step that wrote it."""
     entry = benchmark.manifest.files[DIALOGUES.file_name]
-    rows = [row for row in benchmark.read(DIALOGUES) if row.id not in gone]
+    rows = benchmark.table(DIALOGUES).where(lambda row: row["id"] not in gone)
     with benchmark.writing(stage=entry.stage, settings=entry.settings, parents=entry.parents) as writer:
         writer.add(DIALOGUES, rows)

@@ -1,8 +1,9 @@
 """The input and the result of a construction step."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from itertools import count, islice
+from functools import cached_property
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -21,6 +22,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.stored_rows import ChosenRows, SpooledRows
 from reeltalk.store.tables import CLIPS, GATES, VIDEOS, Table
 
 T = TypeVar("T")
@@ -59,36 +61,46 @@ class ConstructRun:
     """Counts what the models of this call are asked."""
     retries: bool = False
     """True to run again each step that has results without a usable reply."""
+    block: tuple[int, int] | None = None
+    """Index of the first video to write about, and that after the last; None for all."""
 
     @property
     def equivalence(self) -> Equivalence:
         """Compares answers by the first judge; without one only typed and identical answers."""
         return Equivalence(self.judges[0] if self.judges else None)
 
-    def videos(self) -> list[Video]:
-        """The videos to write about, at most `limit`."""
-        return list(islice(self.benchmark.read(VIDEOS), self.settings.limit))
+    @cached_property
+    def videos(self) -> Sequence[Video]:
+        """The videos to write about: at most `limit`, and only those of `block`."""
+        return self.benchmark.table(VIDEOS)[: self.settings.limit][slice(*(self.block or (None, None)))]
 
-    def clips(self) -> dict[str, list[Clip]]:
-        """Clips by video in order of time. Clips without times keep the order of the table."""
-        found: dict[str, list[Clip]] = {video.id: [] for video in self.videos()}
-        for clip in self.benchmark.read(CLIPS):
-            if clip.video_id in found:
-                found[clip.video_id].append(clip)
-        for clips in found.values():
-            clips.sort(key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
-        return found
+    @cached_property
+    def _clips(self) -> Mapping[str, Sequence[Clip]]:
+        return self.benchmark.table(CLIPS).grouped()
+
+    @cached_property
+    def clip_count(self) -> int:
+        """Number of the clips of these videos."""
+        return sum(len(self._clips.get(video.id, ())) for video in self.videos)
+
+    def clips_of(self, video_id: str) -> list[Clip]:
+        """The clips of a video in order of time. Clips without times keep the order of the table."""
+        clips = self._clips.get(video_id, ())
+        return sorted(clips, key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
 
     def cost(self) -> StepCost:
         """The requests of the step that runs."""
-        clips = self.clips()
-        return StepCost(videos=len(clips), clips=sum(map(len, clips.values())), prompts=self.counter.asked)
+        return StepCost(videos=len(self.videos), clips=self.clip_count, prompts=self.counter.asked)
 
-    def written_rows(self, table: Table[R]) -> list[R]:
+    def written_rows(self, table: Table[R]) -> ChosenRows[R]:
         """Rows of a table that a writer of ours wrote; all rows if there are none, as in an imported benchmark."""
-        rows = list(self.benchmark.read(table))
-        written = [row for row in rows if WRITER in row.extra]
-        return written or rows
+        rows = self.benchmark.table(table)
+        return rows.where(is_written) or rows[:]
+
+    def spooled(self, *tables: Table[Any]) -> "StepResult":
+        """A result whose rows and gate results are put into files as they come."""
+        return StepResult({table: self.benchmark.spool(table.record) for table in tables},
+                          self.benchmark.spool(GateResult))  # fmt: skip
 
     def report_each(self, what: str, total: int) -> Callable[[], None]:
         """A function that reports that one more of `total` is done. Threads may call it."""
@@ -101,34 +113,41 @@ class ConstructRun:
 
         return report
 
-    def map_ordered(self, what: str | None, items: Sequence[T], work: Callable[[T], U]) -> Iterator[U]:
+    def map_ordered(
+        self, what: str | None, items: Iterable[T], work: Callable[[T], U], *, total: int | None = None
+    ) -> Iterator[U]:
         """Apply `work` to all items in threads, and yield the results in the order of the items.
 
         Args:
             what: Name of the work in its progress; None if `work` reports by itself (`report_each`).
-            items: The items.
+            items: The items, taken as threads become free.
             work: Applied to each.
+            total: Number of the items; needed for the progress if they are no sequence.
 
         Raises:
             ReeltalkError: Whatever `work` raises, after the calls in progress have ended.
         """
         results: dict[int, U] = {}
-        place = 0
+        place, of = 0, total or (len(items) if isinstance(items, Sized) else 1)
         for done, (index, result) in enumerate(map_threads(work, items, self.writer.threads), 1):
             if what is not None:
-                self.progress(what, done, len(items), done / len(items))
+                self.progress(what, done, of, done / of)
             results[index] = result
             while place in results:
                 yield results.pop(place)
                 place += 1
 
 
+GateResults = list[GateResult] | SpooledRows[GateResult]
+
+
 @dataclass
 class StepResult:
     """The rows and gate results of a step."""
 
-    rows: dict[Table[Any], list[Any]] = field(default_factory=dict)
-    gates: list[GateResult] = field(default_factory=list)
+    rows: dict[Table[Any], Any] = field(default_factory=dict)
+    """Sequences of rows, in memory or in files."""
+    gates: GateResults = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -141,6 +160,13 @@ class StepSpec:
     writes: tuple[Table[Any], ...]
     settings: tuple[str, ...]
     """Names of the settings that change its result."""
+    join: Callable[[ConstructRun, StepResult], StepResult] = lambda run, made: made
+    """Compares the results of all videos, and gives the rows to write."""
+
+
+def is_written(row: Mapping[str, Any]) -> bool:
+    """True for a row, as a JSON object, that a writer of ours wrote."""
+    return WRITER in row.get("extra", ())
 
 
 def lacks_replies(benchmark: Benchmark, step: Step) -> bool:
@@ -154,7 +180,7 @@ def lacks_replies(benchmark: Benchmark, step: Step) -> bool:
     )
 
 
-def with_tags(run: ConstructRun, unit: C, gates: list[GateResult]) -> C:
+def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:
     """A chain or dialogue with CogME's tags and question types, if its writer proposes them. Nobody has verified them.
 
     Args:

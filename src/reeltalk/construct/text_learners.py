@@ -11,9 +11,12 @@ Reference:
     al., "DVD", ACL 2021, on measuring such a bias by kind of question.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import random
+from array import array
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -27,6 +30,8 @@ from reeltalk.questions.balancing import names_of_people, place_of_name
 from reeltalk.questions.question import UNKNOWN
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, QAChain, Turn
 from reeltalk.schema.gates import is_counted
+from reeltalk.schema.record import Record
+from reeltalk.store.stored_rows import Spool, in_memory
 
 TRAIN: Final = "train"
 TEST: Final = "test"
@@ -38,13 +43,15 @@ and always refused."""
 MOST_NEAREST: Final = 50
 """Most similar questions whose answers are tried until one is among the options."""
 
+MOST_ASKED: Final = 20_000
+"""Most turns of a kind that the learners are asked; of more, a draw."""
+
 Conversation = Dialogue | QAChain
 KeyValues = tuple[str, ...]
 """The values of an answer key, or `among`'s place for a choice of two."""
 
 
-@dataclass(frozen=True)
-class TextTurn:
+class TextTurn(Record):
     """One turn as a learner of the text sees it."""
 
     kind: str
@@ -84,35 +91,32 @@ class TextTurn:
         return abs(float(answer[0]) - float(self.key.values[0])) <= self.key.tolerance
 
 
-def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False) -> list[TextTurn]:
+def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False) -> Iterator[TextTurn]:
     """The turns that need the video and have a typed answer, as a learner of the text sees them.
 
     Args:
         conversations: Dialogues and chains.
         refusals: True for the refusals instead.
     """
-    found = []
     for conversation in conversations:
         said: list[tuple[str, str]] = []
         for turn in conversation.turns:
             is_refusal = turn.key is not None and turn.key.type == "refusal"
             wanted = is_refusal if refusals else is_counted(turn) and not is_refusal
             if turn.key is not None and turn.references and wanted:
-                found.append(
-                    TextTurn(
-                        kind_of(turn),
-                        conversation.video_id,
-                        turn.question,
-                        turn.options or (),
-                        tuple(said),
-                        turn.key,
-                        turn.options[turn.correct_option] if turn.options and turn.correct_option is not None else None,
-                        "/".join(str(turn.extra.get("form", kind_of(turn))).split("/")[:2]),
-                        conversation.task if isinstance(conversation, Dialogue) else None,
-                    )
+                right = turn.options[turn.correct_option] if turn.options and turn.correct_option is not None else None
+                yield TextTurn(
+                    kind=kind_of(turn),
+                    video_id=conversation.video_id,
+                    question=turn.question,
+                    options=turn.options or (),
+                    history=tuple(said),
+                    key=turn.key,
+                    right_option=right,
+                    form="/".join(str(turn.extra.get("form", kind_of(turn))).split("/")[:2]),
+                    task=conversation.task if isinstance(conversation, Dialogue) else None,
                 )
             said.append((turn.question, turn.references[0] if turn.references else ""))
-    return found
 
 
 def kind_of(turn: Turn) -> str:
@@ -124,49 +128,126 @@ def kind_of(turn: Turn) -> str:
     return types[0] if types else turn.key.type if turn.key is not None else "other"
 
 
-def measure_text_bias(conversations: Sequence[Conversation], splits: Mapping[str, str | None]) -> list[TextBias]:
+def measure_text_bias(
+    conversations: Iterable[Conversation], splits: Mapping[str, str | None], *, spool: Spool = in_memory
+) -> list[TextBias]:
     """Teach the learners on train and ask them about test, kind by kind; the largest gain comes first.
 
     Args:
-        conversations: Dialogues and chains.
+        conversations: Dialogues and chains; read twice.
         splits: Split of each video.
+        spool: Puts turns away; into a list by default.
 
     Returns:
         Empty if a split has no such turns. The row `ANSWERABLE` is left out if test has no refusals.
     """
-    turns = text_turns(conversations)
-    kinds: dict[str, tuple[list[TextTurn], list[TextTurn]]] = defaultdict(lambda: ([], []))
-    for turn in turns:
-        if (split := splits.get(turn.video_id)) in (TRAIN, TEST):
-            kinds[turn.kind][split == TEST].append(turn)
-    found = [_bias_of(kind, *parts) for kind, parts in sorted(kinds.items()) if all(parts)]
-    refused = [turn for turn in text_turns(conversations, refusals=True) if turn.key.values != (UNKNOWN,)]
-    refusable = _refusals_and_others(turns, refused, splits)
-    if all(refusable):
-        found.append(_bias_of(ANSWERABLE, *refusable))
+    kinds: dict[str, _Parts] = defaultdict(_Parts)
+    refusals = spool(
+        TextTurn, (one for one in text_turns(conversations, refusals=True) if one.key.values != (UNKNOWN,))
+    )
+    answered = _Answered(refusals, splits)
+
+    def counted() -> Iterator[TextTurn]:
+        for place, turn in enumerate(text_turns(conversations)):
+            if (split := splits.get(turn.video_id)) in (TRAIN, TEST):
+                kinds[turn.kind].of(split).append(place)
+                answered.add(turn, split, place)
+            yield turn
+
+    turns = spool(TextTurn, counted())
+    found = [
+        _bias_of(kind, *(_read(turns, places) for places in (parts.learnt, parts.asked)))
+        for kind, parts in sorted(kinds.items())
+        if parts.train and parts.test
+    ]
+    train, test = _refusals_and_others(turns, refusals, answered, splits)
+    if train and test:
+        found.append(_bias_of(ANSWERABLE, train, test))
     return sorted(found, key=lambda one: -one.gain)
 
 
+@dataclass
+class _Parts:
+    """Places of the turns of a kind."""
+
+    train: "array[int]" = field(default_factory=partial(array, "q"))
+    test: "array[int]" = field(default_factory=partial(array, "q"))
+
+    def of(self, split: str | None) -> "array[int]":
+        return self.test if split == TEST else self.train
+
+    @property
+    def learnt(self) -> Sequence[int]:
+        return self.train[:MOST_TURNS]
+
+    @property
+    def asked(self) -> Sequence[int]:
+        if len(self.test) <= MOST_ASKED:
+            return self.test
+        return sorted(random.Random(0).sample(self.test, MOST_ASKED))
+
+
+def _read(turns: Sequence[TextTurn], places: Iterable[int]) -> list[TextTurn]:
+    return [turns[place] for place in places]
+
+
+_Alike = tuple[str, str | None, str | None]
+"""Form, task and split of a turn."""
+
+
+class _Answered:
+    """Places of answered turns in the forms of refusals.
+
+    Args:
+        refusals: The refusals.
+        splits: Split of each video.
+    """
+
+    def __init__(self, refusals: Iterable[TextTurn], splits: Mapping[str, str | None]) -> None:
+        self._all: dict[_Alike, deque[int]] = {
+            (one.form, one.task, splits.get(one.video_id)): deque() for one in refusals
+        }
+        self._by_video: dict[tuple[_Alike, str], deque[int]] = defaultdict(deque)
+        self._taken: set[int] = set()
+
+    def add(self, turn: TextTurn, split: str | None, place: int) -> None:
+        alike = (turn.form, turn.task, split)
+        if alike in self._all:
+            self._all[alike].append(place)
+            self._by_video[alike, turn.video_id].append(place)
+
+    def take(self, refusal: TextTurn, split: str | None) -> int | None:
+        """The first turn like a refusal that was not taken, of the same video if there is one."""
+        alike = (refusal.form, refusal.task, split)
+        for left in (self._by_video.get((alike, refusal.video_id), ()), self._all[alike]):
+            while left:
+                place = left.popleft()  # type: ignore[union-attr]
+                if place not in self._taken:
+                    self._taken.add(place)
+                    return place
+        return None
+
+
 def _refusals_and_others(
-    turns: Sequence[TextTurn], refusals: Sequence[TextTurn], splits: Mapping[str, str | None]
+    turns: Sequence[TextTurn], refusals: Sequence[TextTurn], answered: _Answered, splits: Mapping[str, str | None]
 ) -> tuple[list[TextTurn], list[TextTurn]]:
     """Refusals, each with an answered turn in the forms of the same kind and of the same task, to be told apart.
 
     The turn is of the same video if there is one. A refusal without such a turn is left out.
     """
-    others: dict[tuple[str | None, ...], list[TextTurn]] = defaultdict(list)
-    for turn in turns:
-        others[turn.form, turn.task, splits.get(turn.video_id)].append(turn)
     parts: tuple[list[TextTurn], list[TextTurn]] = ([], [])
-    for turn in sorted(refusals, key=lambda turn: turn.video_id):
-        split = splits.get(turn.video_id)
-        alike = others[turn.form, turn.task, split]
-        if split not in (TRAIN, TEST) or not alike:
+    order = sorted(range(len(refusals)), key=[one.video_id for one in refusals].__getitem__)
+    for number in order:
+        refusal = refusals[number]
+        split = splits.get(refusal.video_id)
+        if split not in (TRAIN, TEST) or len(parts[split == TEST]) >= 2 * MOST_TURNS:
             continue
-        place = next((n for n, other in enumerate(alike) if other.video_id == turn.video_id), 0)
-        for value, one in (("no", turn), ("yes", alike.pop(place))):
+        place = answered.take(refusal, split)
+        if place is None:
+            continue
+        for value, one in (("no", refusal), ("yes", turns[place])):
             key = AnswerKey(type="yes_no", values=(value,))
-            parts[split == TEST].append(replace(one, kind=ANSWERABLE, key=key, right_option=None))
+            parts[split == TEST].append(one.model_copy(update={"kind": ANSWERABLE, "key": key, "right_option": None}))
     return parts
 
 

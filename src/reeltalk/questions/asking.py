@@ -7,7 +7,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
@@ -53,26 +52,42 @@ class WrittenDialogues:
     """Videos left out because no clip has a graph."""
 
 
-def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
-    """Yield each video with its clips in order and their graphs as N-Quads by name; both empty without graphs.
+class ClipGraphs:
+    """The graphs of a benchmark's clips, read video by video.
 
     Args:
         benchmark: The benchmark.
-        limit: Most videos; all by default.
 
     Raises:
         InputError: A table is damaged.
     """
-    names = set(benchmark.graphs())
-    clips: dict[str, list[tuple[Clip, str]]] = defaultdict(list)
-    for clip in benchmark.read(CLIPS):
-        if (name := graph_of_clip(clip, names)) is not None:
-            clips[clip.video_id].append((clip, name))
-    for video in islice(benchmark.read(VIDEOS), limit):
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._benchmark, self._names = benchmark, set(benchmark.graphs())
+        self._clips = benchmark.table(CLIPS).grouped()
+
+    def of(self, video_id: str) -> tuple[list[Clip], dict[str, str]]:
+        """The clips of a video that have graphs, in order, and these as N-Quads by name; both empty without graphs."""
+        known = ((clip, graph_of_clip(clip, self._names)) for clip in self._clips.get(video_id, ()))
+        found = [(clip, name) for clip, name in known if name is not None]
         # Clips without times are in the order of the table, as in VDAct's recovered scenarios.
-        ordered = sorted(clips[video.id], key=lambda found: found[0].interval.start_s if found[0].interval else 0.0)
-        texts = {name: benchmark.graph(name) for _, name in ordered}
-        yield video, [clip for clip, _ in ordered], texts
+        found.sort(key=lambda one: one[0].interval.start_s if one[0].interval else 0.0)
+        return [clip for clip, _ in found], {name: self._benchmark.graph(name) for _, name in found}
+
+
+def stories(benchmark: Benchmark, *, among: slice = slice(None)) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
+    """Yield each video with its clips in order and their graphs as N-Quads by name; both empty without graphs.
+
+    Args:
+        benchmark: The benchmark.
+        among: Which videos; all by default.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    graphs = ClipGraphs(benchmark)
+    for video in benchmark.table(VIDEOS)[among]:
+        yield video, *graphs.of(video.id)
 
 
 def _story(graphs: Sequence[ActivityGraph], clips: Sequence[Clip]) -> Story:
@@ -81,19 +96,19 @@ def _story(graphs: Sequence[ActivityGraph], clips: Sequence[Clip]) -> Story:
     return Story(graphs, begins_s=begins if len(begins) == len(clips) else None)
 
 
-def possible_answers(benchmark: Benchmark, *, seed: int, limit: int | None = None) -> AnswerCounts:
+def possible_answers(benchmark: Benchmark, *, seed: int, among: slice = slice(None)) -> AnswerCounts:
     """Count the answers of all questions that the videos of a benchmark can be asked.
 
     Args:
         benchmark: The benchmark.
         seed: Chooses the absent things and acts to ask for.
-        limit: Most videos; all by default.
+        among: Which videos; all by default.
 
     Raises:
         InputError: A table or a graph is damaged.
     """
     counts = AnswerCounts()
-    for _, clips, texts in stories(benchmark, limit=limit):
+    for _, clips, texts in stories(benchmark, among=among):
         if clips:
             file = benchmark.path / GRAPHS
             story = _story([read_activity(text, file=file / f"{n}.nq", name=n) for n, text in texts.items()], clips)

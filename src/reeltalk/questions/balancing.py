@@ -15,12 +15,13 @@ The counts grow in the order of the videos, so the same benchmark gives the same
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.questions.question import SECONDS_OFF, Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
+from reeltalk.schema.record import Json
 
 SLACK: Final = 0.03
 """By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
@@ -120,6 +121,25 @@ class AnswerCounts:
         for cue in cued.cues:
             self.answers[*before, *cue][cued.answer] += 1
             self.totals[*before, *cue] += 1
+
+    def update(self, other: "AnswerCounts") -> None:
+        """Add the counts of other questions."""
+        for cue, answers in other.answers.items():
+            self.answers[cue].update(answers)
+        self.totals.update(other.totals)
+
+    def to_json(self) -> list[Json]:
+        """The counts as JSON: each cue with its answers."""
+        return [[[*cue], dict(answers)] for cue, answers in self.answers.items()]
+
+    @classmethod
+    def from_json(cls, told: Sequence[Any]) -> "AnswerCounts":
+        """Counts from `to_json`."""
+        counts = cls()
+        for cue, answers in told:
+            counts.answers[tuple(cue)] = Counter(answers)
+            counts.totals[tuple(cue)] = sum(answers.values())
+        return counts
 
 
 class AnswerBalance:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, Final, Generic, Self, TypeVar, overload
+from typing import Any, BinaryIO, Final, Generic, Protocol, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from reeltalk.errors import InputError
 from reeltalk.schema.record import Record
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.documents import input_error
+from reeltalk.store.foreign import open_file
 
 R = TypeVar("R", bound=Record)
 
@@ -59,8 +60,7 @@ class StoredRows(Sequence[R]):
         if isinstance(place, slice):
             return ChosenRows(self, np.arange(len(self), dtype=np.int64)[place])
         number = range(len(self))[place]
-        start = self._ends[number - 1] if number else 0
-        return self._parsed(self._bytes(start, self._ends[number]), number)
+        return self._parsed(self._line(number), number)
 
     def __iter__(self) -> Iterator[R]:
         for number, line in enumerate(self._lines()):
@@ -73,13 +73,11 @@ class StoredRows(Sequence[R]):
             InputError: A line is not JSON; names file and line.
         """
         for number, line in enumerate(self._lines()):
-            try:
-                row = from_json(line)
-            except ValueError:
-                row = None
-            if not isinstance(row, dict):
-                raise InputError("not a JSON line", file=self._path, line=number + 1)
-            yield row
+            yield self._raw(line, number)
+
+    def raw_at(self, number: int) -> dict[str, Any]:
+        """One row as `raw` gives it."""
+        return self._raw(self._line(number), number)
 
     def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "ChosenRows[R]":
         """The rows whose JSON object fulfils a condition, in their order.
@@ -109,12 +107,24 @@ class StoredRows(Sequence[R]):
                 start = end
             done = last + 1
 
+    def _line(self, number: int) -> bytes:
+        return self._bytes(self._ends[number - 1] if number else 0, self._ends[number])
+
     def _bytes(self, start: int, end: int) -> bytes:
         parts: list[bytes] = []
         while start < end and (part := os.pread(self._descriptor, end - start, start)):
             parts.append(part)
             start += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _raw(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            row = from_json(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise InputError("not a JSON line", file=self._path, line=number + 1)
+        return row
 
     def _parsed(self, line: bytes, number: int) -> R:
         try:
@@ -123,6 +133,19 @@ class StoredRows(Sequence[R]):
             raise input_error(error, file=self._path, line=number + 1, place="") from None
         except (UnicodeDecodeError, RecursionError):
             raise InputError("not a JSON line", file=self._path, line=number + 1) from None
+
+
+class Spool(Protocol):
+    """Puts rows away, in memory (`in_memory`) or in a file (`Benchmark.spool`)."""
+
+    def __call__(self, record: type[R], rows: Iterable[R], /) -> Sequence[R]:
+        """The rows as a sequence."""
+        ...
+
+
+def in_memory(record: type[R], rows: Iterable[R], /) -> list[R]:
+    """The rows as a list."""
+    return list(rows)
 
 
 class SpooledRows(StoredRows[R]):
@@ -144,7 +167,9 @@ class SpooledRows(StoredRows[R]):
         Raises:
             BenchmarkError: The disk is full.
         """
-        line = row.to_json().encode() + b"\n"
+        self._add(row.to_json().encode() + b"\n")
+
+    def _add(self, line: bytes) -> None:
         with self._lock, storage_errors(self._path):
             self._unwritten += line
             if len(self._unwritten) >= BLOCK_BYTES:
@@ -156,6 +181,20 @@ class SpooledRows(StoredRows[R]):
         """Add rows in their order."""
         for row in rows:
             self.append(row)
+
+    def take(self, path: Path) -> None:
+        """Add all rows of a JSON Lines file of the same record, as they are written there.
+
+        Raises:
+            InputError: It cannot be read.
+            BenchmarkError: The disk is full.
+        """
+        try:
+            with open_file(path) as file:
+                for line in file:
+                    self._add(line)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=path) from None
 
     def __iadd__(self, rows: Iterable[R]) -> Self:
         self.extend(rows)
@@ -198,6 +237,15 @@ class ChosenRows(Sequence[R]):
         for place in self._places:
             yield self._rows[int(place)]
 
+    def raw(self) -> Iterator[dict[str, Any]]:
+        """The rows as JSON objects, as `StoredRows.raw`."""
+        for place in self._places:
+            yield self._rows.raw_at(int(place))
+
+    def grouped(self, key: Callable[[dict[str, Any]], str | None] = itemgetter("video_id")) -> "GroupedRows[R]":
+        """These rows by a key, as `StoredRows.grouped`."""
+        return GroupedRows(self._rows, key, self._places)
+
 
 class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
     """Rows by a key, in their order; keys come in the order of their first rows.
@@ -205,13 +253,20 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
     Args:
         rows: All rows.
         key: Takes a row as a JSON object; rows whose key is None are left out.
+        among: (N,) int64 indices of the rows to take; all by default.
     """
 
-    def __init__(self, rows: StoredRows[R], key: Callable[[dict[str, Any]], str | None]) -> None:
+    def __init__(
+        self,
+        rows: StoredRows[R],
+        key: Callable[[dict[str, Any]], str | None],
+        among: NDArray[np.int64] | None = None,
+    ) -> None:
         self._rows = rows
         self._numbers: dict[str, int] = {}
         numbers, places = array("q"), array("q")
-        for place, row in enumerate(rows.raw()):
+        taken = enumerate(rows.raw()) if among is None else ((int(place), rows.raw_at(int(place))) for place in among)
+        for place, row in taken:
             if (name := key(row)) is not None:
                 numbers.append(self._numbers.setdefault(name, len(self._numbers)))
                 places.append(place)

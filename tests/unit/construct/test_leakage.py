@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from page_world import World
@@ -11,16 +12,9 @@ from planted_leaks import Told, biased, repeated, told_dialogues, without_kinds
 from scripted_judge import scripted_judge
 from told_households import told
 
+from reeltalk.construct import leakage
 from reeltalk.construct.equivalence import Equivalence
-from reeltalk.construct.leakage import (
-    HABIT,
-    HISTORY,
-    LeakSettings,
-    leak_of,
-    leaks,
-    leaks_of,
-    limit_leak_share,
-)
+from reeltalk.construct.leakage import HABIT, HISTORY, LeakSettings, leak_of, leaks_of
 from reeltalk.metrics.significance import binomial_tail
 from reeltalk.questions.asking import write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -32,6 +26,14 @@ from reeltalk.store.tables import DIALOGUES
 WANTED = 0.95
 ENOUGH = 15
 """Turns of a form by which a bias can be told from chance at all, among as many forms as dialogues have."""
+
+
+def leaks(*conversations: Any, **settings: Any) -> list[GateResult]:
+    return list(leakage.leaks(*conversations, **settings))
+
+
+def limit_leak_share(*results: Any) -> list[GateResult]:
+    return list(leakage.limit_leak_share(*results))
 
 
 def a_dialogue(number: int, *turns: tuple[str, str], video: int | None = None) -> Dialogue:

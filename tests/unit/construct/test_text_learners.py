@@ -90,7 +90,10 @@ def test_few_turns_have_no_verdict() -> None:
 
 
 def test_lengths_of_time_are_right_within_their_tolerance() -> None:
-    asked = TextTurn("duration", "v", "How long?", (), (), AnswerKey(type="seconds", values=("20",), tolerance=5.0))
+    asked = TextTurn(
+        kind="duration", video_id="v", question="How long?", options=(), history=(),
+        key=AnswerKey(type="seconds", values=("20",), tolerance=5.0),
+    )  # fmt: skip
     assert asked.accepts(("24",))
     assert not asked.accepts(("26",))
 
@@ -110,7 +113,10 @@ def test_a_kind_is_a_gate_result_and_a_row_of_the_card() -> None:
 def test_a_person_is_learnt_by_when_the_name_was_said() -> None:
     def asked(right: str, other: str) -> TextTurn:
         key = AnswerKey(type="person", values=(right,), among=(other,))
-        return TextTurn("who", "v", "Who takes it?", (), (("What does Anna do?", "She waves to Tom."),), key)
+        return TextTurn(
+            kind="who", video_id="v", question="Who takes it?", options=(), key=key,
+            history=(("What does Anna do?", "She waves to Tom."),),
+        )  # fmt: skip
 
     assert asked("Tom", "Anna").answer == asked("Tom", "Eve").answer == ("0",)
     assert asked("Anna", "Tom").answer == ("1",)

@@ -303,7 +303,9 @@ def baseline_player(
         return BaselinePlayer(NGramsAnswerer(turns), sees_frames=False)
     if name == "recall":
         blind = BlindAnswerer(pairs)
-        return BaselinePlayer(_InTurn("recall", [HistoryAnswerer(blind.index.weight), blind]), sees_frames=False)
+        return BaselinePlayer(
+            _InTurn("recall", [HistoryAnswerer(blind.index.weights.weight), blind]), sees_frames=False
+        )
     if name == "history":
         return BaselinePlayer(InContextAnswerer(turns), sees_frames=False)
     if name == "nearest":

@@ -1,0 +1,138 @@
+"""Construction in blocks of videos: the same bytes for any number of processes, also after kills, in flat memory."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import Final
+
+import pytest
+from launched_runs import Launcher
+from reliability_page import Reliability
+from told_households import told
+
+from reeltalk.cli import run
+from reeltalk.store.benchmark import Benchmark
+
+STEPS: Final = ("--steps", "chains", "--steps", "linkages")
+BLOCKS: Final = 4
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As many videos with graphs as there are blocks."""
+    return told(tmp_path_factory.mktemp("films") / "b", BLOCKS, 7, 2).path
+
+
+@pytest.fixture(scope="module")
+def unbroken(films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The tables that one process writes."""
+    return construct(shutil.copytree(films, tmp_path_factory.mktemp("unbroken") / "b"), "--workers", "1")
+
+
+def construct(folder: Path, *options: str, steps: tuple[str, ...] = STEPS, block: str = "1") -> dict[str, bytes]:
+    assert run(["construct", str(folder), "--block", block, *steps, *options]) == 0
+    return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+
+
+@pytest.fixture(scope="module")
+def own_ray() -> Iterator[str]:
+    """Address of Ray on this machine."""
+    import ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+        from reeltalk.parallel import open_executor
+
+        open_executor("ray", 3)
+        yield f"ray://{ray.get_runtime_context().gcs_address}"
+        ray.shutdown()
+
+
+@pytest.mark.parametrize("workers", ["2", "7"])
+def test_any_number_of_processes_writes_the_same(
+    films: Path, unbroken: dict[str, bytes], tmp_path: Path, workers: str, full: bool
+) -> None:
+    if workers == "7" and not full:
+        pytest.skip("full counts: make test-full")
+    assert construct(shutil.copytree(films, tmp_path / "b"), "--workers", workers) == unbroken
+
+
+def test_ray_writes_the_same(films: Path, unbroken: dict[str, bytes], tmp_path: Path, own_ray: str, full: bool) -> None:
+    if not full:
+        pytest.skip("full counts: make test-full")
+    assert construct(shutil.copytree(films, tmp_path / "b"), "--executor", own_ray) == unbroken
+
+
+def test_blocks_of_another_size_are_other_blocks(films: Path, unbroken: dict[str, bytes], tmp_path: Path) -> None:
+    folder = shutil.copytree(films, tmp_path / "b")
+    assert construct(folder, steps=STEPS[:2], block="2")["chains.jsonl"] != unbroken["chains.jsonl"]
+    assert Benchmark.open(folder).manifest.files["chains.jsonl"].settings["block"] == 2
+    assert not [path for path in (folder / ".work" / "construct").iterdir() if path.is_dir()]
+
+
+@pytest.mark.timeout(1800)
+def test_a_killed_construction_goes_on_with_the_other_blocks(
+    runs: Launcher,
+    films: Path,
+    unbroken: dict[str, bytes],
+    tmp_path: Path,
+    reliability: Reliability,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tally = reliability(
+        "power",
+        "SIGKILL of `reeltalk construct` in blocks",
+        "a byte differs from an unbroken run, or a finished block is written again",
+    )
+    for number in range(reliability.count(1, full=4, release=20)):
+        tally.tried += 1
+        folder = shutil.copytree(films, tmp_path / f"{number}")
+        killed_at(runs, folder, finished=1 + number % (BLOCKS - 1))
+        marked = shutil.copytree(folder, tmp_path / f"{number}-marked")
+        assert construct(folder, "--workers", "2") == unbroken
+        # A finished block that was written again would lose the mark.
+        block = next((marked / ".work" / "construct").glob("chains-*/videos-*"))
+        text = (block / "chains.jsonl").read_text()
+        (block / "chains.jsonl").write_text(text.replace('"question":"', '"question":"MARK ', 1))
+        assert construct(marked, steps=STEPS[:2])["chains.jsonl"].count(b"MARK ") == 1
+
+
+def killed_at(runs: Launcher, folder: Path, finished: int) -> None:
+    command = ["construct", folder, "--block", "1", "--workers", "1", "--steps", "chains"]
+    with runs.start(*command, stdout=DEVNULL, stderr=DEVNULL) as child:
+        until = time.monotonic() + 120
+        while len(list(folder.glob(".work/construct/chains-*/videos-*"))) < finished and time.monotonic() < until:
+            assert child.poll() is None
+            time.sleep(0.01)
+        child.kill()
+        child.wait()
+    assert not (folder / "chains.jsonl").exists()
+
+
+def test_a_block_that_fails_is_named(films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = shutil.copytree(films, tmp_path / "b")
+    benchmark = Benchmark.open(folder)
+    name = benchmark.graphs()[-1]
+    with benchmark.writing(stage="test") as writer:
+        writer.add_graph(name, "this is no graph\n")
+    assert run(["construct", str(folder), "--block", "1", "--steps", "chains"]) == 2
+    said = capsys.readouterr().err
+    assert f"{name}.nq" in said
+    assert "of videos" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.timeout(3600)
+def test_memory_does_not_grow_with_the_videos(runs: Launcher, tmp_path: Path, full: bool) -> None:
+    if not full:
+        pytest.skip("full counts: make test-full")
+    peaks: list[float] = []
+    for videos in (16, 64):
+        folder = told(tmp_path / f"{videos}", videos, 7, videos // 2).path
+        ended = runs.run("construct", folder, "--block", "8", "--workers", "1")
+        assert ended.code == 0
+        peaks.append(ended.peak_mb)
+    # At most 20 KiB a video.
+    assert (peaks[1] - peaks[0]) / 48 < 0.02
