@@ -59,7 +59,7 @@ def check_gates(run: ConstructRun) -> StepResult:
     total = len(everything)
     in_order = partial(_compared, run, "asking without the video", total)
     made.gates.extend(leaks(everything, settings=settings, equivalence=run.equivalence, in_order=in_order))
-    splits = {video.id: video.split for video in run.videos}
+    splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
     made.gates.extend(map(text_gate, measure_text_bias(everything, splits, spool=run.benchmark.spool)))
     probed, attackers = _probed(run, conversations)
     made.gates.extend(probed)

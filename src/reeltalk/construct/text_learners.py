@@ -221,7 +221,7 @@ class _Answered:
         alike = (refusal.form, refusal.task, split)
         for left in (self._by_video.get((alike, refusal.video_id), ()), self._all[alike]):
             while left:
-                place = left.popleft()  # type: ignore[union-attr]
+                place = left.popleft()
                 if place not in self._taken:
                     self._taken.add(place)
                     return place
