@@ -6,6 +6,7 @@ import weakref
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
@@ -90,11 +91,13 @@ class StoredRows(Sequence[R]):
         places = array("q", (number for number, row in enumerate(self.raw()) if wanted(row)))
         return ChosenRows(self, np.array(places, dtype=np.int64))
 
-    def grouped(self, key: Callable[[dict[str, Any]], str | None] = itemgetter("video_id")) -> "GroupedRows[R]":
+    def grouped(
+        self, key: Callable[[dict[str, Any]], str | Iterable[str] | None] = itemgetter("video_id")
+    ) -> "GroupedRows[R]":
         """The rows by a key, by default their video; rows whose key is None are left out.
 
         Args:
-            key: Takes a row as `raw` gives it.
+            key: Takes a row as `raw` gives it. It may give several keys.
         """
         return GroupedRows(self, key)
 
@@ -204,27 +207,55 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
 
     Args:
         rows: All rows.
-        key: Takes a row as a JSON object; rows whose key is None are left out.
+        key: Takes a row as a JSON object and gives its key, or several; a row whose key is None is left out.
     """
 
-    def __init__(self, rows: StoredRows[R], key: Callable[[dict[str, Any]], str | None]) -> None:
+    def __init__(self, rows: StoredRows[R], key: Callable[[dict[str, Any]], str | Iterable[str] | None]) -> None:
         self._rows = rows
         self._numbers: dict[str, int] = {}
-        numbers, places = array("q"), array("q")
+        numbers, places = array("i"), array("q")
         for place, row in enumerate(rows.raw()):
-            if (name := key(row)) is not None:
+            found = key(row)
+            for name in (found,) if isinstance(found, str) else found or ():
                 numbers.append(self._numbers.setdefault(name, len(self._numbers)))
                 places.append(place)
-        found = np.array(numbers, dtype=np.int64)
-        self._places = np.array(places, dtype=np.int64)[np.argsort(found, kind="stable")]
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(found, minlength=len(self._numbers)))])
+        found_numbers = np.frombuffer(numbers, dtype=np.int32) if numbers else np.zeros(0, dtype=np.int32)
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(found_numbers, minlength=len(self._numbers)))])
+        order = np.argsort(found_numbers, kind="stable")
+        self._places = np.frombuffer(places, dtype=np.int64)[order] if places else np.zeros(0, dtype=np.int64)
 
     def __getitem__(self, name: str) -> ChosenRows[R]:
         number = self._numbers[name]
         return ChosenRows(self._rows, self._places[self._starts[number] : self._starts[number + 1]])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+
+def rows_by(rows: Sequence[R], *fields: str) -> Mapping[str, Sequence[R]]:
+    """Rows by a field, wherever they are; rows in which it is None are left out.
+
+    Args:
+        rows: The rows, in memory or in a file.
+        fields: Name of the field, such as `video_id`, or `source.unit_id` for a field of a record in the row. With
+            several, a row is found by the values of each.
+    """
+    paths = [field.split(".") for field in fields]
+
+    def named(row: Any, get: Callable[[Any, str], Any]) -> dict[str, None]:
+        values = (reduce(get, path, row) for path in paths)
+        return dict.fromkeys(value for value in values if value is not None)
+
+    if isinstance(rows, StoredRows):
+        return rows.grouped(lambda row: named(row, dict.get))
+    found: dict[str, list[R]] = {}
+    for row in rows:
+        for name in named(row, getattr):
+            found.setdefault(name, []).append(row)
+    return found
