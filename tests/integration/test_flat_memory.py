@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from reeltalk.metrics.counting import count_benchmark
+from reeltalk.metrics.turn_checks import benchmark_quality
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.importing import import_benchmark
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
@@ -14,18 +16,19 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
+from reeltalk.stages.layouts import export_layout
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
-WARM = 2
-SIZES = (14, 42)
+WARM = 1
+SIZES = (10, 30)
 MOST_KIB = 24.0
-"""Of one more video, with the noise of so few. Its rows as records take some 400 KiB."""
+"""Of one more video, with the noise of so few. Its rows as records take some 200 KiB."""
 WORDS = " ".join(("the person carries the cup from the sink to the shelf and puts it beside the plate",) * 3)
 
 
 def told(videos: int) -> Content:
-    """Videos with four chains, six dialogues, 60 turns and 120 results of checks each."""
+    """Videos with four chains, six dialogues, 30 turns and 60 results of checks each."""
     found = Content()
     for number in range(videos):
         name = f"video-{number:05d}"
@@ -37,7 +40,7 @@ def told(videos: int) -> Content:
             found.scenes.append(Scene(id=f"{clip}-scene", video_id=name, clip_ids=(clip,), kind="single"))
             turns = tuple(
                 Turn(question=f"{number} {place} {turn}: {WORDS}?", references=(f"{turn} {WORDS}.",))
-                for turn in range(6)
+                for turn in range(3)
             )
             found.chains.append(QAChain(id=f"{name}-chain-{place}", video_id=name, clip_id=clip, turns=turns))
         for place in range(6):
@@ -45,7 +48,7 @@ def told(videos: int) -> Content:
             found.dialogues.append(dialogue)
         chains = [chain.id for chain in found.chains[-4:]]
         for before, after in pairwise(chains):
-            source, target = (TurnRef(unit_id=before, turn_index=5), TurnRef(unit_id=after, turn_index=0))
+            source, target = (TurnRef(unit_id=before, turn_index=2), TurnRef(unit_id=after, turn_index=0))
             linkage = Linkage(source=source, target=target, relation="Events")
             found.linkages.append(linkage)
             found.rewrites.append(
@@ -59,12 +62,12 @@ def told(videos: int) -> Content:
                     writer="w",
                 )
             )
-        steps = tuple(PathStep(ref=TurnRef(unit_id=chain, turn_index=turn)) for chain in chains for turn in range(6))
+        steps = tuple(PathStep(ref=TurnRef(unit_id=chain, turn_index=turn)) for chain in chains for turn in range(3))
         found.paths.append(DialoguePath(id=f"{name}-path", video_id=name, steps=steps))
         units: list[QAChain | Dialogue] = [*found.chains[-4:], *found.dialogues[-6:]]
         for unit in units:
             kind = "chain" if isinstance(unit, QAChain) else "dialogue"
-            for turn in range(6):
+            for turn in range(3):
                 for gate in ("grounded", "leak"):
                     found.gates.append(
                         GateResult(
@@ -92,7 +95,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 def grown_kib(run: Callable[[Path], object], folders: dict[int, Path]) -> float:
     """How much more memory a command needs at most, for one more video. The first run fills caches."""
     run(folders[WARM])
-    peaks = []
+    peaks: list[int] = []
     for size in SIZES:
         tracemalloc.start()
         run(folders[size])
@@ -109,3 +112,18 @@ def load(folder: Path) -> None:
 
 def test_review_keeps_little_of_each_video(folders: dict[int, Path]) -> None:
     assert grown_kib(load, folders) < MOST_KIB
+
+
+def export(folder: Path) -> None:
+    for layout, name in (("hub", "hub"), ("qa", "questions.jsonl")):
+        export_layout(Benchmark.open(folder), layout, folder.parent / name)
+
+
+def count(folder: Path) -> None:
+    count_benchmark(Benchmark.open(folder))
+    benchmark_quality(Benchmark.open(folder))
+
+
+@pytest.mark.parametrize("run", [export, count])
+def test_exports_and_counts_keep_little_of_each_video(run: Callable[[Path], None], folders: dict[int, Path]) -> None:
+    assert grown_kib(run, folders) < MOST_KIB

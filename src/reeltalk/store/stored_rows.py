@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
@@ -200,6 +201,37 @@ class ChosenRows(Sequence[R]):
     def __iter__(self) -> Iterator[R]:
         for place in self._places:
             yield self._rows[int(place)]
+
+
+class JoinedRows(Sequence[R]):
+    """Sequences of rows one behind the other, as one.
+
+    Args:
+        *parts: The sequences.
+    """
+
+    def __init__(self, *parts: Sequence[R]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    @overload
+    def __getitem__(self, place: int) -> R: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[R]: ...
+    def __getitem__(self, place: int | slice) -> R | list[R]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        left = range(len(self))[place]
+        for part in self._parts:
+            if left < len(part):
+                return part[left]
+            left -= len(part)
+        raise IndexError(place)
+
+    def __iter__(self) -> Iterator[R]:
+        return chain.from_iterable(self._parts)
 
 
 class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
