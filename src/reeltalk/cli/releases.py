@@ -278,7 +278,7 @@ def _chosen_turns(
     from reeltalk.evaluate.playing.subtitles import spoken_lines
     from reeltalk.evaluate.settings import PlaySettings
 
-    content = benchmark.content()
+    content = benchmark.stored_content()
     tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
     given = {"mode": options.mode, "prompt": options.prompt, "split": options.split, "tasks": tasks}
     play: PlaySettings = settings_of(
@@ -379,7 +379,7 @@ def _export_training(
         raise BenchmarkError(f"{out} is a file; choose a folder")
     count = _counter(training.tokenizer)
     opened = Benchmark.open(benchmark)
-    content = opened.content()
+    content = opened.stored_content()
 
     def media(video: Video) -> Path | None:
         here = video.sha256 is not None and opened.media.has(video.sha256)

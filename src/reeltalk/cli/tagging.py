@@ -127,8 +127,8 @@ def propose(
         return _list_doubts(benchmark, limit, out, overwrite=overwrite)
     if apply is not None:
         return _apply(benchmark, apply)
+    from reeltalk.construct.tagging.stage import count_turns, turns_to_tag
     from reeltalk.construct.tagging.stage import tag as run_stage
-    from reeltalk.construct.tagging.stage import turns_to_tag
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(benchmark)
@@ -136,9 +136,9 @@ def propose(
     if dry_run and options.model is not None:
         from reeltalk.construct.tagging.model_tagger import requests_for
 
-        total, turns = turns_to_tag(opened, settings)
-        count = requests_for(turns) * options.samples
-        print(f"{len(turns):,} of {total:,} turns would be tagged, by {count:,} requests to {options.model}")
+        total, wanted = count_turns(opened, settings)
+        count = sum(map(requests_for, turns_to_tag(opened, settings))) * options.samples
+        print(f"{wanted:,} of {total:,} turns would be tagged, by {count:,} requests to {options.model}")
         return 0
     with _tagger(opened, options, limits) as tagger, ProgressBar() as bar:
         done = run_stage(opened, tagger, settings, review, write=not dry_run, progress=bar.show)

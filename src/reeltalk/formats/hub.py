@@ -7,6 +7,7 @@ import restores all tables unchanged: nested records are structs, free-form JSON
 Every part is a Parquet file, because the `datasets` package reads all parts of a repository as the kind of the first.
 """
 
+import contextlib
 import json
 import re
 import shutil
@@ -25,14 +26,16 @@ from pydantic_core import PydanticSerializationError
 
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS
-from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_parquet
+from reeltalk.formats.parquet import ParquetRows, pyarrow_modules, read_arrow_rows, refuse_pointer
 from reeltalk.metrics.turn_checks import Quality, measure_quality, quality_card, quality_sentences
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
 from reeltalk.store.documents import input_error, parse_json, read_text
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import hash_file
+from reeltalk.store.stored_rows import JoinedRows
 from reeltalk.store.tables import TABLES
 from reeltalk.store.text_tables import escape_card, markdown_block, markdown_table
 
@@ -79,10 +82,12 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
         cite_as: How to cite the data set, if the publisher says so.
     """
     title = _title(content)
-    turns = [turn for chain in content.chains for turn in chain.turns]
-    turns += [turn for dialogue in content.dialogues for turn in dialogue.turns]
+    turns, has_options = 0, False
+    for unit in JoinedRows[QAChain | Dialogue](content.chains, content.dialogues):
+        turns += len(unit.turns)
+        has_options = has_options or any(turn.options for turn in unit.turns)
     tasks = ["video-text-to-text", "question-answering"]
-    if any(turn.options for turn in turns):
+    if has_options:
         tasks.append("multiple-choice")
     front: dict[str, Any] = {"pretty_name": title, "license": "other", "license_name": "see-card"}
     if languages := _languages(content):
@@ -90,7 +95,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
     front |= {
         "task_categories": tasks,
         "tags": ["video", "multi-turn-dialogue", "reeltalk"],
-        "size_categories": [next((label for size, label in SIZES if len(turns) < size), "n>1M")],
+        "size_categories": [next((label for size, label in SIZES if turns < size), "n>1M")],
         "configs": [
             {
                 "config_name": name,
@@ -169,6 +174,8 @@ def arrow_schema(kind: type[BaseModel]) -> Any:
 
 
 def _hints(kind: type[BaseModel]) -> dict[str, Any]:
+    # A field may name a class that follows its record; it is looked up when the record is first used.
+    kind.model_rebuild()
     return {name: field.annotation for name, field in kind.model_fields.items()}
 
 
@@ -580,22 +587,24 @@ def write(
     if not content.graphs and not content.media and not any(rows for _, rows in content.rows()):
         return ["the benchmark holds nothing that could be written"]
     configs: dict[str, list[tuple[str, str]]] = {}
-    turns = _by_split(flat_turns(content))
-    for split, part in turns.items():
-        path = f"data/{TURNS}-{split}.parquet" if len(turns) > 1 else f"data/{TURNS}.parquet"
+    splits = _split_names(content)
+    for split in sorted(set(splits.values())):
+        path = f"data/{TURNS}-{split}.parquet" if len(set(splits.values())) > 1 else f"data/{TURNS}.parquet"
+        part = (turn for turn in flat_turns(content) if splits[turn["split"]] == split)
         _write_table(folder / path, part, flat_schema(FLAT_TURN))
         configs.setdefault(TURNS, []).append((split, path))
     for name, records in content.rows():
         if records:
             kind, path = TABLES[name].record, f"data/{name}.parquet"
-            columns = [to_columns(row, kind, f"{name} row {number}") for number, row in enumerate(records)]
+            columns = (to_columns(row, kind, f"{name} row {number}") for number, row in enumerate(records))
             _write_table(folder / path, columns, arrow_schema(kind))
             configs[name] = [(FULL, path)]
     lost = _write_graphs(content, folder)
     if content.media:
         _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), flat_schema(MEDIA_COLUMNS))
         configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
-    quality = measure_quality([*content.chains, *content.dialogues], content.gates, content.rewrites, content.videos)
+    units = JoinedRows[QAChain | Dialogue](content.chains, content.dialogues)
+    quality = measure_quality(units, content.gates, content.rewrites, content.videos)
     (folder / "README.md").write_text(_card(content, configs, quality, cite_as), encoding="utf-8", newline="\n")
     checked = " ".join(quality_sentences(quality)) if quality.turns and quality.results else ""
     document = croissant(
@@ -607,27 +616,32 @@ def write(
         cite_as=cite_as,
         date_published=date_published,
     )
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    (folder / "croissant.json").write_text(text, encoding="utf-8", newline="\n")
+    with (folder / "croissant.json").open("w", encoding="utf-8", newline="\n") as stream:
+        json.dump(document, stream, indent=2, ensure_ascii=False)
+        stream.write("\n")
     return lost
 
 
-def _by_split(turns: Iterable[dict[str, Json]]) -> dict[str, list[dict[str, Json]]]:
-    """Turns by the name of their split. Such a name has only letters, digits and `_`, and is not `all`."""
-    parts: dict[str, list[dict[str, Json]]] = defaultdict(list)
-    for turn in turns:
-        name = re.sub(r"\W+", "_", turn["split"] or FULL, flags=re.ASCII)[:60]
-        parts["all_" if name == "all" else name].append(turn)
-    if len(parts) > 1 and FULL in parts:
-        parts[UNASSIGNED] += parts.pop(FULL)
-    return dict(sorted(parts.items()))
+def _split_names(content: Content) -> dict[str | None, str]:
+    """The names of the splits with turns, by split. Such a name has only letters, digits and `_`, and is not `all`."""
+    splits = {str(video.id): video.split for video in content.videos}
+    units = JoinedRows[QAChain | Dialogue](content.chains, content.dialogues)
+    names: dict[str | None, str] = {}
+    for split in {splits.get(unit.video_id) for unit in units if unit.turns}:
+        name = re.sub(r"\W+", "_", split or FULL, flags=re.ASCII)[:60]
+        names[split] = "all_" if name == "all" else name
+    if len(set(names.values())) > 1:
+        names = {split: UNASSIGNED if name == FULL else name for split, name in names.items()}
+    return names
 
 
-def _write_table(path: Path, rows: list[dict[str, Json]], schema: Any) -> None:
+def _write_table(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> None:
     pyarrow, _ = pyarrow_modules()
     path.parent.mkdir(exist_ok=True)
     try:
-        write_parquet(path, rows, schema)
+        with contextlib.closing(ParquetRows(path, schema)) as table:
+            for row in rows:
+                table.append(row)
     except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise InputError(f"a value does not fit a Parquet column: {str(error).splitlines()[0]}", file=path) from None
 

@@ -8,11 +8,11 @@ models and splits, which may hold any character.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from reeltalk.errors import InputError
 from reeltalk.formats.export_losses import (
@@ -26,10 +26,14 @@ from reeltalk.formats.export_losses import (
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import ClipId, DialogueId, Json, VideoId
+from reeltalk.schema.record import ClipId, DialogueId, Json, Record, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_json, record_errors, write_json
 from reeltalk.store.foreign import visible_files
+from reeltalk.store.stored_rows import rows_by
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 
 SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|test)(?:$|[^a-z])")
 
@@ -114,6 +118,59 @@ class LayoutRecords:
         return dialogue.id
 
 
+class Repeated(Iterable[T]):
+    """What a function gives, each time anew: it can be read several times, and is never whole in memory.
+
+    Args:
+        make: The function.
+    """
+
+    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._make())
+
+
+class _ById(Mapping[Any, R]):
+    """Rows by their `id`, wherever they are."""
+
+    def __init__(self, rows: Sequence[R]) -> None:
+        self._rows = rows_by(rows, "id")
+
+    def __getitem__(self, name: Any) -> R:
+        return self._rows[name][-1]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class _DialoguesById(Mapping[DialogueId, Dialogue]):
+    def __init__(self, content: Content) -> None:
+        self._chains, self._dialogues = rows_by(content.chains, "id"), rows_by(content.dialogues, "id")
+
+    def __getitem__(self, name: DialogueId) -> Dialogue:
+        if name in self._dialogues:
+            return self._dialogues[name][-1]
+        return chain_as_dialogue(self._chains[name][-1])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._dialogues or name in self._chains
+
+    def __iter__(self) -> Iterator[DialogueId]:
+        yield from map(DialogueId, self._chains)
+        yield from (DialogueId(name) for name in self._dialogues if name not in self._chains)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 @dataclass
 class Index:
     """A benchmark's records by identifier, for writing."""
@@ -121,20 +178,19 @@ class Index:
     content: Content
 
     @cached_property
-    def videos(self) -> dict[VideoId, Video]:
+    def videos(self) -> Mapping[VideoId, Video]:
         """Videos by identifier."""
-        return {video.id: video for video in self.content.videos}
+        return _ById(self.content.videos)
 
     @cached_property
-    def clips(self) -> dict[ClipId, Clip]:
+    def clips(self) -> Mapping[ClipId, Clip]:
         """Clips by identifier."""
-        return {clip.id: clip for clip in self.content.clips}
+        return _ById(self.content.clips)
 
     @cached_property
-    def dialogues(self) -> dict[DialogueId, Dialogue]:
+    def dialogues(self) -> Mapping[DialogueId, Dialogue]:
         """Dialogues by identifier; chains count as dialogues if the layout has no chains."""
-        units = {dialogue.id: dialogue for dialogue in self.content.dialogues}
-        return {**{DialogueId(chain.id): chain_as_dialogue(chain) for chain in self.content.chains}, **units}
+        return _DialoguesById(self.content)
 
 
 def chain_as_dialogue(chain: QAChain) -> Dialogue:
@@ -250,7 +306,8 @@ def lost_beyond_dialogues(content: Content, *, options: bool | None, several_tur
         options: True for a layout whose turns all have options, False for one without; None if a turn may have some.
         several_turns: The layout has dialogues of several turns.
     """
-    turns = [turn for unit in Index(content).dialogues.values() for turn in unit.turns]
+    units = Index(content).dialogues.values()
+    turns = Repeated(lambda: (turn for unit in units for turn in unit.turns))
     counts = {
         "chains became dialogues": len(content.chains),
         "linkages are left out": len(content.linkages),
@@ -263,7 +320,7 @@ def lost_beyond_dialogues(content: Content, *, options: bool | None, several_tur
         "turns lose their options": sum(turn.options is not None for turn in turns) if options is False else 0,
         "dialogues of several turns become single questions without history": 0
         if several_turns
-        else sum(len(unit.turns) > 1 for unit in Index(content).dialogues.values()),
+        else sum(len(unit.turns) > 1 for unit in units),
     }
     return [f"{what}: {count:,}" for what, count in counts.items() if count]
 

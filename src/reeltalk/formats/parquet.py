@@ -85,10 +85,61 @@ def _unpacked_bytes(column: Any) -> int:
     return int(compute.sum(compute.take(compute.binary_length(column.dictionary), column.indices)).as_py() or 0)
 
 
-def write_parquet(path: Path, rows: list[dict[str, Json]], schema: Any = None) -> None:
-    """Write rows; column types follow from `schema`, or from the values."""
+def write_parquet(path: Path, rows: list[dict[str, Json]]) -> None:
+    """Write rows; column types follow from the values."""
     pyarrow, parquet = pyarrow_modules()
-    parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), path, compression="zstd")
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path, compression="zstd")
+
+
+ROWS_AT_ONCE: Final = 1 << 8
+GROUP_BYTES: Final = 4 << 20
+"""Size in memory from which rows are written, as a row group of the file."""
+
+
+class ParquetRows:
+    """Writes rows to a Parquet file as they come.
+
+    Args:
+        path: The file; its folder exists.
+        schema: Types of the columns.
+    """
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        _, parquet = pyarrow_modules()
+        self._schema = schema
+        self._rows: list[dict[str, Json]] = []
+        self._batches: list[Any] = []
+        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
+
+    def append(self, row: dict[str, Json]) -> None:
+        """Add a row.
+
+        Raises:
+            pyarrow.ArrowException: A value does not fit its column.
+        """
+        self._rows.append(row)
+        if len(self._rows) == ROWS_AT_ONCE:
+            self._pack()
+            if sum(batch.nbytes for batch in self._batches) >= GROUP_BYTES:
+                self._write()
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._pack()
+        self._write()
+        self._writer.close()
+
+    def _pack(self) -> None:
+        pyarrow, _ = pyarrow_modules()
+        if self._rows:
+            self._batches.append(pyarrow.RecordBatch.from_pylist(self._rows, schema=self._schema))
+            self._rows = []
+
+    def _write(self) -> None:
+        pyarrow, _ = pyarrow_modules()
+        if self._batches:
+            self._writer.write_table(pyarrow.Table.from_batches(self._batches).combine_chunks())
+            self._batches = []
 
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"

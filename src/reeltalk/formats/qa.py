@@ -29,6 +29,7 @@ from reeltalk.formats.folder import VIDEO_SUFFIXES
 from reeltalk.formats.layout import (
     SPLIT_IN_NAME,
     Index,
+    Repeated,
     chain_as_dialogue,
     keep_form,
     lost_beyond_dialogues,
@@ -721,25 +722,33 @@ def write_table(content: Content, path: Path) -> list[str]:
     is_csv = path.suffix.lower() in (".csv", ".tsv")
     # In CSV a list becomes a repeated column, and options have a column each.
     left_out = re.compile("options" if is_csv else _OPTION.pattern)
-    rows: list[dict[str, Json]] = []
-    for dialogue in index.dialogues.values():
-        for place, turn in enumerate(dialogue.turns):
-            values = _values(dialogue, place, turn, index.videos[dialogue.video_id])
-            extra = {key: value for key, value in source_fields(turn.extra).items() if key not in (ID, *values)}
-            if turn.question.strip():
-                plain = {key: _without_list(value) for key, value in values.items() if not left_out.fullmatch(key)}
-                rows.append(plain | extra)
-    used = {key for row in rows for key, value in row.items() if value not in (None, [])} | {*COLUMNS[:6]}
-    columns = [key for key in dict.fromkeys([*COLUMNS, *(key for row in rows for key in row)]) if key in used]
+
+    def questions() -> Iterator[dict[str, Json]]:
+        for dialogue in index.dialogues.values():
+            video = index.videos[dialogue.video_id]
+            for place, turn in enumerate(dialogue.turns):
+                values = _values(dialogue, place, turn, video)
+                extra = {key: value for key, value in source_fields(turn.extra).items() if key not in (ID, *values)}
+                if turn.question.strip():
+                    plain = {key: _without_list(value) for key, value in values.items() if not left_out.fullmatch(key)}
+                    yield plain | extra
+
+    there: dict[str, None] = {}
+    used = {*COLUMNS[:6]}
+    for row in questions():
+        there |= dict.fromkeys(row)
+        used |= {key for key, value in row.items() if value not in (None, [])}
+    columns = [key for key in dict.fromkeys([*COLUMNS, *there]) if key in used]
     lost = _lost(content)
-    if not rows:
+    if not there:
         return [*lost, "the benchmark holds no question"]
-    return lost + write_table_rows(path, [{key: row.get(key) for key in columns} for row in rows], {})
+    rows = Repeated(lambda: ({key: row.get(key) for key in columns} for row in questions()))
+    return lost + write_table_rows(path, rows, {})
 
 
 def _lost(content: Content) -> list[str]:
-    dialogues = [*content.dialogues, *(chain_as_dialogue(chain) for chain in content.chains)]
-    turns = [turn for dialogue in dialogues for turn in dialogue.turns]
+    dialogues = Repeated(lambda: itertools.chain(content.dialogues, map(chain_as_dialogue, content.chains)))
+    turns = Repeated(lambda: (turn for dialogue in dialogues for turn in dialogue.turns))
     about = {dialogue.video_id for dialogue in dialogues}
     silent = sum(video.id not in about for video in content.videos)
     more = sum(len(turn.evidence) > 1 for turn in turns)

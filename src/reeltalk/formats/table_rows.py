@@ -110,12 +110,12 @@ def _read_csv(
         raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None
 
 
-def write_table_rows(path: Path, rows: list[dict[str, Json]], facts: dict[str, Json]) -> list[str]:
+def write_table_rows(path: Path, rows: Iterable[dict[str, Json]], facts: dict[str, Json]) -> list[str]:
     """Write rows in the format of the path's ending; return a line for each thing that it cannot express.
 
     Args:
         path: A file with one of `TABLE_SUFFIXES`. Its folder is made.
-        rows: The rows. In CSV a list becomes several columns of one name.
+        rows: The rows, which are read several times. In CSV a list becomes several columns of one name.
         facts: What `read_table_rows` found out about the file, or an empty dictionary.
 
     Raises:
@@ -125,20 +125,21 @@ def write_table_rows(path: Path, rows: list[dict[str, Json]], facts: dict[str, J
     suffix = path.suffix.lower()
     try:
         if suffix == ".parquet":
-            return write_arrow_rows(path, rows, facts.get(SCHEMA_KEY))
+            return write_arrow_rows(path, list(rows), facts.get(SCHEMA_KEY))
         if suffix in (".csv", ".tsv"):
             _write_csv(path, rows, facts)
         elif suffix == ".json":
-            path.write_text(write_json(rows), encoding="utf-8")
+            path.write_text(write_json(list(rows)), encoding="utf-8")
         else:
-            lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
-            path.write_bytes("".join(lines).encode())
+            with path.open("wb") as stream:
+                for row in rows:
+                    stream.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     except (UnicodeEncodeError, ValueError, TypeError) as error:
         raise InputError(f"a value cannot be written: {error}", file=path) from None
     return []
 
 
-def _write_csv(path: Path, rows: list[dict[str, Json]], facts: dict[str, Json]) -> None:
+def _write_csv(path: Path, rows: Iterable[dict[str, Json]], facts: dict[str, Json]) -> None:
     header = facts.get(COLUMNS_KEY)
     columns = [name for name in header if isinstance(name, str)] if isinstance(header, list) else []
     most: dict[str, int] = {name: columns.count(name) for name in columns}

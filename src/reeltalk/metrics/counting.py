@@ -4,14 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from reeltalk.metrics.clustered import clustered_mean
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, Proportion, wilson
-from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill
 from reeltalk.schema.paths import LANDING, WALK
@@ -110,34 +110,50 @@ def count_words(text: str) -> int:
     return len(list_words(text))
 
 
-def mean_lengths(units: Sequence[Sequence[Turn]]) -> Lengths:
-    """Mean lengths of chains or dialogues, in turns and words."""
-    turns = [turn for unit in units for turn in unit]
-    answers = [turn.references[0] for turn in turns if turn.references]
-    return Lengths(
-        turns=len(turns),
-        units=len(units),
-        question_words=fmean(count_words(turn.question) for turn in turns) if turns else 0.0,
-        answer_words=fmean(map(count_words, answers)) if answers else 0.0,
-    )
+@dataclass
+class _LengthSums:
+    units: int = 0
+    turns: int = 0
+    answers: int = 0
+    question_words: int = 0
+    answer_words: int = 0
+
+    def add(self, turns: Sequence[Turn]) -> None:
+        self.units += 1
+        self.turns += len(turns)
+        self.question_words += sum(count_words(turn.question) for turn in turns)
+        first = [turn.references[0] for turn in turns if turn.references]
+        self.answers += len(first)
+        self.answer_words += sum(map(count_words, first))
+
+    def means(self) -> Lengths:
+        return Lengths(
+            turns=self.turns,
+            units=self.units,
+            question_words=self.question_words / self.turns if self.turns else 0.0,
+            answer_words=self.answer_words / self.answers if self.answers else 0.0,
+        )
 
 
 def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
-    """Count the parts of a benchmark.
+    """Count the parts of a benchmark, row by row.
 
     Raises:
         InputError: A table is damaged.
     """
-    chains, dialogues = list(benchmark.read(CHAINS)), list(benchmark.read(DIALOGUES))
-    units: list[QAChain | Dialogue] = [*chains, *dialogues]
-    own = [unit for unit in units if "writer" in unit.extra]
-    foreign = [unit for unit in units if "writer" not in unit.extra]
-    found = BenchmarkCounts(
-        ours=mean_lengths([unit.turns for unit in own]),
-        others=mean_lengths([unit.turns for unit in foreign]) if foreign else None,
-        question_types=_types(turn for unit in own for turn in unit.turns),
-        other_types=_types(turn for unit in foreign for turn in unit.turns),
-    )
+    ours, others = _LengthSums(), _LengthSums()
+    found = BenchmarkCounts(ours.means(), None)
+    chains, dialogues = benchmark.read(CHAINS), benchmark.read(DIALOGUES)
+    units: Iterable[QAChain | Dialogue] = chain[QAChain | Dialogue](chains, dialogues)
+    for unit in units:
+        is_own = "writer" in unit.extra
+        (ours if is_own else others).add(unit.turns)
+        types = found.question_types if is_own else found.other_types
+        types.update(label for turn in unit.turns for label in turn.labels.get("vdact.question_type", ()))
+        if is_own and isinstance(unit, Dialogue):
+            found.tasks[unit.task or "none", str(unit.extra.get("kind", "single"))] += 1
+            found.checklists += sum(turn.checklist is not None for turn in unit.turns)
+    found.ours, found.others = ours.means(), others.means() if others.units else None
     by_graph = False
     for linkage in benchmark.read(LINKAGES):
         found.relations[linkage.relation] += 1
@@ -152,14 +168,14 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
         found.methods[rewrite.method] += 1
         found.coherent += rewrite.coherent is True
         found.unchecked += rewrite.coherent is None
-    for dialogue in dialogues:
-        if "writer" in dialogue.extra:
-            found.tasks[dialogue.task or "none", str(dialogue.extra.get("kind", "single"))] += 1
-            found.checklists += sum(turn.checklist is not None for turn in dialogue.turns)
     found.utterances.update(spoken.video_id for spoken in benchmark.read(SPEECH))
     found.scenes.update(scene.kind for scene in benchmark.read(SCENES))
-    paths = list(benchmark.read(PATHS))
-    found.paths, found.path_turns = len(paths), sum(len(path.steps) for path in paths)
+    walks: list[tuple[str, int, int, int]] = []
+    for path in benchmark.read(PATHS):
+        found.paths += 1
+        found.path_turns += len(path.steps)
+        if (walk := path.extra.get(WALK)) is not None:
+            walks.append((path.video_id, int(walk["drawn"]), int(walk["jumps"]), int(walk["chances"])))
     for gate in benchmark.read(GATES):
         found.gates[gate.gate, gate.outcome.value] += 1
         if gate.gate.endswith(f":{LANDING}") and gate.outcome is not GateOutcome.PASSED:
@@ -168,20 +184,20 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
             found.reasons[gate.gate, gate.reason or "no reason given"] += 1
             found.malformed += bool(gate.raw)
         found.leaks[gate.outcome.value] += LEAK in gate.gate and gate.turn_index is not None
-    found.jumps = _jumps(benchmark, paths, found)
+    found.jumps = _jumps(benchmark, walks, found)
     return found
 
 
-def _jumps(benchmark: Benchmark, paths: Iterable[DialoguePath], found: BenchmarkCounts) -> Jumps | None:
-    walks = [(path.video_id, walk) for path in paths if (walk := path.extra.get(WALK)) is not None]
+def _jumps(benchmark: Benchmark, walks: Sequence[tuple[str, int, int, int]], found: BenchmarkCounts) -> Jumps | None:
+    """Jumps of walks, each with its video, how often it was drawn, its jumps and its chances."""
     if not walks:
         return None
-    drawn = [(int(walk["drawn"]), int(walk["jumps"]), int(walk["chances"])) for _, walk in walks]
+    drawn = [walk[1:] for walk in walks]
     jumps, chances = sum(walk[1] for walk in drawn), sum(walk[2] for walk in drawn)
     low, high = None, None
     if chances:
         jumped = np.concatenate([np.repeat([1.0, 0.0], [taken, seen - taken]) for _, taken, seen in drawn])
-        video = [name for (name, _), (_, _, seen) in zip(walks, drawn, strict=True) for _ in range(seen)]
+        video = [name for name, _, _, seen in walks for _ in range(seen)]
         kept = clustered_mean(jumped, video)
         if kept.low is not None and kept.high is not None and kept.clusters >= FEWEST_VIDEOS:
             # An interval of a share ends at 0 and 1.
@@ -196,10 +212,6 @@ def _jumps(benchmark: Benchmark, paths: Iterable[DialoguePath], found: Benchmark
         links=sum(landing.values()),
         landed=landing.get(GateOutcome.PASSED.value, 0),
     )
-
-
-def _types(turns: Iterable[Turn]) -> Counter[str]:
-    return Counter(label for turn in turns for label in turn.labels.get("vdact.question_type", ()))
 
 
 def format_counts(found: BenchmarkCounts) -> Iterable[str]:

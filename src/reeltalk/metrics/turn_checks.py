@@ -4,8 +4,9 @@ Everything comes from rows of the table `gates`; nothing is checked or asked aga
 neither passed nor failed, and is counted apart.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal
@@ -31,6 +32,7 @@ from reeltalk.schema.gates import (
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.stored_rows import JoinedRows, rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 from reeltalk.store.validate import IdenticalUnits, identical_units
@@ -236,21 +238,21 @@ class CheckedTurn:
         return tuple(dict.fromkeys(map(fault_class, self.flags)))
 
 
-def checked_turns(units: Iterable[QAChain | Dialogue], gates: Iterable[GateResult]) -> Iterator[CheckedTurn]:
+def checked_turns(units: Iterable[QAChain | Dialogue], gates: Sequence[GateResult]) -> Iterator[CheckedTurn]:
     """The turns of chains and dialogues with their checks, in order.
 
     Args:
         units: Chains and dialogues.
         gates: Rows of the table `gates`. Rows about drafts that are gone are ignored.
     """
-    found: dict[tuple[str, int | None], list[GateResult]] = {}
-    for gate in gates:
-        if gate.outcome not in GONE:
-            found.setdefault((gate.unit_id, gate.turn_index), []).append(gate)
+    by_unit = rows_by(gates, "unit_id")
     for unit in units:
-        whole = found.get((unit.id, None), [])
+        found: dict[int | None, list[GateResult]] = {}
+        for gate in by_unit.get(unit.id, ()):
+            if gate.outcome not in GONE:
+                found.setdefault(gate.turn_index, []).append(gate)
         for index, turn in enumerate(unit.turns):
-            results = (*found.get((unit.id, index), ()), *whole)
+            results = (*found.get(index, ()), *found.get(None, ()))
             yield CheckedTurn(
                 "chain" if isinstance(unit, QAChain) else "dialogue",
                 unit.id,
@@ -264,7 +266,7 @@ def checked_turns(units: Iterable[QAChain | Dialogue], gates: Iterable[GateResul
 
 
 def checked_rewrites(
-    rewrites: Iterable[Rewrite], gates: Iterable[GateResult], videos: Mapping[str, str]
+    rewrites: Iterable[Rewrite], gates: Sequence[GateResult], videos: Mapping[str, str]
 ) -> Iterator[CheckedTurn]:
     """Rewriting drafts with their checks, in order.
 
@@ -273,12 +275,10 @@ def checked_rewrites(
         gates: Rows of the table `gates`.
         videos: The video of each chain.
     """
-    found: dict[str, list[GateResult]] = {}
-    for gate in gates:
-        if gate.unit == "linkage" and gate.outcome not in GONE:
-            found.setdefault(gate.unit_id, []).append(gate)
+    by_unit = rows_by(gates, "unit_id")
     for rewrite in rewrites:
-        results = tuple(found.get(rewrite.id, ()))
+        found = by_unit.get(rewrite.id, ())
+        results = tuple(gate for gate in found if gate.unit == "linkage" and gate.outcome not in GONE)
         index = rewrite.linkage.target.turn_index
         video_id = videos.get(rewrite.linkage.source.unit_id, "")
         yield CheckedTurn("rewrite", rewrite.id, index, video_id, None, rewrite.draft, results, _outcomes(results))
@@ -372,10 +372,10 @@ class Quality:
 def measure_quality(
     units: Sequence[QAChain | Dialogue],
     gates: Sequence[GateResult],
-    rewrites: Sequence[Rewrite] = (),
-    videos: Sequence[Video] = (),
+    rewrites: Iterable[Rewrite] = (),
+    videos: Iterable[Video] = (),
 ) -> Quality:
-    """Count how far turns were checked, with intervals clustered by video.
+    """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
     Args:
         units: Chains and dialogues of a benchmark.
@@ -383,38 +383,38 @@ def measure_quality(
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
     """
-    turns = list(checked_turns(units, gates))
-    found = Quality(turns=len(turns), videos=len({turn.video_id for turn in turns}), results=len(gates))
-    found.passed = _share(turns, lambda turn: turn.passed if turn.made else None)
-    found.needs_video = _share(turns, lambda turn: turn.needs_video)
+    found, about, numbers = Quality(results=len(gates)), dict[str, str](), dict[str, int]()
+    passed, needs_video, counts = _Share(numbers), _Share(numbers), {check.name: _Tally(numbers) for check in CHECKS}
+    classes: dict[str, _ClassTally] = {}
+    for turn in checked_turns(units, gates):
+        found.turns += 1
+        about[turn.unit_id] = turn.video_id
+        passed.add(turn, turn.passed if turn.made else None)
+        needs_video.add(turn, turn.needs_video)
+        for name, tally in counts.items():
+            tally.add(turn, name)
+        found.faults.update(turn.faults)
+        kind = "question chains" if turn.unit == "chain" else turn.task or "dialogues"
+        classes.setdefault(kind, _ClassTally(numbers)).add(turn)
+    found.videos = len(set(about.values()))
+    found.passed, found.needs_video = passed.mean(), needs_video.mean()
     for check in CHECKS:
-        count = _count(check, turns)
+        count = counts[check.name].count(check)
         if count.passed is not None:
             found.checks.append(count)
         elif check.always or count.unchecked:
             found.not_made.append(count)
-    found.faults.update(fault for turn in turns for fault in turn.faults)
     for gate in gates:
         if gate.outcome in GONE or gate_name(gate) == ATTEMPT:
             outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT else gate.outcome
             found.gone[fault_class(gate), outcome.value] += 1
-    drafts = list(checked_rewrites(rewrites, gates, {unit.id: unit.video_id for unit in units}))
-    found.faults.update(f"{fault} (draft)" for draft in drafts for fault in draft.faults)
-    classes: dict[str, list[CheckedTurn]] = {"rewriting drafts": drafts} if drafts else {}
-    for turn in turns:
-        classes.setdefault("question chains" if turn.unit == "chain" else turn.task or "dialogues", []).append(turn)
-    found.classes = [
-        ClassQuality(
-            name.replace("_", " "),
-            len(own),
-            _share(own, lambda turn: turn.passed if turn.made else None),
-            _share(own, is_supported),
-        )
-        for name, own in sorted(classes.items())
-    ]
+    for draft in checked_rewrites(rewrites, gates, about):
+        found.faults.update(f"{fault} (draft)" for fault in draft.faults)
+        classes.setdefault("rewriting drafts", _ClassTally(numbers)).add(draft)
+    found.classes = [own.quality(name.replace("_", " ")) for name, own in sorted(classes.items())]
     found.text = text_biases(gates)
-    chains = [unit for unit in units if isinstance(unit, QAChain)]
-    dialogues = [unit for unit in units if isinstance(unit, Dialogue)]
+    chains = (unit for unit in units if isinstance(unit, QAChain))
+    dialogues = (unit for unit in units if isinstance(unit, Dialogue))
     found.identical = tuple(identical_units(chains, dialogues, videos))
     found.writers = tuple(sorted({model_of(str(unit.extra["writer"])) for unit in units if "writer" in unit.extra}))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
@@ -428,9 +428,9 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
     Raises:
         InputError: A table is damaged.
     """
-    units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
-    gates, rewrites = list(benchmark.read(GATES)), list(benchmark.read(REWRITES))
-    return measure_quality(units, gates, rewrites, list(benchmark.read(VIDEOS)))
+    chains, dialogues = benchmark.table(CHAINS), benchmark.table(DIALOGUES)
+    units = JoinedRows[QAChain | Dialogue](chains, dialogues)
+    return measure_quality(units, benchmark.table(GATES), benchmark.read(REWRITES), benchmark.read(VIDEOS))
 
 
 def is_supported(turn: CheckedTurn) -> bool | None:
@@ -444,30 +444,75 @@ def model_of(signature: str) -> str:
     return signature.split("|")[0].removeprefix("model:").partition("#")[0]
 
 
-def _count(check: TurnCheckInfo, turns: Sequence[CheckedTurn]) -> CheckCount:
-    outcomes = [turn.outcomes.get(check.name) for turn in turns]
-    missing = [turn for turn in turns if turn.outcomes.get(check.name) is GateOutcome.UNCHECKED]
-    results = (turn.result(check.name) for turn in missing)
-    reasons = Counter(result.reason or "no reason given" for result in results if result is not None)
-    return CheckCount(
-        check,
-        _share(turns, lambda turn: _made(turn.outcomes.get(check.name))),
-        flagged=outcomes.count(GateOutcome.FLAGGED),
-        unchecked=len(missing),
-        reasons=tuple(reasons.most_common()),
-    )
+class _Share:
+    """Which turns fulfil a condition, in five bytes for each.
+
+    Args:
+        numbers: Number of each video, which all shares use.
+    """
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._numbers = numbers
+        self._values, self._videos = array("b"), array("i")
+
+    def add(self, turn: CheckedTurn, value: bool | None) -> None:
+        if value is not None:
+            self._values.append(value)
+            self._videos.append(self._numbers.setdefault(turn.video_id, len(self._numbers)))
+
+    def mean(self) -> MeanInterval | None:
+        if not self._values:
+            return None
+        ranks = np.zeros(len(self._numbers), dtype=np.intp)
+        ranks[np.argsort(np.array(list(self._numbers)))] = np.arange(len(self._numbers))
+        # In the order of their names, so that sums over videos do not depend on the order of rows.
+        return mean_interval(np.array(self._values, dtype=np.float64), ranks[self._videos], (0.0, 1.0))
+
+
+class _Tally:
+    """Outcomes of a check."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._share, self._flagged, self._unchecked = _Share(numbers), 0, 0
+        self._reasons: Counter[str] = Counter()
+
+    def add(self, turn: CheckedTurn, check: CheckName) -> None:
+        outcome = turn.outcomes.get(check)
+        self._share.add(turn, _made(outcome))
+        self._flagged += outcome is GateOutcome.FLAGGED
+        if outcome is GateOutcome.UNCHECKED:
+            self._unchecked += 1
+            if (result := turn.result(check)) is not None:
+                self._reasons[result.reason or "no reason given"] += 1
+
+    def count(self, check: TurnCheckInfo) -> CheckCount:
+        return CheckCount(
+            check,
+            self._share.mean(),
+            flagged=self._flagged,
+            unchecked=self._unchecked,
+            reasons=tuple(self._reasons.most_common()),
+        )
+
+
+class _ClassTally:
+    """Turns of a class."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._turns, self._passed, self._supported = 0, _Share(numbers), _Share(numbers)
+
+    def add(self, turn: CheckedTurn) -> None:
+        self._turns += 1
+        self._passed.add(turn, turn.passed if turn.made else None)
+        self._supported.add(turn, is_supported(turn))
+
+    def quality(self, name: str) -> ClassQuality:
+        return ClassQuality(name, self._turns, self._passed.mean(), self._supported.mean())
 
 
 def _made(outcome: GateOutcome | None) -> bool | None:
     """True if a check was passed, False if it was not, None if it was not made."""
     return None if outcome in (None, GateOutcome.UNCHECKED) else outcome is GateOutcome.PASSED
-
-
-def _share(turns: Iterable[CheckedTurn], of: Callable[[CheckedTurn], bool | None]) -> MeanInterval | None:
-    found = [(float(value), turn.video_id) for turn in turns if (value := of(turn)) is not None]
-    if not found:
-        return None
-    return mean_interval(np.array([value for value, _ in found]), [video for _, video in found], (0.0, 1.0))
 
 
 def format_share(share: MeanInterval | None) -> str:

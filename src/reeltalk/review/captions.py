@@ -4,7 +4,6 @@ The folder of proxies has a file for each video in which somebody speaks, so tha
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -41,16 +40,14 @@ def write_speech(benchmark: Benchmark, videos: Iterable[Video], folder: Path) ->
     marker = folder / STATE
     if marker.read_bytes() == state if marker.is_file() else entry is None:
         return
-    lines: dict[str, list[bytes]] = defaultdict(list)
-    for spoken in benchmark.read(SPEECH) if entry is not None else ():
-        if (sha256 := here.get(spoken.video_id)) is not None:
-            # Several records may share a file, and a file has one track of captions.
-            lines[sha256].append(spoken.model_copy(update={"video_id": sha256}).to_json().encode() + b"\n")
+    # Several records may share a file, and a file has one track of captions.
+    by_file = benchmark.table(SPEECH).grouped(lambda row: here.get(row["video_id"]))
     for left in folder.glob(f"*{ENDING}"):
-        if left.name.removesuffix(ENDING) not in lines:
+        if left.name.removesuffix(ENDING) not in by_file:
             left.unlink()
-    for sha256, said in lines.items():
-        write_bytes(speech_file(folder, sha256), b"".join(said))
+    for sha256, said in by_file.items():
+        lines = (spoken.model_copy(update={"video_id": sha256}).to_json().encode() + b"\n" for spoken in said)
+        write_bytes(speech_file(folder, sha256), b"".join(lines))
     write_bytes(marker, state)
 
 

@@ -9,11 +9,12 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -35,6 +36,8 @@ from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk.review.credentials import read_secret
 from reeltalk.review.reasons import OwnReason
 from reeltalk.review.tables import ProjectRow
+
+T = TypeVar("T")
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 POOL: Final = 48
@@ -378,3 +381,10 @@ def _stored_settings(database: Database) -> ProjectSettings:
     with database.reading() as session:
         row = session.scalars(select(ProjectRow)).one_or_none()
     return ProjectSettings.model_validate(row.settings) if row is not None else ProjectSettings()
+
+
+def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The rows in lists of a size; the last one may be shorter."""
+    left = iter(rows)
+    while some := list(islice(left, size)):
+        yield some

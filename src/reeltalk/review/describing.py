@@ -31,11 +31,12 @@ def describe_units(session: Session) -> int:
         The number of such units.
     """
     lacking = ~exists().where(UnitWordsRow.unit_id == UnitRow.id)
-    unit_ids = list(session.scalars(select(UnitRow.id).where(lacking)))
     tasks = {queue_id: kind for queue_id, kind in session.execute(select(QueueRow.id, QueueRow.task))}
     shown = (UnitRow.id, UnitRow.queue_id, UnitRow.title, UnitRow.video_id, UnitRow.target_id)
-    for start in range(0, len(unit_ids), BATCH):
-        some = unit_ids[start : start + BATCH]
+    described, last = 0, ""
+    following = select(UnitRow.id).where(lacking).order_by(UnitRow.id).limit(BATCH)
+    while some := list(session.scalars(following.where(UnitRow.id > last))):
+        described, last = described + len(some), some[-1]
         words, facts = [], []
         disputes = _disputes(session, some)
         for row in session.execute(select(*shown, UnitRow.content).where(UnitRow.id.in_(some))):
@@ -44,7 +45,7 @@ def describe_units(session: Session) -> int:
             facts.append({"id": row.id, "flags": flagged_turns(row.content), "disputed": disputes.get(row.id, 0)})
         session.execute(insert(UnitWordsRow), words)
         session.execute(update(UnitRow), facts)
-    return len(unit_ids)
+    return described
 
 
 def describe_all(database: Database) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.review.database import Database
+from reeltalk.review.database import Database, batches
 from reeltalk.review.describing import describe_units
 from reeltalk.review.events import broken_links
 from reeltalk.review.tables import Base, JsonText
@@ -276,7 +276,7 @@ def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, 
     more = {**SECRET.get(table.name, {}), **added}
     with file.open("rb") as stream:
         rows = _rows(stream, file, given, more)
-        for some in _batches(map(_with_remarks, rows) if table.name == "entries" and added else rows):
+        for some in batches(map(_with_remarks, rows) if table.name == "entries" and added else rows, BATCH):
             try:
                 session.execute(insert(table), some)
             except IntegrityError as error:
@@ -295,17 +295,6 @@ def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, 
 def _with_remarks(row: dict[str, Json]) -> dict[str, Json]:
     unsure, noted = remarks_of(row["value"])
     return {**row, "unsure": unsure, "noted": noted}
-
-
-def _batches(rows: Iterable[dict[str, Json]]) -> Iterator[list[dict[str, Json]]]:
-    some: list[dict[str, Json]] = []
-    for row in rows:
-        some.append(row)
-        if len(some) == BATCH:
-            yield some
-            some = []
-    if some:
-        yield some
 
 
 def _rows(

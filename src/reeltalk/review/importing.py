@@ -7,13 +7,14 @@ that their annotator saw.
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, tee
 from typing import Any, Final
 
 from sqlalchemy import exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
-from reeltalk.review.database import ReviewProject
+from reeltalk.review.database import ReviewProject, batches
 from reeltalk.review.describing import describe_units, forget_words
 from reeltalk.review.duties import drop_duties
 from reeltalk.review.events import OPERATOR, Transaction, transaction
@@ -52,17 +53,17 @@ def table_hashes(manifest: Manifest) -> dict[str, str]:
 
 
 def read_checked(benchmark: Benchmark) -> Content:
-    """A benchmark's rows, checked for contradictions.
+    """A benchmark's rows, which stay in their files, checked for contradictions.
 
     Args:
-        benchmark: Each of its tables is read once.
+        benchmark: Each of its tables is opened once, so that all are of one revision.
 
     Raises:
         BenchmarkError: A file was edited by hand.
         InputError: A table is damaged, or records contradict each other; names file, line and field.
         BrokenInvariantError: Records contradict each other, and no line can be named.
     """
-    content = benchmark.content()
+    content = benchmark.stored_content()
     errors = [finding for finding in check_content(content) if finding.severity == "error"]
     if errors:
         raise _refusal(benchmark, content, errors)
@@ -102,7 +103,7 @@ def _line(content: Content, table: str, row: str) -> tuple[int | None, str]:
 ServedVideos = Mapping[str, tuple[str | None, str | None, str | None]]
 """By video: the file to serve, its media type, and why there is none."""
 
-BATCH: Final = 500
+BATCH: Final = 100
 LOADED: Final = "loaded"
 """Key in a queue's settings: its units are the benchmark's drafts."""
 REVISION: Final = "revision"
@@ -154,7 +155,7 @@ def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchma
     change.session.flush()
 
 
-def _put_videos(session: Session, videos: Sequence[Video], served: ServedVideos | None) -> None:
+def _put_videos(session: Session, videos: Iterable[Video], served: ServedVideos | None) -> None:
     """Add new videos, and update how known ones are served.
 
     Args:
@@ -162,28 +163,33 @@ def _put_videos(session: Session, videos: Sequence[Video], served: ServedVideos 
         videos: All videos of the benchmark.
         served: How each is served; None to keep the stored values.
     """
-    known = {row.id: row for row in session.scalars(select(VideoRow))}
-    for video in videos:
-        row = known.get(video.id)
-        if row is None:
-            row = VideoRow(id=video.id)
-            session.add(row)
-        elif served is None:
-            continue
-        row.sha256, row.duration_s = video.sha256, video.duration_s
-        row.file, row.media_type, row.problem = (served or {}).get(
-            video.id, (None, None, "the benchmark has no file of this video")
-        )
-    session.flush()
+    for some in batches(videos, BATCH):
+        ids = [str(video.id) for video in some]
+        known = {row.id: row for row in session.scalars(select(VideoRow).where(VideoRow.id.in_(ids)))}
+        for video in some:
+            row = known.get(video.id)
+            if row is None:
+                known[video.id] = row = VideoRow(id=video.id)
+                session.add(row)
+            elif served is None:
+                continue
+            row.sha256, row.duration_s = video.sha256, video.duration_s
+            row.file, row.media_type, row.problem = (served or {}).get(
+                video.id, (None, None, "the benchmark has no file of this video")
+            )
+        session.flush()
 
 
-def _is_chosen(draft: Draft, videos: Mapping[str, Video], only: str | None) -> bool:
-    """True if `--only` selects the video of a draft, or selects nothing."""
+def _chosen(drafts: Iterable[Draft], videos: Iterable[Video], only: str | None) -> Iterator[Draft]:
+    """The drafts about videos that `--only` selects; all if it selects nothing."""
     if only is None:
-        return True
+        yield from drafts
+        return
     name, _, value = only.partition("/")
-    video = videos.get(draft.video_id or "")
-    return video is not None and getattr(video, name) == value
+    chosen = {str(video.id) for video in videos if getattr(video, name) == value}
+    for draft in drafts:
+        if draft.video_id in chosen:
+            yield draft
 
 
 def _put_queue(
@@ -249,8 +255,8 @@ def _put_units(
     change: Transaction,
     queue: QueueRow,
     task: ReviewTask,
-    drafts: Sequence[Draft],
-    videos: Mapping[str, Video],
+    drafts: Iterable[Draft],
+    videos: Container[str],
     revision: int,
     loaded: ImportReport,
 ) -> None:
@@ -261,7 +267,7 @@ def _put_units(
         queue: Whose units.
         task: Its kind of work.
         drafts: All units that the queue should hold.
-        videos: By id.
+        videos: Ids of the project's videos.
         revision: Revision of the benchmark that the drafts show.
         loaded: Receives the counts.
     """
@@ -276,11 +282,10 @@ def _put_units(
     }
     last = max(session.scalars(select(UnitRow.position).where(UnitRow.queue_id == queue.id)), default=-1)
     counts = {"new": 0, "renewed": 0, "behind": 0}
-    drafts = _named(drafts)
     there: set[str] = set()
-    for start in range(0, len(drafts), BATCH):
+    for some in batches(_named(drafts), BATCH):
         rows: list[dict[str, Any]] = []
-        for draft in drafts[start : start + BATCH]:
+        for draft in some:
             unit_id = _unit_id(queue, draft)
             if unit_id in there:
                 continue
@@ -318,10 +323,11 @@ def _put_units(
     loaded.removed[queue.id], loaded.behind[queue.id] = len(gone), counts["behind"]
 
 
-def _named(drafts: Sequence[Draft]) -> list[Draft]:
+def _named(drafts: Iterable[Draft]) -> Iterator[Draft]:
     """The drafts of a queue, with names that differ."""
-    titles = tell_apart(draft.title for draft in drafts)
-    return [replace(draft, title=title) for draft, title in zip(drafts, titles, strict=True)]
+    drafts, again = tee(drafts)
+    for title, draft in zip(tell_apart(draft.title for draft in drafts), again, strict=True):
+        yield replace(draft, title=title)
 
 
 _OLD_NAMES: Final = or_(UnitRow.title == UnitRow.target_id, UnitRow.title.contains(" → "))
@@ -334,7 +340,7 @@ def _rename_units(change: Transaction, content: Content) -> None:
     for queue in session.scalars(select(QueueRow)).all():
         if LOADED not in (queue.settings or {}):
             continue
-        titles = {_unit_id(queue, draft): draft.title for draft in _named([*TASKS[queue.task].drafts(content)])}
+        titles = {_unit_id(queue, draft): draft.title for draft in _named(TASKS[queue.task].drafts(content))}
         units = session.scalars(select(UnitRow).where(UnitRow.queue_id == queue.id, _OLD_NAMES)).all()
         for unit in units:
             source = unit.gold["source"] if unit.gold is not None else unit.id
@@ -460,7 +466,7 @@ def import_content(
     _put_project(change, project, benchmark)
     _put_videos(session, content.videos, served)
     revision = latest_revision(content.reviews)
-    videos = {str(video.id): video for video in content.videos}
+    videos = {str(video.id) for video in content.videos}
     for position, (name, task) in enumerate(TASKS.items()):
         if name not in wanted:
             continue
@@ -469,10 +475,12 @@ def import_content(
             # Its units were not made from the benchmark's drafts.
             continue
         only = choice.only if queue is None else queue.settings.get("only")
-        drafts = [draft for draft in task.drafts(content) if _is_chosen(draft, videos, only)]
+        drafts = _chosen(task.drafts(content), content.videos, only)
         if queue is None:
-            if not drafts:
+            first = next(drafts, None)
+            if first is None:
                 continue
+            drafts = chain((first,), drafts)
             queue = _put_queue(
                 change,
                 name,
@@ -565,13 +573,13 @@ def add_queue(
     position = last + 1 if last is not None else 0
     queue = _put_queue(change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {})
     task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
-    drafts = _named(drafts)
-    rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in enumerate(drafts)]
-    session.execute(insert(UnitRow), rows)
-    change.record("load", queue_id, after={"units": len(rows), "overlap": overlap, "task": kind})
+    for some in batches(enumerate(_named(drafts)), BATCH):
+        rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in some]
+        session.execute(insert(UnitRow), rows)
+    change.record("load", queue_id, after={"units": len(drafts), "overlap": overlap, "task": kind})
     session.flush()
     describe_units(session)
-    return len(rows)
+    return len(drafts)
 
 
 def is_of_project(session: Session, project: ProjectRow, manifest: Manifest) -> bool:

@@ -6,17 +6,21 @@ number among the tasks that they were given, so that no number gives away which 
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Final
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.tables import AssignmentRow, UnitRow
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain
 from reeltalk.schema.titles import video_titles
 from reeltalk.store.content import Content
+from reeltalk.store.stored_rows import rows_by
 
 BETWEEN: Final = " · "
+VIDEOS_AT_ONCE: Final = 64
+"""Videos whose units' names are kept in memory."""
 
 
 class ContentNames:
@@ -29,25 +33,12 @@ class ContentNames:
     def __init__(self, content: Content) -> None:
         self._videos = video_titles(content.videos)
         self._numbers = {str(video.id): number for number, video in enumerate(content.videos, 1)}
-        self._clips: dict[str, tuple[str, int]] = {}
-        self._clip_counts: dict[str, int] = {}
-        by_video: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
-        for clip in content.clips:
-            if clip.interval is not None:
-                by_video[clip.video_id].append((clip.interval.start_s, clip.interval.end_s, clip.id))
-        for video_id, clips in by_video.items():
-            self._clip_counts[video_id] = len(clips)
-            self._clips |= {name: (video_id, number) for number, (*_, name) in enumerate(sorted(clips), 1)}
-        self._places: dict[tuple[str, str], str] = {}
-        self._counts: dict[tuple[str, str], int] = defaultdict(int)
-        units: dict[str, list[QAChain | Dialogue]] = defaultdict(list)
-        made: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
-        for unit in made:
-            units[unit.video_id].append(unit)
-        for found in units.values():
-            self._place_units(found)
-        for path in content.paths:
-            self._place("path", path.id, path.video_id)
+        self._clips, self._chains = rows_by(content.clips, "video_id"), rows_by(content.chains, "video_id")
+        self._dialogues, self._paths = rows_by(content.dialogues, "video_id"), rows_by(content.paths, "video_id")
+        self._asked: dict[tuple[str, str], str] = {}
+        """Places of units that the benchmark does not hold."""
+        self._counts: dict[tuple[str, str], int] = {}
+        self._placed = lru_cache(VIDEOS_AT_ONCE)(self._place_video)
 
     def video(self, video_id: str) -> str:
         """A video's name, as `Fry carrot`."""
@@ -70,33 +61,67 @@ class ContentNames:
 
     def _place(self, kind: str, unit_id: str, video_id: str) -> str:
         """Where in its video a unit is; what the benchmark does not hold is counted in the order of asking."""
-        if (kind, unit_id) not in self._places:
-            self._counts[kind, video_id] += 1
-            self._places[kind, unit_id] = f"{kind} {self._counts[kind, video_id]}"
-        return self._places[kind, unit_id]
+        key = (kind, unit_id)
+        for places in (self._placed(video_id), self._asked):
+            if key in places:
+                return places[key]
+        if key in self._video_of:
+            return self._placed(self._video_of[key])[key]
+        there = len(self._paths.get(video_id, ())) if kind == "path" else 0
+        self._counts[kind, video_id] = self._counts.get((kind, video_id), there) + 1
+        return self._asked.setdefault(key, f"{kind} {self._counts[kind, video_id]}")
 
-    def _place_units(self, units: Sequence[QAChain | Dialogue]) -> None:
+    @cached_property
+    def _video_of(self) -> dict[tuple[str, str], str]:
+        """The video of each unit, for those whose video the caller does not know."""
+        by_kind: dict[str, Mapping[str, Sequence[QAChain | Dialogue | DialoguePath]]] = {
+            "chain": self._chains,
+            "dialogue": self._dialogues,
+            "path": self._paths,
+        }
+        return {
+            (kind, unit.id): video_id
+            for kind, by_video in by_kind.items()
+            for video_id, units in by_video.items()
+            for unit in units
+        }
+
+    def _place_video(self, video_id: str) -> dict[tuple[str, str], str]:
         """Name the units of a video by their clips, and by a number where several have the same."""
-        clips = [self._clips_of(unit) for unit in units]
+        timed = [clip for clip in self._clips.get(video_id, ()) if clip.interval is not None]
+        ordered = sorted((clip.interval.start_s, clip.interval.end_s, clip.id) for clip in timed if clip.interval)
+        numbers: dict[str, int] = {name: number for number, (*_, name) in enumerate(ordered, 1)}
+        units: list[QAChain | Dialogue] = [*self._chains.get(video_id, ()), *self._dialogues.get(video_id, ())]
+        clips = [_spoken_clips(unit, numbers) for unit in units]
         counts: dict[str, int] = defaultdict(int)
+        places: dict[tuple[str, str], str] = {}
         for unit, place in zip(units, clips, strict=True):
             kind = "chain" if isinstance(unit, QAChain) else "dialogue"
             alone = clips.count(place) == 1
             counts[kind + place] += 1
             numbered = "" if alone else f"{kind} {counts[kind + place]}"
-            self._places[kind, unit.id] = ", ".join(filter(None, (place, numbered)))
+            places[kind, unit.id] = ", ".join(filter(None, (place, numbered)))
+        for number, path in enumerate(self._paths.get(video_id, ()), 1):
+            places["path", path.id] = f"path {number}"
+        return places
 
-    def _clips_of(self, unit: QAChain | Dialogue) -> str:
-        """The clips that a unit is about, as `clip 3` or `clips 2 to 4`; empty for a whole video."""
-        names = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
-        found = sorted({self._clips[name][1] for name in names if name in self._clips})
-        if not found or (len(found) > 1 and len(found) == self._clip_counts[unit.video_id]):
-            return ""
-        if len(found) == 1:
-            return f"clip {found[0]}"
-        if found[-1] - found[0] == len(found) - 1 and len(found) > 2:
-            return f"clips {found[0]} to {found[-1]}"
-        return f"clips {', '.join(map(str, found[:-1]))} and {found[-1]}"
+
+def _spoken_clips(unit: QAChain | Dialogue, numbers: Mapping[str, int]) -> str:
+    """The clips that a unit is about, as `clip 3` or `clips 2 to 4`; empty for a whole video.
+
+    Args:
+        unit: A chain or dialogue.
+        numbers: The numbers of its video's clips, from 1.
+    """
+    names = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
+    found = sorted({numbers[name] for name in names if name in numbers})
+    if not found or (len(found) > 1 and len(found) == len(numbers)):
+        return ""
+    if len(found) == 1:
+        return f"clip {found[0]}"
+    if found[-1] - found[0] == len(found) - 1 and len(found) > 2:
+        return f"clips {found[0]} to {found[-1]}"
+    return f"clips {', '.join(map(str, found[:-1]))} and {found[-1]}"
 
 
 def unit_names(session: Session, unit_ids: Collection[str], *, seen_by: str | None = None) -> dict[str, str]:

@@ -130,7 +130,7 @@ def prepare_videos(
         BenchmarkError: The folder cannot be written, or the disk is full.
         InputError: The table of speech is damaged.
     """
-    videos = list(benchmark.read(VIDEOS))
+    videos = benchmark.table(VIDEOS)
     place = PlayableFolder(folder, benchmark.media)
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -152,9 +152,13 @@ def _answer(video: Video, decided: Mapping[str, ServedVideo]) -> ServedVideo:
 
 
 def _decide(
-    place: PlayableFolder, videos: list[Video], executor: Executor, progress: Callable[[str], None]
+    place: PlayableFolder, videos: Iterable[Video], executor: Executor, progress: Callable[[str], None]
 ) -> dict[str, ServedVideo]:
-    here = {video.sha256: video for video in videos if video.sha256 is not None and place.store.has(video.sha256)}
+    here = {
+        video.sha256: (str(video.id), video.duration_s)
+        for video in videos
+        if video.sha256 is not None and place.store.has(video.sha256)
+    }
     decided = {sha256: served for sha256 in here if (served := place.known(sha256)) is not None}
     new = [sha256 for sha256 in here if sha256 not in decided]
     if new:
@@ -174,7 +178,7 @@ def _decide(
     for done, (sha256, made) in enumerate(_proxies(place, here, to_make, executor), 1):
         decided[sha256] = made
         progress(
-            f"{done:,} of {len(to_make):,} proxies: {here[sha256].id}" + (f": {made.problem}" * bool(made.problem))
+            f"{done:,} of {len(to_make):,} proxies: {here[sha256][0]}" + (f": {made.problem}" * bool(made.problem))
         )
     return decided
 
@@ -186,7 +190,7 @@ def _looked(place: PlayableFolder, wanted: list[str], executor: Executor) -> Ite
 
 
 def _proxies(
-    place: PlayableFolder, videos: Mapping[str, Video], wanted: list[str], executor: Executor
+    place: PlayableFolder, videos: Mapping[str, tuple[str, float | None]], wanted: list[str], executor: Executor
 ) -> Iterator[tuple[str, ServedVideo]]:
     if not wanted:
         return
@@ -199,7 +203,7 @@ def _proxies(
             "target": str(partials[-1]),
             "media_type": media_type,
         }
-        length_s = videos[sha256].duration_s or UNKNOWN_LENGTH_S
+        length_s = videos[sha256][1] or UNKNOWN_LENGTH_S
         calls.append(Call(argument, Limits(PROXY_S + PROXY_S_A_SECOND * length_s, PROXY_MEMORY_BYTES)))
     for number, outcome in executor.map("reeltalk.video.proxy:transcode", calls):
         sha256, partial = wanted[number], partials[number]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -28,26 +28,27 @@ def video_titles(videos: Iterable[Video]) -> dict[str, str]:
     `fry_carrot1_scene1` is `Fry carrot`, and `Fry carrot 1 scene 1` if another video is about frying a carrot too. A
     video whose file and id hold no words is `Cooking, video 12`: its topic, and its place in the benchmark.
     """
-    videos = list(videos)
-    named = [_forms(video, number) for number, video in enumerate(videos, 1)]
+    ids: list[str] = []
+    named: list[tuple[str, str]] = []
+    for number, video in enumerate(videos, 1):
+        ids.append(video.id)
+        named.append(_forms(video, number))
     short = Counter(form[0].casefold() for form in named)
     titles = [form[0] if short[form[0].casefold()] == 1 else form[1] for form in named]
-    return dict(zip((str(video.id) for video in videos), tell_apart(titles), strict=True))
+    return dict(zip(ids, tell_apart(titles), strict=True))
 
 
-def tell_apart(titles: Iterable[str]) -> list[str]:
+def tell_apart(titles: Iterable[str]) -> Iterator[str]:
     """The titles, with a number behind each that was there before: `Kitchen`, `Kitchen (2)`."""
     taken: set[str] = set()
     counts: Counter[str] = Counter()
-    found = []
     for title in titles:
         name = title
         while name in taken:
             counts[title] += 1
             name = f"{title} ({counts[title] + 1})"
         taken.add(name)
-        found.append(name)
-    return found
+        yield name
 
 
 def _forms(video: Video, number: int) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Import and export: read a benchmark from a published layout, or write it in one."""
 
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 from reeltalk.store.archives import is_archive_name
-from reeltalk.store.atomic import write_bytes, writing_directory
+from reeltalk.store.atomic import write_bytes, writing, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.foreign import visible_files
@@ -239,7 +240,7 @@ def export_layout(
         BenchmarkError: `out` exists, or the layout needs data that the benchmark does not hold.
     """
     out, layout = Path(out), load_format(format)
-    content = benchmark.content()
+    content = benchmark.stored_content()
     for sha256 in content.media:
         benchmark.media.whole(sha256)
     if format == "qa" and out.suffix.lower() in TABLE_SUFFIXES:
@@ -264,7 +265,8 @@ def _export_table(content: Content, out: Path, *, overwrite: bool) -> ExportRepo
         lost = load_format("qa").write(content, folder) if same else write_table(content, made)
         if not made.is_file():
             raise BenchmarkError("; ".join(lost))
-        write_bytes(out, made.read_bytes())
+        with writing(out) as stream, made.open("rb") as source:
+            shutil.copyfileobj(source, stream)
     return ExportReport(out, 1, tuple(lost))
 
 

@@ -8,7 +8,7 @@ first. If a process ends at any moment, the benchmark therefore contains either 
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
@@ -252,6 +252,21 @@ class Benchmark(HasOverview):
         media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
         return replace(content, graphs=graphs, media=media)
 
+    def stored_content(self) -> Content:
+        """The benchmark as content that stays in its files: tables, graphs and media are read where you ask for them.
+
+        The tables look like lists that cannot be changed. Memory grows by about eight bytes a row.
+
+        Raises:
+            BenchmarkError: A file is missing or was edited by hand.
+        """
+        content = Content()
+        for name, table in TABLES.items():
+            setattr(content, name, self.table(table))
+        stored: Any = StoredGraphs(self)
+        media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
+        return replace(content, graphs=stored, media=media)
+
     def check_changeable(self) -> None:
         """Raise if the benchmark is a release, before work whose result could not be written.
 
@@ -398,6 +413,31 @@ class Benchmark(HasOverview):
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+class StoredGraphs(Mapping[str, str]):
+    """The graphs of a benchmark by name; each text is read when you ask for it.
+
+    Args:
+        benchmark: The benchmark.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._benchmark = benchmark
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self:
+            raise KeyError(name)
+        return self._benchmark.graph(name)
+
+    def __contains__(self, name: object) -> bool:
+        return f"{GRAPHS}/{name}.nq" in self._benchmark.manifest.files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._benchmark.graphs())
+
+    def __len__(self) -> int:
+        return len(self._benchmark.graphs())
 
 
 class BenchmarkWriter:

@@ -6,6 +6,8 @@ import weakref
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
@@ -24,6 +26,8 @@ from reeltalk.store.foreign import open_file
 
 R = TypeVar("R", bound=Record)
 
+RowKey = Callable[[dict[str, Any]], "str | Iterable[str] | None"]
+"""Takes a row as a JSON object, and gives its key, several keys, or None for a row that is left out."""
 BLOCK_BYTES: Final = 1 << 20
 """Bytes that are read at a time when all rows are."""
 
@@ -88,11 +92,11 @@ class StoredRows(Sequence[R]):
         places = array("q", (number for number, row in enumerate(self.raw()) if wanted(row)))
         return ChosenRows(self, np.array(places, dtype=np.int64))
 
-    def grouped(self, key: Callable[[dict[str, Any]], str | None] = itemgetter("video_id")) -> "GroupedRows[R]":
+    def grouped(self, key: RowKey = itemgetter("video_id")) -> "GroupedRows[R]":
         """The rows by a key, by default their video; rows whose key is None are left out.
 
         Args:
-            key: Takes a row as `raw` gives it.
+            key: Takes a row as `raw` gives it. It may give several keys.
         """
         return GroupedRows(self, key)
 
@@ -242,9 +246,40 @@ class ChosenRows(Sequence[R]):
         for place in self._places:
             yield self._rows.raw_at(int(place))
 
-    def grouped(self, key: Callable[[dict[str, Any]], str | None] = itemgetter("video_id")) -> "GroupedRows[R]":
+    def grouped(self, key: RowKey = itemgetter("video_id")) -> "GroupedRows[R]":
         """These rows by a key, as `StoredRows.grouped`."""
         return GroupedRows(self._rows, key, self._places)
+
+
+class JoinedRows(Sequence[R]):
+    """Sequences of rows one behind the other, as one.
+
+    Args:
+        *parts: The sequences.
+    """
+
+    def __init__(self, *parts: Sequence[R]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    @overload
+    def __getitem__(self, place: int) -> R: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[R]: ...
+    def __getitem__(self, place: int | slice) -> R | list[R]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        left = range(len(self))[place]
+        for part in self._parts:
+            if left < len(part):
+                return part[left]
+            left -= len(part)
+        raise IndexError(place)
+
+    def __iter__(self) -> Iterator[R]:
+        return chain.from_iterable(self._parts)
 
 
 class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
@@ -252,34 +287,57 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
 
     Args:
         rows: All rows.
-        key: Takes a row as a JSON object; rows whose key is None are left out.
+        key: Takes a row as a JSON object and gives its key, or several; a row whose key is None is left out.
         among: (N,) int64 indices of the rows to take; all by default.
     """
 
-    def __init__(
-        self,
-        rows: StoredRows[R],
-        key: Callable[[dict[str, Any]], str | None],
-        among: NDArray[np.int64] | None = None,
-    ) -> None:
+    def __init__(self, rows: StoredRows[R], key: RowKey, among: NDArray[np.int64] | None = None) -> None:
         self._rows = rows
         self._numbers: dict[str, int] = {}
-        numbers, places = array("q"), array("q")
+        numbers, places = array("i"), array("q")
         taken = enumerate(rows.raw()) if among is None else ((int(place), rows.raw_at(int(place))) for place in among)
         for place, row in taken:
-            if (name := key(row)) is not None:
+            found = key(row)
+            for name in (found,) if isinstance(found, str) else found or ():
                 numbers.append(self._numbers.setdefault(name, len(self._numbers)))
                 places.append(place)
-        found = np.array(numbers, dtype=np.int64)
-        self._places = np.array(places, dtype=np.int64)[np.argsort(found, kind="stable")]
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(found, minlength=len(self._numbers)))])
+        found_numbers = np.frombuffer(numbers, dtype=np.int32) if numbers else np.zeros(0, dtype=np.int32)
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(found_numbers, minlength=len(self._numbers)))])
+        order = np.argsort(found_numbers, kind="stable")
+        self._places = np.frombuffer(places, dtype=np.int64)[order] if places else np.zeros(0, dtype=np.int64)
 
     def __getitem__(self, name: str) -> ChosenRows[R]:
         number = self._numbers[name]
         return ChosenRows(self._rows, self._places[self._starts[number] : self._starts[number + 1]])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+
+def rows_by(rows: Sequence[R], *fields: str) -> Mapping[str, Sequence[R]]:
+    """Rows by a field, wherever they are; rows in which it is None are left out.
+
+    Args:
+        rows: The rows, in memory or in a file.
+        fields: Name of the field, such as `video_id`, or `source.unit_id` for a field of a record in the row. With
+            several, a row is found by the values of each.
+    """
+    paths = [field.split(".") for field in fields]
+
+    def named(row: Any, get: Callable[[Any, str], Any]) -> dict[str, None]:
+        values = (reduce(get, path, row) for path in paths)
+        return dict.fromkeys(value for value in values if value is not None)
+
+    if isinstance(rows, StoredRows):
+        return rows.grouped(lambda row: named(row, dict.get))
+    found: dict[str, list[R]] = {}
+    for row in rows:
+        for name in named(row, getattr):
+            found.setdefault(name, []).append(row)
+    return found

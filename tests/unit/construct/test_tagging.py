@@ -282,7 +282,7 @@ def test_tags_that_the_graph_wrote_are_given_though_nobody_verified_them(tmp_pat
     benchmark = told(tmp_path / "household", scenarios=1)
     settings = ConstructSettings()
     construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["chains"])
-    turns = read_turns(Benchmark.open(benchmark.path))
+    turns = list(read_turns(Benchmark.open(benchmark.path)))
     assert turns
     assert {asked.turn.extra["tags_verified"] for asked in turns} == {False}
     assert {origin for asked in turns for origin in asked.origins.values()} == {"given"}

@@ -38,6 +38,6 @@ def test_an_activity_has_a_name_in_words() -> None:
 
 @given(st.lists(st.text(alphabet="ab (2)", max_size=6), max_size=12))
 def test_told_apart_titles_differ_and_begin_as_before(titles: list[str]) -> None:
-    found = tell_apart(titles)
+    found = list(tell_apart(titles))
     assert len(set(found)) == len(titles)
     assert all(new.startswith(old) for new, old in zip(found, titles, strict=True))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from reeltalk.errors import InputError
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.record import ChainId, DialogueId, VideoId
+from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import SpooledRows
-from reeltalk.store.tables import CHAINS, DIALOGUES
+from reeltalk.store.stored_rows import SpooledRows, rows_by
+from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES
 
 
 def dialogues(count: int, videos: int = 3) -> list[Dialogue]:
@@ -118,3 +118,35 @@ def test_memory_does_not_grow_with_what_rows_hold(tmp_path: Path) -> None:
     tracemalloc.stop()
     # The text of the rows is 17 MB; a block of them and an index are held.
     assert peak < 4 << 20
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_rows_are_found_by_fields_in_memory_and_in_a_file(tmp_path: Path, in_memory: bool) -> None:
+    ends = [("a", "b"), ("b", "c"), ("a", "a")]
+    rows = [Linkage(source=TurnRef(unit_id=s, turn_index=0), target=TurnRef(unit_id=t, turn_index=1), relation="Events")
+            for s, t in ends]  # fmt: skip
+    benchmark = Benchmark.create(tmp_path / "b")
+    benchmark.write_content(Content(linkages=rows), stage="test")
+    table = rows if in_memory else benchmark.table(LINKAGES)
+    found = rows_by(table, "source.unit_id", "target.unit_id")
+    assert {name: list(some) for name, some in found.items()} == {
+        "a": [rows[0], rows[2]], "b": [rows[0], rows[1]], "c": [rows[1]],
+    }  # fmt: skip
+    chains = [
+        QAChain(id=ChainId(f"c{n}"), video_id=VideoId("v"), clip_id=ClipId("k") if n else None, turns=())
+        for n in range(2)
+    ]
+    benchmark.write_content(Content(chains=chains), stage="test")
+    by_clip = rows_by(chains if in_memory else benchmark.table(CHAINS), "clip_id")
+    assert {name: list(some) for name, some in by_clip.items()} == {"k": [chains[1]]}
+
+
+def test_a_benchmark_in_its_files_reads_as_in_memory(tmp_path: Path) -> None:
+    benchmark = Benchmark.create(tmp_path / "b")
+    benchmark.write_content(
+        Content(dialogues=dialogues(5), graphs={"g": "", "h": "<a:b> <a:c> <a:d> .\n"}), stage="test"
+    )
+    whole, stored = benchmark.content(), benchmark.stored_content()
+    assert [(name, list(rows)) for name, rows in stored.rows()] == list(whole.rows())
+    assert dict(stored.graphs) == whole.graphs
+    assert (len(stored.graphs), "g" in stored.graphs, "x" in stored.graphs) == (2, True, False)

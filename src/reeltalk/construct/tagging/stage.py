@@ -5,9 +5,10 @@ records the tagger and its probabilities. People correct doubtful tags in a list
 """
 
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol
 
@@ -18,7 +19,6 @@ from reeltalk.construct.tagging.turns import (
     MOST_TAGS,
     TABLE_OF,
     UNVERIFIED,
-    Place,
     TurnTags,
     TurnToTag,
     decide,
@@ -37,6 +37,7 @@ from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import input_error
 from reeltalk.store.foreign import open_file
+from reeltalk.store.stored_rows import rows_by
 from reeltalk.store.tables import TAG_PROPOSALS
 
 HOUSEHOLD: Final = "household"
@@ -103,6 +104,8 @@ class LinearTagging:
 
 
 STAGE: Final = "tag"
+TURNS_AT_ONCE: Final = 2_000
+"""Turns that are given to a tagger together."""
 DIGITS: Final = 6
 """Stored decimals of a probability."""
 
@@ -123,20 +126,40 @@ class TaggingResult:
     """Number of turns by written tag."""
 
 
-def turns_to_tag(benchmark: Benchmark, settings: TagSettings) -> tuple[int, list[TurnToTag]]:
-    """The number of turns, and the turns that `tag` would tag.
+def count_turns(benchmark: Benchmark, settings: TagSettings) -> tuple[int, int]:
+    """The number of turns, and the number of those that `tag` would tag.
 
     Raises:
         BenchmarkError: There are no turns.
         InputError: A table is damaged.
     """
-    turns = read_turns(benchmark, units=settings.units)
-    if not turns:
+    total, wanted = 0, 0
+    for asked in read_turns(benchmark, units=settings.units):
+        total += 1
+        wanted += bool(asked.missing_vocabularies(settings.replace))
+    if not total:
         raise BenchmarkError(
             f"{benchmark.path} has no turns to tag in {', '.join(settings.units)}; "
             "'reeltalk import', 'reeltalk construct' or 'reeltalk graph questions' gives it some"
         )
-    return len(turns), [asked for asked in turns if asked.missing_vocabularies(settings.replace)]
+    return total, wanted
+
+
+def turns_to_tag(benchmark: Benchmark, settings: TagSettings) -> Iterator[list[TurnToTag]]:
+    """The turns that `tag` would tag, in parts of whole units with `TURNS_AT_ONCE` turns or a few more.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    part: list[TurnToTag] = []
+    for asked in read_turns(benchmark, units=settings.units):
+        if len(part) >= TURNS_AT_ONCE and asked.place[:2] != part[-1].place[:2]:
+            yield part
+            part = []
+        if asked.missing_vocabularies(settings.replace):
+            part.append(asked)
+    if part:
+        yield part
 
 
 def tag(
@@ -164,40 +187,56 @@ def tag(
         ModelError: A model cannot be reached. Nothing is written; cached replies are kept.
         BudgetError: A limit is reached. Nothing is written; cached replies are kept.
     """
-    total, turns = turns_to_tag(benchmark, settings)
-    made = tagger.tag(turns, progress)
-    marked = set(select_for_review(made, review))
-    proposals: list[TagProposal] = []
-    changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
+    total, to_tag = count_turns(benchmark, settings)
+    write = write and to_tag > 0
+    if write:
+        benchmark.check_changeable()
+    proposals = benchmark.spool(TagProposal) if write else None
     counts: Counter[str] = Counter()
-    for number, (asked, found) in enumerate(zip(turns, made, strict=True)):
-        wanted = asked.missing_vocabularies(settings.replace)
-        rows = list(_rows(asked, found, wanted, tagger.signature, number in marked))
-        proposals += rows
-        if found.decisions:
-            labels = {row.vocabulary: row.tags for row in rows}
-            counts.update(tag for tags in labels.values() for tag in tags)
-            changed[asked.unit, asked.unit_id][asked.index] = asked.turn.model_copy(
-                update={"labels": asked.turn.labels | labels, "extra": asked.turn.extra | {UNVERIFIED: False}}
-            )
-    if write and turns:
+    reasons: Counter[str] = Counter()
+    tagged: Counter[TagUnit] = Counter()
+
+    def results() -> Iterator[TurnTags]:
+        done = 0
+        for turns in turns_to_tag(benchmark, settings):
+            made = tagger.tag(turns, _part_of(progress, done / to_tag, len(turns) / to_tag))
+            done += len(turns)
+            for asked, found in zip(turns, made, strict=True):
+                rows = _rows(asked, found, asked.missing_vocabularies(settings.replace), tagger.signature)
+                if proposals is not None:
+                    proposals.extend(rows)
+                tagged[asked.unit] += bool(found.decisions)
+                if found.decisions:
+                    counts.update(tag for row in rows for tag in row.tags)
+                if found.reason:
+                    reasons[found.reason] += 1
+                yield found
+
+    marked = set(select_for_review(results(), review))
+    if proposals is not None:
         stored = settings.model_dump(mode="json") | review.model_dump(mode="json") | {"tagger": tagger.signature}
-        _write(benchmark, changed, {asked.place for asked in turns}, proposals, stored)
-    untagged = sum(not found.decisions for found in made)
+        _write(benchmark, proposals, marked, {unit for unit, count in tagged.items() if count}, stored)
+    untagged = to_tag - tagged.total()
     report = StageReport(
         stage=STAGE,
-        counts={"turns tagged": len(turns) - untagged, "turns left untagged": untagged, "to review": len(marked)},
-        warnings=tuple(
-            f"{count:,} turns left untagged: {reason}"
-            for reason, count in Counter(found.reason for found in made if found.reason).most_common()
-        ),
+        counts={"turns tagged": to_tag - untagged, "turns left untagged": untagged, "to review": len(marked)},
+        warnings=tuple(f"{count:,} turns left untagged: {reason}" for reason, count in reasons.most_common()),
     )
-    return TaggingResult(report, total, len(turns) - untagged, untagged, len(marked), dict(counts.most_common()))
+    return TaggingResult(report, total, to_tag - untagged, untagged, len(marked), dict(counts.most_common()))
 
 
-def _rows(
-    asked: TurnToTag, found: TurnTags, wanted: Sequence[str], signature: str, to_look_at: bool
-) -> "Sequence[TagProposal]":
+def _part_of(progress: Progress, start: float, share: float) -> Progress:
+    """The progress of a part of the work.
+
+    Args:
+        progress: That of the whole.
+        start: Share of the whole that was done before.
+        share: The part's share of the whole.
+    """
+    return lambda what, done, total, part: progress(what, done, total, start + share * part)
+
+
+def _rows(asked: TurnToTag, found: TurnTags, wanted: Sequence[str], signature: str) -> list[TagProposal]:
     rows = []
     for number, name in enumerate(wanted):
         decision = found.decisions.get(name)
@@ -211,7 +250,6 @@ def _rows(
                 probabilities={tag: round(value, DIGITS) for tag, value in found.probabilities.get(name, {}).items()},
                 margin=None if decision is None or not found.probabilities else round(decision.margin, DIGITS),
                 tagger=signature,
-                needs_review=to_look_at,
                 reason=found.reason,
                 raw=found.raw if number == 0 else (),
             )
@@ -221,40 +259,75 @@ def _rows(
 
 def _write(
     benchmark: Benchmark,
-    changed: Mapping[tuple[TagUnit, str], Mapping[int, Turn]],
-    anew: set[Place],
     proposals: Sequence[TagProposal],
+    marked: Collection[int],
+    changed: Collection[TagUnit],
     settings: dict[str, Json],
 ) -> None:
-    """Write turns and proposals. Proposals for other turns stay if those turns still have the proposed tags."""
+    """Write turns and proposals. Proposals for other turns stay if those turns still have the proposed tags.
+
+    Args:
+        benchmark: The benchmark.
+        proposals: New proposals in the order of the turns.
+        marked: Numbers of the turns, among those with new proposals, that a person should look at.
+        changed: Kinds of units with new tags.
+        settings: The settings of the stage.
+    """
     files = benchmark.manifest.files
-    tables: dict[Any, list[Any]] = {}
-    labels: dict[Place, Mapping[str, tuple[str, ...]]] = {}
-    for unit in UNITS:
-        table: Any = TABLE_OF[unit]
-        if table.file_name not in files:
-            continue
-        rows = [replace_turns(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
-        labels |= {(unit, row.id, index): turn.labels for row in rows for index, turn in worded_turns(row)}
-        if any(key[0] == unit for key in changed):
-            tables[table] = rows
-    kept = [
-        row
-        for row in benchmark.read(TAG_PROPOSALS)
-        if (place := (row.unit, row.unit_id, row.turn_index)) not in anew
-        and place in labels
-        and labels[place].get(row.vocabulary, ()) == row.tags
-    ]
-    order = {place: number for number, place in enumerate(labels)}
-    ordered = sorted(
-        (*kept, *proposals), key=lambda r: (order[r.unit, r.unit_id, r.turn_index], TAGGED.index(r.vocabulary))
-    )
+    earlier = rows_by(benchmark.table(TAG_PROPOSALS), "unit_id")
+    ordered = benchmark.spool(TagProposal)
+    coming = _by_turn(proposals, marked)
+    following = next(coming, None)
+
+    def tagged(unit: TagUnit, row: Any) -> Any:
+        """A unit with its new tags, once its proposals are in `ordered`."""
+        nonlocal following
+        news: dict[int, list[TagProposal]] = {}
+        while following is not None and following[0].unit == unit and following[0].unit_id == row.id:
+            news[following[0].turn_index] = following
+            following = next(coming, None)
+        turns = {
+            index: turn.model_copy(
+                update={
+                    "labels": turn.labels | {found.vocabulary: found.tags for found in news[index]},
+                    "extra": turn.extra | {UNVERIFIED: False},
+                }
+            )
+            for index, turn in worded_turns(row)
+            if any(found.tags for found in news.get(index, ()))
+        }
+        row = replace_turns(row, turns)
+        old = [found for found in earlier.get(row.id, ()) if found.unit == unit]
+        for index, turn in worded_turns(row):
+            kept = (
+                []
+                if index in news
+                else [
+                    found
+                    for found in old
+                    if found.turn_index == index and turn.labels.get(found.vocabulary, ()) == found.tags
+                ]
+            )
+            ordered.extend(sorted((*kept, *news.get(index, ())), key=lambda found: TAGGED.index(found.vocabulary)))
+        return row
+
     parents = {TABLE_OF[unit].file_name: files[TABLE_OF[unit].file_name].sha256 for unit in UNITS
                if TABLE_OF[unit].file_name in files}  # fmt: skip
     with benchmark.writing(stage=STAGE, settings=settings, parents=parents) as writer:
-        for table, rows in tables.items():
-            writer.add(table, rows, work_of=files[table.file_name])
+        for unit in UNITS:
+            table: Any = TABLE_OF[unit]
+            rows = (tagged(unit, row) for row in benchmark.read(table))
+            if unit in changed:
+                writer.add(table, rows, work_of=files[table.file_name])
+            else:
+                deque(rows, maxlen=0)
         writer.add(TAG_PROPOSALS, ordered)
+
+
+def _by_turn(proposals: Iterable[TagProposal], marked: Collection[int]) -> Iterator[list[TagProposal]]:
+    turns = groupby(proposals, key=lambda row: (row.unit, row.unit_id, row.turn_index))
+    for number, (_, rows) in enumerate(turns):
+        yield [row.model_copy(update={"needs_review": number in marked}) for row in rows]
 
 
 APPLY_STAGE: Final = "tag apply"
@@ -366,7 +439,8 @@ def apply_corrections(benchmark: Benchmark, corrections: list[Correction], *, fi
         InputError: The list names a turn that is not in the benchmark.
         FrozenError: The benchmark is a release.
     """
-    turns = {asked.place: asked.turn for asked in read_turns(benchmark)}
+    wanted = {(row.unit, row.unit_id, row.turn_index) for row in corrections}
+    turns = {asked.place: asked.turn for asked in read_turns(benchmark) if asked.place in wanted}
     changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
     count = 0
     for row in corrections:
@@ -378,14 +452,14 @@ def apply_corrections(benchmark: Benchmark, corrections: list[Correction], *, fi
         changed[row.unit, row.unit_id][row.turn_index] = turn.model_copy(
             update={"labels": turn.labels | row.labels, "extra": turn.extra | {UNVERIFIED: True}}
         )
-    done = {(row.unit, row.unit_id, row.turn_index) for row in corrections}
-    proposals = [row for row in benchmark.read(TAG_PROPOSALS) if (row.unit, row.unit_id, row.turn_index) not in done]
+    left = benchmark.read(TAG_PROPOSALS)
+    proposals = (row for row in left if (row.unit, row.unit_id, row.turn_index) not in wanted)
     files = benchmark.manifest.files
     with benchmark.writing(stage=APPLY_STAGE, settings={"corrections": len(corrections)}) as writer:
         for unit in UNITS:
             table: Any = TABLE_OF[unit]
             if any(key[0] == unit for key in changed):
-                rows = [replace_turns(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
+                rows = (replace_turns(row, changed.get((unit, row.id), {})) for row in benchmark.read(table))
                 writer.add(table, rows, work_of=files[table.file_name])
         entry = files.get(TAG_PROPOSALS.file_name)
         if entry is not None:

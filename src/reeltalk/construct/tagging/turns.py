@@ -4,15 +4,20 @@
 review.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+import numpy as np
 
 from reeltalk.construct.settings import UNITS, Replace, ReviewSettings
 from reeltalk.inference.linear_tagger import ONE_OF, TAGGED, known_vocabularies
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.labels import TagUnit
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.stored_rows import rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, TAG_PROPOSALS, VIDEOS, Table
 
 TABLE_OF: Final[Mapping[TagUnit, Table[Any]]] = {
@@ -73,8 +78,10 @@ class TurnToTag:
         return tuple(name for name in TAGGED if self.origins[name] in wanted)
 
 
-def read_turns(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: str | None = None) -> list[TurnToTag]:
-    """All turns of chains and dialogues, and the reworded turns of paths.
+def read_turns(
+    benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: str | None = None
+) -> Iterator[TurnToTag]:
+    """All turns of chains and dialogues, and the reworded turns of paths, unit by unit.
 
     Args:
         benchmark: The benchmark.
@@ -84,23 +91,23 @@ def read_turns(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split:
     Raises:
         InputError: A table is damaged.
     """
-    proposals: dict[tuple[str, str, int, str], tuple[str, ...]] = {
-        (row.unit, row.unit_id, row.turn_index, row.vocabulary): row.tags for row in benchmark.read(TAG_PROPOSALS)
-    }
+    by_unit = rows_by(benchmark.table(TAG_PROPOSALS), "unit_id")
     videos = None
     if split is not None:
         videos = {video.id for video in benchmark.read(VIDEOS) if video.split == split}
-    found: list[TurnToTag] = []
     for unit in (unit for unit in UNITS if unit in units):
         for row in benchmark.read(TABLE_OF[unit]):
             if videos is not None and row.video_id not in videos:
                 continue
+            proposals: dict[tuple[str, str, int, str], tuple[str, ...]] = {
+                (known.unit, known.unit_id, known.turn_index, known.vocabulary): known.tags
+                for known in by_unit.get(row.id, ())
+            }
             before: list[Turn] = []
             for index, turn in worded_turns(row):
                 origins = {name: _origin((unit, row.id, index), turn, name, proposals) for name in TAGGED}
-                found.append(TurnToTag(unit, row.id, index, row.video_id, turn, tuple(before), origins))
+                yield TurnToTag(unit, row.id, index, row.video_id, turn, tuple(before), origins)
                 before.append(turn)
-    return found
 
 
 def worded_turns(row: QAChain | Dialogue | DialoguePath) -> Iterable[tuple[int, Turn]]:
@@ -194,7 +201,7 @@ class TurnTags:
         return min((d.margin for d in self.decisions.values()), default=None) if self.probabilities else None
 
 
-def select_for_review(tagged: Sequence[TurnTags], settings: ReviewSettings) -> tuple[int, ...]:
+def select_for_review(tagged: Iterable[TurnTags], settings: ReviewSettings) -> tuple[int, ...]:
     """Select turns for review: first those without tags or margin, then those with the smallest margins.
 
     Args:
@@ -204,15 +211,16 @@ def select_for_review(tagged: Sequence[TurnTags], settings: ReviewSettings) -> t
     Returns:
         Indices into `tagged`.
     """
-    unknown = [place for place, turn in enumerate(tagged) if turn.margin is None]
-    known = sorted((turn.margin, place) for place, turn in enumerate(tagged) if turn.margin is not None)
-    if settings.review_band is not None:
-        low, high = settings.review_band
-        close = [
-            place
-            for _, place in known
-            if any(low <= value <= high for part in tagged[place].probabilities.values() for value in part.values())
-        ]
+    band = settings.review_band
+    margins, in_band = array("d"), array("b")
+    for turn in tagged:
+        margins.append(math.nan if turn.margin is None else turn.margin)
+        values = (value for part in turn.probabilities.values() for value in part.values())
+        in_band.append(band is not None and any(band[0] <= value <= band[1] for value in values))
+    unknown = np.flatnonzero(np.isnan(margins)).tolist()
+    known = np.argsort(margins, kind="stable")[: len(margins) - len(unknown)]
+    if band is not None:
+        close = [place for place in known.tolist() if in_band[place]]
     else:
-        close = [place for _, place in known[: round(settings.review_share * len(known))]]
+        close = known[: round(settings.review_share * len(known))].tolist()
     return (*unknown, *close)

@@ -23,12 +23,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.llm import Prompt
 from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
-from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
+from reeltalk.review.tasks.turns import Text, TurnDrafts, parse_value
 from reeltalk.review.tasks.vocabularies import known_labels, spoken_count
 from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.review import Decision
 from reeltalk.store.content import Content
+from reeltalk.store.stored_rows import rows_by
 
 ITEM = re.compile(r"- (\S+): (.+)")
 
@@ -122,23 +123,28 @@ class LabelsTask(ReviewTask):
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each chain and each dialogue. Those with a tagger's closest decisions come first."""
         names = {vocabulary.name for vocabulary in self.vocabularies}
-        proposals: dict[tuple[str, str], dict[str, dict[str, Json]]] = defaultdict(lambda: defaultdict(dict))
-        doubts: dict[tuple[str, str], float] = {}
-        for row in content.tag_proposals:
-            if row.vocabulary in names:
-                unit = (f"{row.unit}s", row.unit_id)
-                proposals[unit][str(row.turn_index)][row.vocabulary] = _proposal(row)
+        proposed = rows_by(content.tag_proposals, "unit_id")
+
+        def about(kind: str, unit_id: str) -> Iterator[TagProposal]:
+            for row in proposed.get(unit_id, ()):
+                if row.vocabulary in names and row.unit == kind:
+                    yield row
+
+        doubts: list[tuple[float, int]] = []
+        for kind, units in (("chain", content.chains), ("dialogue", content.dialogues)):
+            for unit in units:
                 # If a tagger gave no label or no margin, a person looks at the unit first.
-                doubts[unit] = min(doubts.get(unit, 1.0), -1.0 if row.margin is None else row.margin)
-        found = []
-        for draft in TurnsTask().drafts(content):
-            unit = (draft.target_table, draft.target_id)
+                margins = (-1.0 if row.margin is None else row.margin for row in about(kind, unit.id))
+                doubts.append((min(margins, default=1.0), len(doubts)))
+        made, chains = TurnDrafts(content), len(content.chains)
+        for _, place in sorted(doubts):
+            draft = made.draft(content.chains[place] if place < chains else content.dialogues[place - chains])
             shown = {name: value for name, value in draft.content.items() if name not in ("checks", "links")}
-            shown["proposals"] = {place: dict(by_name) for place, by_name in proposals.get(unit, {}).items()}
-            found.append(
-                (doubts.get(unit, 1.0), Draft(unit[0], unit[1], draft.title, draft.video_id, shown)),
-            )
-        yield from (draft for _, draft in sorted(found, key=lambda item: item[0]))
+            proposals: dict[str, dict[str, dict[str, Json]]] = defaultdict(dict)
+            for row in about(draft.content["unit"], draft.target_id):
+                proposals[str(row.turn_index)][row.vocabulary] = _proposal(row)
+            shown["proposals"] = dict(proposals)
+            yield Draft(draft.target_table, draft.target_id, draft.title, draft.video_id, shown)
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
         """Everything, with the vocabularies and the manual."""

@@ -22,24 +22,27 @@ The value of `board`: `{"decision": "complete" | null, "links": ["0-2", …], "n
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.naming import ContentNames
 from reeltalk.review.tasks.task import Code, Draft, ReviewTask, remark_lines
-from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
+from reeltalk.review.tasks.turns import Text, TurnDrafts, parse_value
 from reeltalk.review.tasks.vocabularies import check_chosen, closed_vocabulary
 from reeltalk.schema.dialogue import Linkage, QAChain
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.content import Content
+from reeltalk.store.stored_rows import rows_by
 
 BOARD: Final = "board"
 PLACE: Final = re.compile(r"(0|[1-9]\d{0,5})-(0|[1-9]\d{0,5})", re.ASCII)
+CHAINS_AT_ONCE: Final = 64
+"""Chains whose content is kept in memory: each is in several units."""
 Labels = Annotated[tuple[Name, ...], Field(max_length=30)]
 
 
@@ -122,20 +125,17 @@ class LinksTask(ReviewTask):
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each two chains that follow each other in their video, and for other pairs with links."""
-        turns = {draft.target_id: draft.content for draft in TurnsTask().drafts(content)}
-        links: dict[tuple[str, str], list[Linkage]] = defaultdict(list)
-        for linkage in content.linkages:
-            links[linkage.source.unit_id, linkage.target.unit_id].append(linkage)
-        rewrites: dict[tuple[str, str], list[Rewrite]] = defaultdict(list)
-        for rewrite in content.rewrites:
-            rewrites[rewrite.linkage.source.unit_id, rewrite.linkage.target.unit_id].append(rewrite)
-        names = ContentNames(content)
-        for before, after in _chain_pairs(content, links):
-            found = (turns[before.id], turns[after.id])
+        made = TurnDrafts(content)
+        by_source = rows_by(content.linkages, "source.unit_id")
+        drafts = rows_by(content.rewrites, "linkage.source.unit_id")
+        drafted = lru_cache(CHAINS_AT_ONCE)(lambda unit_id: made.draft(made.find(unit_id)).content)
+        for before, after, links in _chain_pairs(content, by_source):
+            found = (drafted(before.id), drafted(after.id))
+            rewrites = [row for row in drafts.get(before.id, ()) if row.linkage.target.unit_id == after.id]
             yield Draft(
                 target_table="linkages",
                 target_id=f"{before.id}/{after.id}",
-                title=names.pair(before, after),
+                title=made.names.pair(before, after),
                 video_id=before.video_id,
                 content={
                     "unit": "pair",
@@ -145,8 +145,8 @@ class LinksTask(ReviewTask):
                     "scenes": found[0]["scenes"],
                     "before": _chain(found[0]),
                     "after": _chain(found[1]),
-                    "linkages": _drawn(links.get((before.id, after.id), ()), before, after),
-                    "rewrites": _rewrites(rewrites.get((before.id, after.id), ())),
+                    "linkages": _drawn(links, before, after),
+                    "rewrites": _rewrites(rewrites),
                 },
             )
 
@@ -262,21 +262,32 @@ class LinksTask(ReviewTask):
         return sources[int(match[1])], targets[int(match[2])]
 
 
-def _chain_pairs(content: Content, linked: Iterable[tuple[str, str]]) -> Iterator[tuple[QAChain, QAChain]]:
-    """Chains that follow each other in their video, by the start of their clips, and other pairs with links."""
-    starts: dict[str, float] = {clip.id: clip.interval.start_s for clip in content.clips if clip.interval is not None}
-    by_video: dict[str, list[QAChain]] = {video.id: [] for video in content.videos}
-    for chain in content.chains:
-        by_video.setdefault(chain.video_id, []).append(chain)
-    wanted = set(linked)
-    for chains in by_video.values():
+def _chain_pairs(
+    content: Content, by_source: Mapping[str, Sequence[Linkage]]
+) -> Iterator[tuple[QAChain, QAChain, Sequence[Linkage]]]:
+    """Chains that follow each other in their video, by the start of their clips, and other pairs with links.
+
+    Args:
+        content: The benchmark.
+        by_source: Its linkages by the chain that they lead from.
+
+    Yields:
+        The two chains, and the linkages from the first to the second.
+    """
+    clips, by_video = rows_by(content.clips, "video_id"), rows_by(content.chains, "video_id")
+    for video_id in dict.fromkeys((*(str(video.id) for video in content.videos), *by_video)):
+        shown = [clip for clip in clips.get(video_id, ()) if clip.interval is not None]
+        starts = {str(clip.id): clip.interval.start_s for clip in shown if clip.interval is not None}
         # Chains whose clip has no time come first, in the order of the benchmark.
-        chains.sort(key=lambda chain: starts.get(chain.clip_id or "", -1.0))
+        chains = sorted(by_video.get(video_id, ()), key=lambda chain: starts.get(chain.clip_id or "", -1.0))
         adjacent = {(a.id, b.id) for a, b in pairwise(chains)}
         for number, before in enumerate(chains):
+            links: dict[str, list[Linkage]] = defaultdict(list)
+            for linkage in by_source.get(before.id, ()):
+                links[linkage.target.unit_id].append(linkage)
             for after in chains[number + 1 :]:
-                if (before.id, after.id) in adjacent or (before.id, after.id) in wanted:
-                    yield before, after
+                if (before.id, after.id) in adjacent or after.id in links:
+                    yield before, after, links.get(after.id, ())
 
 
 def _chain(content: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,22 +1,23 @@
 """Review of turns: accept, edit, reject or skip every question and answer of a chain or a dialogue."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.naming import ContentNames
+from reeltalk.review.naming import VIDEOS_AT_ONCE, ContentNames
 from reeltalk.review.tasks.task import Code, Draft, ReviewTask, remark_lines, turn_at
 from reeltalk.review.tasks.vocabularies import check_turn_labels, turn_vocabularies
-from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateResult, turn_gates
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json, Name, Seconds
 from reeltalk.schema.review import Decision, Reason
 from reeltalk.store.content import Content
+from reeltalk.store.stored_rows import rows_by
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -67,6 +68,99 @@ EDITABLE: Final = ("question", "references", "asked_at_s", "evidence", "options"
 """Fields of a turn that people may change."""
 
 
+class TurnDrafts:
+    """Makes the draft of one chain or dialogue at a time, with what the benchmark says about it.
+
+    Args:
+        content: The benchmark. Of one that stays in its files, only the rows about the unit are read.
+    """
+
+    def __init__(self, content: Content) -> None:
+        self.names = ContentNames(content)
+        self._categories = {str(video.id): video.category for video in content.videos}
+        self._clips, self._by_id = rows_by(content.clips, "video_id"), rows_by(content.clips, "id")
+        self._scenes, self._gates = rows_by(content.scenes, "video_id"), rows_by(content.gates, "unit_id")
+        self._links = rows_by(content.linkages, "source.unit_id", "target.unit_id")
+        self._units: Sequence[Mapping[str, Sequence[QAChain | Dialogue]]]
+        self._units = (rows_by(content.dialogues, "id"), rows_by(content.chains, "id"))
+        self._shown = lru_cache(VIDEOS_AT_ONCE)(self._show_clips)
+        self.find = lru_cache(VIDEOS_AT_ONCE)(self._find_unit)
+        """Gives a chain or dialogue by its id."""
+
+    def draft(self, unit: QAChain | Dialogue) -> Draft:
+        """The draft of a chain or dialogue."""
+        is_chain = isinstance(unit, QAChain)
+        clip_ids = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
+        clips = [self._by_id[name][-1] for name in clip_ids if name in self._by_id]
+        return Draft(
+            target_table="chains" if is_chain else "dialogues",
+            target_id=unit.id,
+            title=self.names.unit("chain" if is_chain else "dialogue", unit.id, unit.video_id),
+            video_id=unit.video_id,
+            content={
+                "unit": "chain" if is_chain else "dialogue",
+                "id": unit.id,
+                "task": None if isinstance(unit, QAChain) else unit.task,
+                "video_id": unit.video_id,
+                "category": self._categories.get(unit.video_id),
+                "clips": [_clip(clip) for clip in clips if clip.interval],
+                "scenes": self._shown(unit.video_id),
+                "turns": [turn.model_dump(mode="json", exclude_defaults=True) for turn in unit.turns],
+                "checks": self._checks(unit.id),
+                "links": self._links_of(unit.id),
+            },
+        )
+
+    def _show_clips(self, video_id: str) -> list[dict[str, Any]]:
+        captions = {
+            name: scene.caption
+            for scene in self._scenes.get(video_id, ())
+            if scene.kind == "single"
+            for name in scene.clip_ids
+        }
+        clips = self._clips.get(video_id, ())
+        return [_clip(clip, captions.get(clip.id)) for clip in clips if clip.interval is not None]
+
+    def _find_unit(self, unit_id: str) -> QAChain | Dialogue:
+        return next(units[unit_id][-1] for units in self._units if unit_id in units)
+
+    def _checks(self, unit_id: str) -> dict[str, list[dict[str, Any]]]:
+        """The results of checks by turn, in the order of their first results, then those on the whole unit."""
+        gates = list(self._gates.get(unit_id, ()))
+        found: dict[str, list[dict[str, Any]]] = {}
+        for (_, index), results in turn_gates(gates).items():
+            found[str(index)] = [_gate(gate) for gate in results]
+        whole = [_gate(gate) for gate in gates if gate.turn_index is None and gate.unit in ("chain", "dialogue")]
+        return {**found, UNIT: whole} if whole else found
+
+    def _links_of(self, unit_id: str) -> list[Json]:
+        found: list[Json] = []
+        for linkage in self._links.get(unit_id, ()):
+            for here, direction, there in (
+                (linkage.source, "to", linkage.target),
+                (linkage.target, "from", linkage.source),
+            ):
+                if here.unit_id != unit_id or not any(there.unit_id in units for units in self._units):
+                    continue
+                other = self.find(there.unit_id)
+                if there.turn_index >= len(other.turns):
+                    continue
+                found.append(
+                    {
+                        "place": str(here.turn_index),
+                        "direction": direction,
+                        "relation": linkage.relation,
+                        "other": {
+                            "unit_id": there.unit_id,
+                            "turn_index": there.turn_index,
+                            "question": other.turns[there.turn_index].question,
+                            "asked_at_s": other.turns[there.turn_index].asked_at_s,
+                        },
+                    }
+                )
+        return found
+
+
 class TurnsTask(ReviewTask):
     """Review of the turns of a chain or a dialogue."""
 
@@ -76,48 +170,9 @@ class TurnsTask(ReviewTask):
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each chain and each dialogue."""
-        clips = {clip.id: clip for clip in content.clips}
-        scenes: dict[str, list[Clip]] = defaultdict(list)
-        for clip in content.clips:
-            if clip.interval is not None:
-                scenes[clip.video_id].append(clip)
-        captions = {
-            name: scene.caption for scene in content.scenes if scene.kind == "single" for name in scene.clip_ids
-        }
-        shown_scenes = {
-            video: [_clip(clip, captions.get(clip.id)) for clip in found] for video, found in scenes.items()
-        }
-        videos = {video.id: video for video in content.videos}
-        gates: dict[str, dict[str, list[GateResult]]] = defaultdict(lambda: defaultdict(list))
-        for (unit_id, index), found in turn_gates(content.gates).items():
-            gates[unit_id][str(index)].extend(found)
-        for gate in content.gates:
-            if gate.turn_index is None and gate.unit in ("chain", "dialogue"):
-                gates[gate.unit_id][UNIT].append(gate)
-        units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
-        links = _links(content.linkages, {unit.id: unit for unit in units})
-        names = ContentNames(content)
-        for unit in units:
-            is_chain = isinstance(unit, QAChain)
-            clip_ids = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
-            yield Draft(
-                target_table="chains" if is_chain else "dialogues",
-                target_id=unit.id,
-                title=names.unit("chain" if is_chain else "dialogue", unit.id, unit.video_id),
-                video_id=unit.video_id,
-                content={
-                    "unit": "chain" if is_chain else "dialogue",
-                    "id": unit.id,
-                    "task": None if isinstance(unit, QAChain) else unit.task,
-                    "video_id": unit.video_id,
-                    "category": (videos.get(unit.video_id) or Video(id=unit.video_id)).category,
-                    "clips": [_clip(clips[name]) for name in clip_ids if name in clips and clips[name].interval],
-                    "scenes": shown_scenes.get(unit.video_id, []),
-                    "turns": [turn.model_dump(mode="json", exclude_defaults=True) for turn in unit.turns],
-                    "checks": {place: [_gate(gate) for gate in found] for place, found in gates[unit.id].items()},
-                    "links": links.get(unit.id, []),
-                },
-            )
+        made = TurnDrafts(content)
+        for units in (content.chains, content.dialogues):
+            yield from map(made.draft, units)
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored. An accepted turn with changes is an edit; an edit without changes is accepted.
@@ -230,29 +285,3 @@ def _clip(clip: Clip, caption: str | None = None) -> dict[str, Any]:
 
 def _gate(gate: GateResult) -> dict[str, Any]:
     return {"gate": gate.gate, "outcome": gate.outcome.value, "reason": gate.reason, "value": gate.value}
-
-
-def _links(linkages: Iterable[Linkage], units: Mapping[str, QAChain | Dialogue]) -> dict[str, list[Json]]:
-    found: dict[str, list[Json]] = defaultdict(list)
-    for linkage in linkages:
-        for here, direction, there in (
-            (linkage.source, "to", linkage.target),
-            (linkage.target, "from", linkage.source),
-        ):
-            other = units.get(there.unit_id)
-            if other is None or there.turn_index >= len(other.turns):
-                continue
-            found[here.unit_id].append(
-                {
-                    "place": str(here.turn_index),
-                    "direction": direction,
-                    "relation": linkage.relation,
-                    "other": {
-                        "unit_id": there.unit_id,
-                        "turn_index": there.turn_index,
-                        "question": other.turns[there.turn_index].question,
-                        "asked_at_s": other.turns[there.turn_index].asked_at_s,
-                    },
-                }
-            )
-    return dict(found)
