@@ -6,7 +6,7 @@ Questions are compared by TF-IDF over stemmed words, in an inverted index.
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +25,18 @@ class SimilarQuestion:
     pair: KnownAnswer
     similarity: float
     """Cosine of the TF-IDF vectors, 0 to 1."""
+
+
+def fingerprint(pairs: Iterable[KnownAnswer]) -> str:
+    """First digits of a hash over known questions, for a signature.
+
+    Args:
+        pairs: The questions, in their order.
+    """
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(f"{pair.video_id}\t{pair.question}\t{pair.answer}\n".encode())
+    return digest.hexdigest()[:8]
 
 
 class QuestionIndex:
@@ -52,10 +64,7 @@ class QuestionIndex:
     @property
     def fingerprint(self) -> str:
         """First digits of a hash over all known questions, for a signature."""
-        digest = hashlib.sha256()
-        for pair in self.pairs:
-            digest.update(f"{pair.video_id}\t{pair.question}\t{pair.answer}\n".encode())
-        return digest.hexdigest()[:8]
+        return fingerprint(self.pairs)
 
     def weight(self, word: str) -> float:
         """Inverse document frequency of a stemmed word, at least 1; highest for a word that no question has."""

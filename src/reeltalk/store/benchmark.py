@@ -21,7 +21,7 @@ from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json, Record
 from reeltalk.schema.texts import fold_name
 from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
-from reeltalk.store.content import Content
+from reeltalk.store.content import Content, StoredContent
 from reeltalk.store.documents import read_text
 from reeltalk.store.file_hashes import OPENINGS, FileHashes, ReplacedError, mark_of
 from reeltalk.store.foreign import check_folder, file_name_problem, names_problems, open_file, path_inside
@@ -251,6 +251,14 @@ class Benchmark(HasOverview):
         graphs = dict(self.graph_texts())
         media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
         return replace(content, graphs=graphs, media=media)
+
+    def stored_content(self) -> StoredContent:
+        """The tables that playing and judging read, whose rows stay in their files.
+
+        Raises:
+            BenchmarkError: When a table is asked for: it is missing or was edited by hand.
+        """
+        return StoredContent(self.table, lambda: self.content(boxes=False))
 
     def check_changeable(self) -> None:
         """Raise if the benchmark is a release, before work whose result could not be written.

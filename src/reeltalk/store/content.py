@@ -1,9 +1,10 @@
 """A benchmark's content in memory: the result of an importer, and the input of an exporter."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
@@ -18,7 +19,21 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
-from reeltalk.store.tables import TABLES, Table
+from reeltalk.store.stored_rows import StoredRows
+from reeltalk.store.tables import (
+    CHAINS,
+    CLIPS,
+    DIALOGUES,
+    GATES,
+    LINKAGES,
+    PATHS,
+    REWRITES,
+    SCENES,
+    SPEECH,
+    TABLES,
+    VIDEOS,
+    Table,
+)
 
 R = TypeVar("R", bound=Record)
 
@@ -32,6 +47,64 @@ class ReadsTables(Protocol):
 
     def graph_texts(self) -> Iterator[tuple[str, str]]:
         """Each graph's name with its N-Quads text."""
+        ...
+
+
+class PlayedTables(Protocol):
+    """The tables that playing and judging read: of `Content`, or of `StoredContent`, whose rows stay in their files."""
+
+    @property
+    def videos(self) -> Sequence[Video]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def speech(self) -> Sequence[Utterance]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def clips(self) -> Sequence[Clip]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def scenes(self) -> Sequence[Scene]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def chains(self) -> Sequence[QAChain]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def linkages(self) -> Sequence[Linkage]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def rewrites(self) -> Sequence[Rewrite]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def paths(self) -> Sequence[DialoguePath]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def dialogues(self) -> Sequence[Dialogue]:
+        """The rows of the table."""
+        ...
+
+    @property
+    def gates(self) -> Sequence[GateResult]:
+        """The rows of the table."""
+        ...
+
+    def whole(self) -> "Content":
+        """All tables, in memory."""
         ...
 
 
@@ -73,6 +146,10 @@ class Content:
     warnings: list[str] = field(default_factory=list)
     """Warnings of an importer; printed, not stored."""
 
+    def whole(self) -> "Content":
+        """All tables: this object."""
+        return self
+
     def read(self, table: Table[R]) -> Iterator[R]:
         """The rows of a table."""
         return iter(getattr(self, table.name))
@@ -91,3 +168,69 @@ class Content:
         return [
             file for file in self.source_files if file.format == format_name and (kind is None or file.kind == kind)
         ]
+
+
+class StoredContent:
+    """The tables of a benchmark that playing and judging read. Rows stay in their files, and are read when asked for.
+
+    Args:
+        table: Opens a table.
+        whole: Reads all tables.
+    """
+
+    def __init__(self, table: Callable[[Table[Any]], StoredRows[Any]], whole: Callable[[], Content]) -> None:
+        self._table, self._whole = table, whole
+
+    def whole(self) -> Content:
+        """All tables, in memory."""
+        return self._whole()
+
+    @cached_property
+    def videos(self) -> Sequence[Video]:
+        """The rows of the table."""
+        return self._table(VIDEOS)
+
+    @cached_property
+    def speech(self) -> Sequence[Utterance]:
+        """The rows of the table."""
+        return self._table(SPEECH)
+
+    @cached_property
+    def clips(self) -> Sequence[Clip]:
+        """The rows of the table."""
+        return self._table(CLIPS)
+
+    @cached_property
+    def scenes(self) -> Sequence[Scene]:
+        """The rows of the table."""
+        return self._table(SCENES)
+
+    @cached_property
+    def chains(self) -> Sequence[QAChain]:
+        """The rows of the table."""
+        return self._table(CHAINS)
+
+    @cached_property
+    def linkages(self) -> Sequence[Linkage]:
+        """The rows of the table."""
+        return self._table(LINKAGES)
+
+    @cached_property
+    def rewrites(self) -> Sequence[Rewrite]:
+        """The rows of the table."""
+        return self._table(REWRITES)
+
+    @cached_property
+    def paths(self) -> Sequence[DialoguePath]:
+        """The rows of the table."""
+        return self._table(PATHS)
+
+    @cached_property
+    def dialogues(self) -> Sequence[Dialogue]:
+        """The rows of the table."""
+        return self._table(DIALOGUES)
+
+    @cached_property
+    def gates(self) -> Sequence[GateResult]:
+        """The rows of the table."""
+        return self._table(GATES)

@@ -81,6 +81,15 @@ class StoredRows(Sequence[R]):
                 raise InputError("not a JSON line", file=self._path, line=number + 1)
             yield row
 
+    def raw_at(self, place: int) -> dict[str, Any]:
+        """A row as a JSON object, not checked.
+
+        Args:
+            place: Its index.
+        """
+        row: dict[str, Any] = from_json(self._bytes(self._ends[place - 1] if place else 0, self._ends[place]))
+        return row
+
     def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "ChosenRows[R]":
         """The rows whose JSON object fulfils a condition, in their order.
 
@@ -197,6 +206,26 @@ class ChosenRows(Sequence[R]):
     def __iter__(self) -> Iterator[R]:
         for place in self._places:
             yield self._rows[int(place)]
+
+    def raw(self) -> Iterator[dict[str, Any]]:
+        """The rows as JSON objects, not checked: several times faster than records, and without fields at a default."""
+        return map(self._rows.raw_at, map(int, self._places))
+
+    def with_places(self, places: Sequence[int]) -> "ChosenRows[R]":
+        """These rows and then more of the same sequence.
+
+        Args:
+            places: Their indices in the sequence.
+        """
+        return ChosenRows(self._rows, np.concatenate([self._places, np.asarray(places, np.int64)]))
+
+    def at(self, places: Sequence[int] | NDArray[np.int64]) -> "ChosenRows[R]":
+        """Some of these rows.
+
+        Args:
+            places: Their indices among these.
+        """
+        return ChosenRows(self._rows, self._places[np.asarray(places, np.int64)])
 
 
 class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
