@@ -88,7 +88,7 @@ class TestSummary:
             summarise(model, [mean_measure("m1", two_videos())], subject="s", signed=(), tables=tables)
         assert tables.metrics == ["m1"]
         assert [row.model for row in tables.summary] == ["m", "n"]
-        assert list(tables.items.scores([("m", "v/0"), ("n", "v/0")])) == [{"m1": 1.0}] * 2
+        assert list(tables.items.scores([("m", "v1/1"), ("n", "v1/1")])) == [{"m1": 1.0}] * 2
 
 
 class TestSignature:
