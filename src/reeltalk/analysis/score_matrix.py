@@ -16,7 +16,7 @@ from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.turn_scores import scored_turns
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
-from reeltalk.metrics.tokenise import Language, Spoken, languages_by_item
+from reeltalk.metrics.tokenise import ItemLanguages, Language, Spoken, languages_by_item
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.runs import Run
 
@@ -256,7 +256,7 @@ class Turns:
             ([], [], [], []) for _ in self.board.models
         ]
         scored = np.isfinite(self._values[metric])
-        spoken: dict[int, dict[str, Spoken]] = {}
+        spoken: dict[int, ItemLanguages] = {}
         for run, columns in self._runs():
             spoken[id(run)] = languages_by_item(
                 ((answer.item_id, answer.references) for answer in run.answers()), _language(run)

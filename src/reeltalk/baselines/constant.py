@@ -3,10 +3,11 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option
-from reeltalk.baselines.nearest import QuestionIndex
+from reeltalk.baselines.nearest import fingerprint
 from reeltalk.metrics.agree import essence, is_yes_no
 
 FORM_WORDS: Final = frozenset(
@@ -15,6 +16,8 @@ FORM_WORDS: Final = frozenset(
     colour color room end beginning start total number while posture kind seconds video people""".split()
 )
 """Words that make the form of a question; all other words are its topic."""
+KEPT_VIDEOS: Final = 256
+"""Videos whose own answers are kept after they were counted, more than are played at a time."""
 ANY: Final = "any"
 """The key for all questions; no form or head has this name."""
 _HAN_FORM: Final = re.compile("什么时候|为什么|什么|哪里|哪个|多少|几次|几个|怎么|是否|有没有|是不是|谁|吗|还是")
@@ -53,6 +56,10 @@ def question_head(question: str) -> str:
     return match[1] if match else "other"
 
 
+def _forms(question: str) -> tuple[str, str, str]:
+    return question_form(question), question_head(question), ANY
+
+
 class ConstantAnswerer:
     """The most frequent answer to questions of one form. It shows the score that a bias, as of *Yes* over *No*, gives.
 
@@ -63,16 +70,30 @@ class ConstantAnswerer:
     name: Final = "constant"
 
     def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
-        self._fingerprint = QuestionIndex(pairs).fingerprint
+        self._fingerprint = fingerprint(pairs)
+        self._pairs = pairs
         self._counts: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
-        self._own: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
         self._words: dict[tuple[str, ...], str] = {}
-        for pair in pairs:
+        # The answers of a video are counted again when it is asked about. They lie together, or nearly.
+        self._places: dict[str, list[range]] = defaultdict(list)
+        for place, pair in enumerate(pairs):
             said = essence(pair.answer, pair.question)
             self._words.setdefault(said, pair.answer)
-            for form in (question_form(pair.question), question_head(pair.question), ANY):
+            for form in _forms(pair.question):
                 self._counts[form][said] += 1
-                self._own[pair.video_id, form][said] += 1
+            own = self._places[pair.video_id]
+            if own and own[-1].stop == place:
+                own[-1] = range(own[-1].start, place + 1)
+            else:
+                own.append(range(place, place + 1))
+        self._own = lru_cache(KEPT_VIDEOS)(self._count_own)
+
+    def _count_own(self, video_id: str) -> dict[str, Counter[tuple[str, ...]]]:
+        found: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        for pair in (self._pairs[place] for places in self._places.get(video_id, ()) for place in places):
+            for form in _forms(pair.question):
+                found[form][essence(pair.answer, pair.question)] += 1
+        return found
 
     @property
     def signature(self) -> str:
@@ -89,9 +110,9 @@ class ConstantAnswerer:
         without: str | None = None,
     ) -> str | None:
         """The most frequent answer to the form of the question, else to its head, else to all questions."""
-        for form in (question_form(question), question_head(question), ANY):
+        for form in _forms(question):
             counts = self._counts.get(form, Counter())
-            if without is not None and (own := self._own.get((without, form))):
+            if without is not None and (own := self._own(without).get(form)):
                 counts = counts - own
             # Counter.most_common keeps the order of first occurrence among equals.
             for said, _ in counts.most_common():

@@ -50,6 +50,18 @@ class WordWeights:
         return math.log((1 + self._questions) / (1 + self._counts[word])) + 1.0
 
 
+def fingerprint(pairs: Iterable[KnownAnswer]) -> str:
+    """First digits of a hash over known questions, for a signature.
+
+    Args:
+        pairs: The questions, in their order.
+    """
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(f"{pair.video_id}\t{pair.question}\t{pair.answer}\n".encode())
+    return digest.hexdigest()[:8]
+
+
 class QuestionIndex:
     """An index of known questions.
 
@@ -77,10 +89,7 @@ class QuestionIndex:
     @property
     def fingerprint(self) -> str:
         """First digits of a hash over all known questions, for a signature."""
-        digest = hashlib.sha256()
-        for pair in self.pairs:
-            digest.update(f"{pair.video_id}\t{pair.question}\t{pair.answer}\n".encode())
-        return digest.hexdigest()[:8]
+        return fingerprint(self.pairs)
 
     def similarities(self, question: str, *, without: str | None = None) -> NDArray[np.float64]:
         """(N,) similarity of each known question, in [0, 1]; -1 for those of the video `without`."""

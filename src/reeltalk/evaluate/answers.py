@@ -1,16 +1,21 @@
 """Join models' answers with their questions and references, and count missing answers."""
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnsweredTurn, AnswerState, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.runs import Duplicate
-from reeltalk.schema.scoring import short_hash
-from reeltalk.store.content import Content
+from reeltalk.schema.scoring import hash_texts
+from reeltalk.store.content import Content, PlayedTables
+from reeltalk.store.keyed import rows_by_name
+from reeltalk.store.sorting import order_key, sort_pairs
+from reeltalk.store.stored_rows import ChosenRows
 
 LANGUAGE: Final = "language"
 """Label of turns that a source gives in several languages."""
@@ -26,7 +31,7 @@ class AnswerSet:
     """Hash of the source's bytes."""
     rows: int
     """Answers in the source, duplicates included."""
-    turns: list[AnsweredTurn]
+    turns: Sequence[AnsweredTurn]
     """One for each item, in the source's order."""
     duplicates: tuple[Duplicate, ...] = ()
     not_scored: dict[str, int] = field(default_factory=dict)
@@ -39,14 +44,16 @@ class AnswerSet:
     played: str = ""
     """Hash of all turns that were played. An answer depends on the turns before it, even on turns without a score."""
 
-    @property
+    @cached_property
     def data_hash(self) -> str:
         """Eight digits of a hash over the scored items with their questions and references.
 
         Answers do not change it.
         """
-        items = sorted((turn.item_id, turn.video_id, turn.question, *turn.references) for turn in self.turns)
-        return short_hash([items, self.played])
+        turns = self.turns.raw() if isinstance(self.turns, ChosenRows) else map(vars, self.turns)
+        items = ((turn["item_id"], turn["video_id"], turn["question"], *turn["references"]) for turn in turns)
+        pairs = sort_pairs((order_key(item), json.dumps(item).encode()) for item in items)
+        return hash_texts((text for _, text in pairs), self.played)
 
 
 @dataclass(frozen=True)
@@ -259,28 +266,33 @@ def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
     return named
 
 
-def with_rubrics_and_keys(turns: Iterable[AnsweredTurn], content: Content) -> list[AnsweredTurn]:
+def with_rubrics_and_keys(turns: Iterable[AnsweredTurn], content: PlayedTables) -> Iterator[AnsweredTurn]:
     """Answers with the benchmark's current rubrics and keys, which may be newer than the run.
 
     Args:
         turns: Answers of runs.
         content: The benchmark. A turn whose text differs in the benchmark gets none.
     """
-    asked: dict[tuple[str, int], Turn] = {}
-    for chain in content.chains:
-        asked |= {(chain.id, index): turn for index, turn in enumerate(chain.turns)}
-    for dialogue in content.dialogues:
-        asked |= {(dialogue.id, index): turn for index, turn in enumerate(dialogue.turns)}
-    for path in content.paths:
-        for index, step in enumerate(path.steps):
-            turn = step.turn or asked.get((step.ref.unit_id, step.ref.turn_index))
-            if turn is not None:
-                asked[path.id, index] = turn
-    found = []
+    units: tuple[Mapping[str, QAChain | Dialogue], ...] = rows_by_name(content.dialogues), rows_by_name(content.chains)
+    paths = rows_by_name(content.paths)
+
+    def of_unit(unit_id: str, index: int) -> Turn | None:
+        for known in units:
+            if (unit := known.get(unit_id)) is not None and index < len(unit.turns):
+                return unit.turns[index]
+        return None
+
+    def asked(unit_id: str, index: int) -> Turn | None:
+        path = paths.get(unit_id)
+        if path is not None and index < len(path.steps):
+            step = path.steps[index]
+            if (turn := step.turn or of_unit(step.ref.unit_id, step.ref.turn_index)) is not None:
+                return turn
+        return of_unit(unit_id, index)
+
     for answer in turns:
-        turn = asked.get((answer.unit_id, answer.turn_index))
+        turn = asked(answer.unit_id, answer.turn_index)
         same = turn is not None and (turn.question, turn.references) == (answer.question, answer.references)
         given = {"rubric": turn.rubric, "key": turn.key} if turn is not None and same else {}
         update = {field: value for field, value in given.items() if value is not None}
-        found.append(answer.model_copy(update=update) if update else answer)
-    return found
+        yield answer.model_copy(update=update) if update else answer

@@ -11,15 +11,18 @@ import json
 import math
 import secrets
 import shutil
+import tempfile
 import time
 import traceback
 import uuid
+import weakref
 import zipfile
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
@@ -252,7 +255,7 @@ class EvalLog:
         self.path = folder / f"{self._began[:19].replace(':', '-')}-00-00_{name}_{run}.eval"
         self._samples, self._partial = len(samples), folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
         self._usage: dict[str, Counter[str]] = {}
-        self._summaries: list[dict[str, Json]] = []
+        self._summaries = _Lines()
         self._journaled = self._journals = 0
         self._shown_s, self._waits_s = time.monotonic(), SHOWN_AGAIN_S
         player = models.get("player")
@@ -331,7 +334,7 @@ class EvalLog:
             "stats": stats | {"model_usage": {model: dict(usage) for model, usage in self._usage.items()}},
             "error": None if error is None else _error(error),
         }
-        self._write("summaries.json", self._summaries)
+        self._write_list("summaries.json", 0)
         self._write("header.json", header)
         self._archive.close()
         self._partial.replace(self.path)
@@ -339,7 +342,7 @@ class EvalLog:
     def _add(self, record: SampleRecord) -> None:
         sample, summary = record.whole()
         self._write(f"samples/{sample['id']}_epoch_1.json", sample)
-        self._summaries.append(summary)
+        self._summaries.append(_told(summary))
         for model, usage in record.usage.items():
             self._usage.setdefault(model, Counter()).update(usage)
         if time.monotonic() - self._shown_s >= self._waits_s:
@@ -349,7 +352,7 @@ class EvalLog:
         """Let the samples so far appear. Readers find an archive's files by a list at its end, so a copy is shown."""
         began_s = time.monotonic()
         self._journals += 1
-        self._write(f"_journal/summaries/{self._journals}.json", self._summaries[self._journaled :])
+        self._write_list(f"_journal/summaries/{self._journals}.json", self._journaled)
         self._journaled = len(self._summaries)
         self._archive.close()
         copy = self._partial.with_name(f"{self._partial.name}-shown")
@@ -366,9 +369,41 @@ class EvalLog:
         return zipfile.ZipFile(self._partial, mode, zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION)
 
     def _write(self, name: str, content: object) -> None:
-        # Text of a model may hold half a surrogate, which UTF-8 has no bytes for.
-        told = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        self._archive.writestr(name, told)
+        self._archive.writestr(name, _told(content))
+
+    def _write_list(self, name: str, first: int) -> None:
+        """Write the list of samples from a number on."""
+        with self._archive.open(name, "w", force_zip64=True) as entry:
+            entry.write(b"[")
+            for number, line in enumerate(self._summaries.after(first)):
+                entry.write(b"," + line if number else line)
+            entry.write(b"]")
+
+
+def _told(content: object) -> bytes:
+    # Text of a model may hold half a surrogate, which UTF-8 has no bytes for.
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class _Lines:
+    """Lines in a temporary file, which take no memory."""
+
+    def __init__(self) -> None:
+        self._file, self._count = tempfile.TemporaryFile(), 0
+        weakref.finalize(self, self._file.close)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, line: bytes) -> None:
+        self._file.seek(0, 2)
+        self._file.write(line + b"\n")
+        self._count += 1
+
+    def after(self, first: int) -> Iterator[bytes]:
+        """The lines from a number on."""
+        self._file.seek(0)
+        return (line.removesuffix(b"\n") for line in islice(self._file, first, None))
 
 
 def _config(model: ServedModel) -> dict[str, Json]:

@@ -26,7 +26,8 @@ from reeltalk.llm.model import INSPECT
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.content import Content, PlayedTables
+from reeltalk.store.keyed import rows_by_name
 
 if TYPE_CHECKING:
     from reeltalk.inference.mini import MiniModel
@@ -306,7 +307,7 @@ class CreatedPlayer:
 def create_player(
     config: RunConfig,
     benchmark: Benchmark,
-    content: Content,
+    content: PlayedTables,
     *,
     store: ReplyStore,
     budget: Budget | None,
@@ -347,7 +348,7 @@ def create_player(
     if kind == "baseline" and colon:
         from reeltalk.evaluate.playing.baseline_players import create_baseline
 
-        known = content if train is None else train.content(boxes=False)
+        known = content if train is None else train.stored_content()
         return CreatedPlayer(create_baseline(name, train or benchmark, known, workers=config.workers), (spec, ""))
     if spec == "oracle":
         from reeltalk.evaluate.playing.oracle import OraclePlayer
@@ -374,10 +375,10 @@ def create_player(
         from reeltalk.evaluate.playing.chat import SummaryPlayer
 
         model = create_model(name, asking, store, budget)
-        summaries = {str(video.id): video.summaries for video in content.videos}
+        videos = rows_by_name(content.videos)
 
         def summary_of(video: str) -> str | None:
-            return pick_summary(summaries.get(video, {}))
+            return pick_summary(videos[video].summaries if video in videos else {})
 
         return CreatedPlayer(
             SummaryPlayer(model, summary_of, style=play.answer_style),

@@ -158,6 +158,11 @@ class RunFolder:
         return self.path / REPLIES
 
     @property
+    def work(self) -> Path:
+        """The folder in which the run is made: its own, or one inside it while an older run stays."""
+        return self._work
+
+    @property
     def logs(self) -> Path:
         """The folder of the logs, which `inspect view` opens."""
         return self._work / LOGS

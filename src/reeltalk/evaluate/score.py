@@ -3,11 +3,13 @@
 A set of answers is scored here, or by an executor in another process.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, ReeltalkError
@@ -15,13 +17,14 @@ from reeltalk.evaluate.answers import AnswerSet
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
-from reeltalk.metrics.scoring import COMPUTED_ANYWHERE, MetricResult, metric_names, score_texts
-from reeltalk.metrics.tokenise import Spoken, languages_by_item
-from reeltalk.metrics.uncertainty import INTERVAL
+from reeltalk.metrics.scoring import COMPUTED_ANYWHERE, Floats, MetricResult, metric_names, score_texts
+from reeltalk.metrics.tokenise import ItemLanguages, Spoken, languages_by_item
+from reeltalk.metrics.uncertainty import INTERVAL, numbered_clusters
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
 from reeltalk.schema.scoring import Signature
+from reeltalk.store.stored_rows import ChosenRows
 
 MEMORY_BYTES: Final = 4 << 30
 
@@ -30,8 +33,8 @@ MEMORY_BYTES: Final = 4 << 30
 class MetricRows:
     """The scores of one set of answers, by metric."""
 
-    columns: dict[str, list[float]]
-    """Value of each item, in the set's order."""
+    columns: dict[str, Floats]
+    """(N,) value of each item, in the set's order, by metric."""
     summary: dict[str, SummaryRow]
     curves: dict[str, list[CurvePoint]]
     unscored: dict[str, str] = field(default_factory=dict)
@@ -48,17 +51,24 @@ class MetricRows:
             self.unscored | other.unscored,
         )
 
-    def items(self, answer_set: AnswerSet, metrics: Sequence[str]) -> list[ItemScores]:
-        """A row for each item, its scores in the order of `metrics`."""
-        columns = {name: self.columns[name] for name in metrics if name in self.columns}
-        return [
-            ItemScores(
-                model=answer_set.model,
-                item_id=turn.item_id,
-                scores={name: values[index] for name, values in columns.items()},
-            )
-            for index, turn in enumerate(answer_set.turns)
-        ]
+    def items(self, answer_set: AnswerSet, metrics: Sequence[str]) -> "SetColumns":
+        """The values of each item, by metric in the order of `metrics`."""
+        return SetColumns(answer_set, {name: self.columns[name] for name in metrics if name in self.columns})
+
+
+@dataclass(frozen=True)
+class SetColumns:
+    """The values of all items of a set of answers."""
+
+    answer_set: AnswerSet
+    columns: dict[str, Floats]
+    """(N,) value of each item, in the set's order, by metric."""
+
+    def rows(self) -> Iterator[ItemScores]:
+        """A row for each item."""
+        for index, turn in enumerate(self.answer_set.turns):
+            scores = {name: float(values[index]) for name, values in self.columns.items()}
+            yield ItemScores(model=turn.model, item_id=turn.item_id, scores=scores)
 
 
 def score_in_processes(
@@ -66,7 +76,7 @@ def score_in_processes(
     metrics: Sequence[str],
     settings: ScoreSettings,
     subject: str,
-    languages: Mapping[str, Spoken],
+    languages: ItemLanguages,
     executor: Executor,
     progress: Callable[[str], None],
 ) -> dict[int, MetricRows]:
@@ -86,7 +96,8 @@ def score_in_processes(
                 "metrics": list(metrics),
                 "settings": settings.model_dump(mode="json"),
                 "subject": subject,
-                "languages": dict(languages),
+                "languages": [languages[turn.item_id] for turn in answer_set.turns],
+                "spoken": sorted(languages.spoken),
             },
             Limits(memory_bytes=MEMORY_BYTES),
         )
@@ -97,7 +108,7 @@ def score_in_processes(
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the answers of {sets[place].model} cannot be scored: {outcome}")
         found[place] = MetricRows(
-            outcome["columns"],
+            {name: np.array(values) for name, values in outcome["columns"].items()},
             {name: SummaryRow.model_validate(row) for name, row in outcome["summary"].items()},
             {name: [CurvePoint.model_validate(row) for row in rows] for name, rows in outcome["curves"].items()},
             outcome["unscored"],
@@ -110,8 +121,8 @@ def score_set(argument: dict[str, Any]) -> dict[str, Any]:
     """Score one set. Runs in a child process.
 
     Args:
-        argument: Model, turns, duplicates and signed parts of an `AnswerSet`; `metrics`, `settings`, `subject` and
-            `languages`.
+        argument: Model, turns, duplicates and signed parts of an `AnswerSet`; `metrics`, `settings` and `subject`; the
+            `languages` of the turns, and those `spoken` in the run.
 
     Returns:
         `MetricRows` as JSON.
@@ -128,10 +139,11 @@ def score_set(argument: dict[str, Any]) -> dict[str, Any]:
     )
     settings = ScoreSettings.model_validate(argument["settings"])
     why: dict[str, str] = {}
-    found = metric_results(answer_set, argument["metrics"], argument["languages"], None, None, why)
+    spoken = frozenset(argument["spoken"])
+    found = metric_results(answer_set, argument["metrics"], argument["languages"], spoken, None, None, why)
     rows = metric_rows(answer_set, found, settings, argument["subject"], why)
     return {
-        "columns": rows.columns,
+        "columns": {name: values.tolist() for name, values in rows.columns.items()},
         "summary": {name: row.model_dump(mode="json") for name, row in rows.summary.items()},
         "curves": {name: [row.model_dump(mode="json") for row in points] for name, points in rows.curves.items()},
         "unscored": rows.unscored,
@@ -146,10 +158,12 @@ def metric_rows(
     unscored: dict[str, str],
 ) -> MetricRows:
     """All rows of a set, from the results of its metrics and the reasons of those that failed."""
+    positions = np.fromiter(TurnField(answer_set.turns, "turn_index"), np.int64) if results else np.zeros(0, np.int64)
+    videos = numbered_clusters(TurnField(answer_set.turns, "video_id")) if results else np.zeros(0, np.intp)
     return MetricRows(
-        {name: result.per_item.tolist() for name, result in results.items()},
-        {name: _summary_row(answer_set, result, subject) for name, result in results.items()},
-        {name: _curve(answer_set, result) for name, result in results.items()},
+        {name: result.per_item for name, result in results.items()},
+        {name: _summary_row(answer_set, result, subject, videos) for name, result in results.items()},
+        {name: _curve(answer_set, result, positions, videos) for name, result in results.items()},
         unscored,
     )
 
@@ -157,7 +171,8 @@ def metric_rows(
 def metric_results(
     answer_set: AnswerSet,
     metrics: Sequence[str],
-    languages: Mapping[str, Spoken],
+    languages: Sequence[Spoken],
+    spoken: frozenset[Spoken],
     meteor: MeteorProcess | None,
     embedder: SentenceEmbedder | None,
     unscored: dict[str, str],
@@ -167,7 +182,8 @@ def metric_results(
     Args:
         answer_set: The set.
         metrics: Metrics, as in `score_texts`.
-        languages: Language of each item of the run, by its id.
+        languages: Language of each item of the set.
+        spoken: Languages of all items of the run.
         meteor: A running METEOR.
         embedder: Needed for `similarity`.
         unscored: Receives the reason why a metric could not be computed.
@@ -175,16 +191,41 @@ def metric_results(
     if not answer_set.turns or not metrics:
         return {}
     return score_texts(
-        [turn.text for turn in answer_set.turns],
-        [turn.references for turn in answer_set.turns],
+        TurnField(answer_set.turns, "text"),
+        TurnField(answer_set.turns, "references"),
         metrics,
-        languages=[languages[turn.item_id] for turn in answer_set.turns],
-        spoken=frozenset(languages.values()),
+        languages=languages,
+        spoken=spoken,
         meteor=meteor,
         embed=embedder,
         embedder=embedder.name if embedder else "",
         unscored=unscored,
     )
+
+
+class TurnField(Sequence[Any]):
+    """A field of turns that every turn has, read when it is asked for.
+
+    Args:
+        turns: Turns that stay in a file, or in memory.
+        name: Name of the field.
+    """
+
+    def __init__(self, turns: Sequence[AnsweredTurn], name: str) -> None:
+        self._turns, self._name = turns, name
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return TurnField(self._turns[place], self._name)
+        return getattr(self._turns[place], self._name)
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self._turns, ChosenRows):
+            return map(itemgetter(self._name), self._turns.raw())
+        return map(attrgetter(self._name), self._turns)
 
 
 def metric_signature(answer_set: AnswerSet, subject: str, metric: tuple[tuple[str, str], ...]) -> str:
@@ -205,8 +246,8 @@ def _metric_parts(result: MetricResult) -> tuple[tuple[str, str], ...]:
     return (("metric", result.name), *parts)
 
 
-def _summary_row(answer_set: AnswerSet, result: MetricResult, subject: str) -> SummaryRow:
-    found = result.interval(np.ones(len(answer_set.turns), bool), [turn.video_id for turn in answer_set.turns])
+def _summary_row(answer_set: AnswerSet, result: MetricResult, subject: str, videos: NDArray[np.intp]) -> SummaryRow:
+    found = result.interval(np.ones(len(answer_set.turns), bool), videos)
     return SummaryRow(
         model=answer_set.model,
         metric=result.name,
@@ -219,9 +260,9 @@ def _summary_row(answer_set: AnswerSet, result: MetricResult, subject: str) -> S
     )
 
 
-def _curve(answer_set: AnswerSet, result: MetricResult) -> list[CurvePoint]:
-    positions = np.array([turn.turn_index for turn in answer_set.turns])
-    videos = [turn.video_id for turn in answer_set.turns]
+def _curve(
+    answer_set: AnswerSet, result: MetricResult, positions: NDArray[np.int64], videos: NDArray[np.intp]
+) -> list[CurvePoint]:
     points: list[CurvePoint] = []
     for position in np.unique(positions):
         found = result.interval(positions == position, videos)
@@ -245,10 +286,20 @@ class ScoredAnswers:
     """The results of `score` in memory: everything that a run's folder holds."""
 
     info: RunInfo
-    answers: list[AnsweredTurn]
-    items: list[ItemScores]
+    columns: list[SetColumns]
+    """The values of each item, by set."""
     summary: list[SummaryRow]
     curves: list[CurvePoint]
+
+    @property
+    def answers(self) -> Iterator[AnsweredTurn]:
+        """All answers, set by set."""
+        return (turn for found in self.columns for turn in found.answer_set.turns)
+
+    @property
+    def items(self) -> Iterator[ItemScores]:
+        """The scores of all answers, in the order of `answers`."""
+        return (row for found in self.columns for row in found.rows())
 
 
 def score_sets(
@@ -258,7 +309,8 @@ def score_sets(
     subject: str,
     meteor: MeteorProcess | ReeltalkError | None,
     embedder: SentenceEmbedder | ReeltalkError | None = None,
-    languages: Mapping[str, Spoken] | None = None,
+    languages: ItemLanguages | None = None,
+    models: Sequence[ModelInfo] | None = None,
     expected: frozenset[str] = frozenset(),
     progress: Callable[[str], None] = lambda _: None,
     executor: Executor | None = None,
@@ -271,6 +323,7 @@ def score_sets(
         subject: First word of the signatures, as `vdact.answers`.
         embedder: Needed for `similarity`; or the reason why there is none.
         languages: Language of each item by its id; by default that of the references in `sets`.
+        models: What is known of the models; by default their items are compared here.
         meteor: A running METEOR, or the reason why there is none. Then METEOR is unscored, with that reason.
         expected: Items that each model should have answered, beyond those that another model answered.
         progress: Called with a line before each model.
@@ -284,7 +337,8 @@ def score_sets(
     if not sets or not any(answer_set.turns for answer_set in sets):
         raise BenchmarkError("there are no answers with references to score")
     metric_names(settings.metrics)  # an unknown name is refused before any work
-    run = ScoredAnswers(_info(sets, settings, subject, expected), [], [], [], [])
+    infos = _model_infos(sets, expected) if models is None else models
+    run = ScoredAnswers(_info(sets, settings, subject, infos), [], [], [])
     unscored: list[Unscored] = []
     spoken = (
         languages
@@ -312,14 +366,14 @@ def score_sets(
         results = metric_results(
             answer_set,
             usable,
-            spoken,
+            [spoken[item] for item in TurnField(answer_set.turns, "item_id")],
+            spoken.spoken,
             None if isinstance(meteor, ReeltalkError) else meteor,
             None if isinstance(embedder, ReeltalkError) else embedder,
             why,
         )
-        run.answers.extend(answer_set.turns)
         rows = metric_rows(answer_set, results, settings, subject, why).joined(mapped.get(number - 1))
-        run.items.extend(rows.items(answer_set, metric_names(settings.metrics)))
+        run.columns.append(rows.items(answer_set, metric_names(settings.metrics)))
         for name in metric_names(settings.metrics):
             if name in rows.summary:
                 run.summary.append(rows.summary[name])
@@ -329,12 +383,10 @@ def score_sets(
                 unscored.append(Unscored(model=answer_set.model, metric=name, reason=reason))
                 signature = metric_signature(answer_set, subject, (("metric", name), ("state", "unscored")))
                 run.summary.append(SummaryRow(model=answer_set.model, metric=name, n=0, signature=signature))
-    return ScoredAnswers(
-        run.info.model_copy(update={"unscored": tuple(unscored)}), run.answers, run.items, run.summary, run.curves
-    )
+    return replace(run, info=run.info.model_copy(update={"unscored": tuple(unscored)}))
 
 
-def _info(sets: Sequence[AnswerSet], settings: ScoreSettings, subject: str, expected: frozenset[str]) -> RunInfo:
+def _model_infos(sets: Sequence[AnswerSet], expected: frozenset[str]) -> list[ModelInfo]:
     everything = expected.union(*({turn.item_id for turn in answer_set.turns} for answer_set in sets))
     first: dict[str, AnsweredTurn] = {}
     models: list[ModelInfo] = []
@@ -357,6 +409,10 @@ def _info(sets: Sequence[AnswerSet], settings: ScoreSettings, subject: str, expe
                 not_scored=answer_set.not_scored,
             )
         )
+    return models
+
+
+def _info(sets: Sequence[AnswerSet], settings: ScoreSettings, subject: str, models: Sequence[ModelInfo]) -> RunInfo:
     return RunInfo(
         kind="score",
         reeltalk_version=__version__,

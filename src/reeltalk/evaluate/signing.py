@@ -6,7 +6,7 @@ reads, are not part of it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from reeltalk.evaluate.models import CreatedPlayer
@@ -18,7 +18,8 @@ from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit,
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm.prompts import prompts_in
 from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.scoring import plain_value, short_hash
+from reeltalk.schema.scoring import hash_texts, plain_value, short_hash
+from reeltalk.store.sorting import sort_pairs
 
 ASKED: Final = (
     "item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option", "asked_at_s",
@@ -84,7 +85,7 @@ def judge_request(settings: JudgeModelSettings) -> dict[str, Any]:
 def run_signature(
     config: RunConfig,
     scripts: Sequence[Script],
-    turns: Sequence[AnsweredTurn],
+    turns: Iterable[AnsweredTurn],
     player: CreatedPlayer,
     *,
     wrong: WrongAnswers | None,
@@ -113,7 +114,7 @@ def run_signature(
 
 def asked_hash(turns: Iterable[AnsweredTurn]) -> str:
     """Eight digits over turns and their references, without the answers."""
-    return short_hash(_sorted({name: getattr(turn, name) for name in ASKED} for turn in turns))
+    return _hash_sorted({name: getattr(turn, name) for name in ASKED} for turn in turns)
 
 
 def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
@@ -126,18 +127,16 @@ def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
     reads = fields_read_by(judge)
     of_turns = (*ASKED, *GROUPED, *(name for name in READ_OF_TURNS if name in reads))
     of_units = ("kind", "id", "video_id", "task", "official", *(name for name in READ_OF_UNITS if name in reads))
-    return short_hash(
-        _sorted(
-            {name: getattr(unit, name) for name in of_units}
-            | {"turns": [{name: getattr(turn, name, None) for name in of_turns} for turn in unit.turns]}
-            for unit in units
-        )
+    return _hash_sorted(
+        {name: getattr(unit, name) for name in of_units}
+        | {"turns": [{name: getattr(turn, name, None) for name in of_turns} for turn in unit.turns]}
+        for unit in units
     )
 
 
 def shown_hash(
     scripts: Sequence[Script],
-    turns: Sequence[AnsweredTurn],
+    turns: Iterable[AnsweredTurn],
     *,
     subtitles: Subtitles | None = None,
 ) -> str:
@@ -148,8 +147,9 @@ def shown_hash(
         turns: Their answered turns, one for each step, in the same order.
         subtitles: Gives the spoken lines, if they were shown.
     """
-    rows, found = [], iter(turns)
-    for script in scripts:
+    found = iter(turns)
+
+    def shown(script: Script) -> tuple[str, list[object]]:
         steps: list[object] = []
         for step in script.steps:
             played = next(found).played
@@ -160,8 +160,9 @@ def shown_hash(
             if subtitles is not None:
                 seen.append([spoken.line for spoken in subtitles(script, step)])
             steps.append(seen)
-        rows.append((script.id, steps))
-    return short_hash(_sorted(rows))
+        return script.id, steps
+
+    return _hash_sorted(map(shown, scripts))
 
 
 def planted_hash(scripts: Iterable[Script], wrong: WrongAnswers, turn: int) -> str:
@@ -172,8 +173,7 @@ def planted_hash(scripts: Iterable[Script], wrong: WrongAnswers, turn: int) -> s
         wrong: Gives the answers.
         turn: Number of the turn with the wrong answer, from 1.
     """
-    planted = [(one.id, wrong.wrong(one, one.steps[turn - 1])) for one in scripts if turn < len(one.steps)]
-    return short_hash(_sorted(planted))
+    return _hash_sorted((one.id, wrong.wrong(one, one.steps[turn - 1])) for one in scripts if turn < len(one.steps))
 
 
 def scripts_hash(scripts: Iterable[Script], of: Callable[[Script], object]) -> str:
@@ -183,8 +183,18 @@ def scripts_hash(scripts: Iterable[Script], of: Callable[[Script], object]) -> s
         scripts: The scripts that are played.
         of: Gives the data of a script.
     """
-    return short_hash(_sorted((script.id, of(script)) for script in scripts))
+    return _hash_sorted((script.id, of(script)) for script in scripts)
 
 
-def _sorted(rows: Iterable[object]) -> list[object]:
-    return sorted((plain_value(row) for row in rows), key=lambda row: json.dumps(row, sort_keys=True))
+def _hash_sorted(rows: Iterable[object]) -> str:
+    """`short_hash` of rows in the order of their JSON, without a list of them."""
+
+    def pairs() -> Iterator[tuple[bytes, bytes]]:
+        for row in rows:
+            plain = plain_value(row)
+            text = json.dumps(plain, sort_keys=True).encode()
+            # A mapping may be empty only after its own empty fields are left out.
+            hashed = plain_value(plain)
+            yield text, text if hashed == plain else json.dumps(hashed, sort_keys=True).encode()
+
+    return hash_texts(text for _, text in sort_pairs(pairs()))

@@ -1,12 +1,17 @@
 """Play scripts and judge their answers, several at a time; results are collected per script, then put in order."""
 
 import asyncio
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, overload
+
+import numpy as np
+from pydantic import TypeAdapter
 
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore
@@ -28,9 +33,12 @@ from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.judge.judge import (
     NULL_MODEL,
+    AddsUnits,
     Background,
     Judge,
     JudgeUnit,
+    StoredScores,
+    StoredUnits,
     UnitKey,
     group_units,
     judged_units,
@@ -43,24 +51,32 @@ from reeltalk.llm.served import ServedModel
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import JudgedScore
+from reeltalk.store.atomic import make_directory, writing
+from reeltalk.store.keyed import name_key
+from reeltalk.store.stored_rows import ChosenRows, SpooledRows
+from reeltalk.store.tables import read_rows, write_rows
+
+R = TypeVar("R", bound=Record)
+S = TypeVar("S")
 
 
 @dataclass
 class NullUnits:
     """Units with empty answers, and the scores that a protocol gave them."""
 
-    units: list[JudgeUnit] = field(default_factory=list)
-    scores: list[JudgedScore] = field(default_factory=list)
+    units: Sequence[JudgeUnit] = ()
+    scores: Sequence[JudgedScore] = ()
 
 
 @dataclass
 class Evaluation:
-    """Results of a run in memory, in the order of the scripts."""
+    """Results of a run, in the order of the scripts. Rows of scripts stay in temporary files."""
 
-    turns: list[AnsweredTurn] = field(default_factory=list)
+    turns: ChosenRows[AnsweredTurn]
     """In the order of the scripts."""
-    scores: dict[str, list[JudgedScore]] = field(default_factory=dict)
+    scores: dict[str, ChosenRows[JudgedScore]]
     """Rows by protocol."""
     counts: Counter[str] = field(default_factory=Counter)
     """Number of turns by outcome."""
@@ -68,50 +84,176 @@ class Evaluation:
     """Empty answers by protocol."""
 
 
-@dataclass
+class _Parts(Generic[R]):
+    """Rows in parts, each with a name. They are in a temporary file, in the order in which parts ended.
+
+    Args:
+        record: Type of the rows.
+        folder: Folder of the file.
+    """
+
+    def __init__(self, record: type[R], folder: Path) -> None:
+        self.rows = SpooledRows(record, folder)
+        self._names: dict[str, int] = {}
+        self._starts = array("q", [0])
+
+    def add(self, name: str, rows: Iterable[R]) -> None:
+        self.rows.extend(rows)
+        self._names[name] = len(self._names)
+        self._starts.append(len(self.rows))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def named(self) -> Iterator[tuple[str, "ChosenRows[R]"]]:
+        for name in self._names:
+            yield name, self.of([name])
+
+    def names(self) -> Iterable[str]:
+        return self._names
+
+    def of(self, names: Iterable[str]) -> "ChosenRows[R]":
+        """The rows of some parts, part by part; a name without a part has none."""
+        places = array("q")
+        for name in names:
+            if (number := self._names.get(name)) is not None:
+                places.extend(range(self._starts[number], self._starts[number + 1]))
+        return ChosenRows(self.rows, np.array(places, np.int64))
+
+
 class Collected:
-    """Results of a run in memory, collected per script."""
+    """Results of a run, collected per script. Rows are in temporary files.
 
-    turns: dict[str, list[AnsweredTurn]] = field(default_factory=dict)
-    """Turns by script."""
-    rows: dict[str, dict[str, list[JudgedScore]]] = field(default_factory=dict)
-    """Scores by script, then by protocol."""
-    null: dict[str, list[NullUnits]] = field(default_factory=dict)
-    """Units with empty answers by protocol; each entry holds one unit."""
+    Args:
+        folder: Folder of the files, which have no names there.
+    """
 
-    @classmethod
-    def joined(cls, parts: Iterable["Collected"]) -> "Collected":
-        """Join the results of several processes, which have no script and no unit in common."""
-        whole = cls()
-        for part in parts:
-            whole.turns |= part.turns
-            whole.rows |= part.rows
-            for judge, found in part.null.items():
-                whole.null.setdefault(judge, []).extend(found)
-        return whole
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._turns = _Parts(AnsweredTurn, folder)
+        self._rows: dict[str, _Parts[JudgedScore]] = {}
+        self._null: dict[str, tuple[_Parts[AnsweredTurn], _Parts[JudgedScore]]] = {}
+        self._sampled: dict[str, list[NullUnits]] = {}
+        self._counts: Counter[str] = Counter()
 
-    def evaluation(self, names: Sequence[str], protocols: Sequence[str]) -> Evaluation:
+    def add(self, script: str, turns: Iterable[AnsweredTurn], rows: Mapping[str, Iterable[JudgedScore]]) -> None:
+        """Add the results of a script.
+
+        Args:
+            script: Its name.
+            turns: Its turns.
+            rows: Their scores by protocol.
+
+        Raises:
+            BenchmarkError: The disk is full.
+        """
+        self._turns.add(script, self._counted(turns))
+        for protocol, own in rows.items():
+            self._rows.setdefault(protocol, _Parts(JudgedScore, self._folder)).add(script, own)
+
+    def add_null(self, judge: Judge, unit: JudgeUnit, scores: Iterable[JudgedScore]) -> None:
+        """Add a unit with empty answers.
+
+        Args:
+            judge: The protocol.
+            unit: The unit.
+            scores: Its scores.
+        """
+        if judge.needs_model or isinstance(judge, AddsUnits):
+            # A sample, whose units may not be those of the turns.
+            self._sampled.setdefault(judge.name, []).append(NullUnits([unit], list(scores)))
+            return
+        self._add_null(judge.name, "\0".join(_place(unit)), unit.turns, scores)
+
+    def _add_null(self, protocol: str, name: str, turns: Iterable[AnsweredTurn], scores: Iterable[JudgedScore]) -> None:
+        if protocol not in self._null:
+            self._null[protocol] = _Parts(AnsweredTurn, self._folder), _Parts(JudgedScore, self._folder)
+        own_turns, own_scores = self._null[protocol]
+        own_turns.add(name, turns)
+        own_scores.add(name, scores)
+
+    def _counted(self, turns: Iterable[AnsweredTurn]) -> Iterator[AnsweredTurn]:
+        for turn in turns:
+            self._counts[state_name(turn)] += 1
+            yield turn
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """Write all results into a folder, for another process. Returns what `read` needs besides.
+
+        Args:
+            folder: The folder.
+        """
+        make_directory(folder)
+        found: dict[str, Any] = {"turns": _written(self._turns, folder / "turns.jsonl"), "rows": {}, "null": {}}
+        for number, (protocol, rows) in enumerate(self._rows.items()):
+            found["rows"][protocol] = _written(rows, folder / f"rows-{number}.jsonl")
+        for number, (protocol, (turns, scores)) in enumerate(self._null.items()):
+            found["null"][protocol] = [
+                _written(turns, folder / f"null-{number}.jsonl"),
+                _written(scores, folder / f"null-scores-{number}.jsonl"),
+            ]
+        found["sampled"] = TypeAdapter(dict[str, list[NullUnits]]).dump_python(self._sampled, mode="json")
+        return found
+
+    def read(self, folder: Path, told: Mapping[str, Any]) -> None:
+        """Add the results that another process wrote. It has no script and no unit in common with this one.
+
+        Args:
+            folder: The folder.
+            told: What `write` returned there.
+        """
+        for script, turns in _read(AnsweredTurn, folder / "turns.jsonl", told["turns"]):
+            self._turns.add(script, self._counted(turns))
+        for number, (protocol, parts) in enumerate(told["rows"].items()):
+            into = self._rows.setdefault(protocol, _Parts(JudgedScore, self._folder))
+            for script, rows in _read(JudgedScore, folder / f"rows-{number}.jsonl", parts):
+                into.add(script, rows)
+        for number, (protocol, (of_turns, of_scores)) in enumerate(told["null"].items()):
+            units = _read(AnsweredTurn, folder / f"null-{number}.jsonl", of_turns)
+            scores = _read(JudgedScore, folder / f"null-scores-{number}.jsonl", of_scores)
+            for (name, turns), (_, own) in zip(units, scores, strict=True):
+                self._add_null(protocol, name, turns, own)
+        for protocol, found in TypeAdapter(dict[str, list[NullUnits]]).validate_python(told["sampled"]).items():
+            self._sampled.setdefault(protocol, []).extend(found)
+
+    def evaluation(self, names: Sequence[str], protocols: Sequence[str], background: Background | None) -> Evaluation:
         """All results in order, independent of the order in which scripts ended.
 
         Args:
             names: Names of the scripts, in their order.
             protocols: Names of the judging protocols, in their order.
+            background: Data of the benchmark besides the turns.
         """
-        evaluation = Evaluation(scores={protocol: [] for protocol in protocols})
-        for name in names:
-            evaluation.turns += self.turns[name]
-            for protocol, rows in self.rows.get(name, {}).items():
-                evaluation.scores[protocol] += rows
+        turns = self._turns.of(names)
+        nothing = _Parts(JudgedScore, self._folder)
+        evaluation = Evaluation(
+            turns, {protocol: self._rows.get(protocol, nothing).of(names) for protocol in protocols}, self._counts
+        )
         for protocol in protocols:
-            if (found := self.null.get(protocol)) is None:
-                continue
             # Sorted by name, because units are judged in the order in which they end.
-            kept = evaluation.null[protocol] = NullUnits()
-            for null in sorted(found, key=lambda null: _place(null.units[0])):
-                kept.units += null.units
-                kept.scores += null.scores
-        evaluation.counts.update(map(state_name, evaluation.turns))
+            if (found := self._sampled.get(protocol)) is not None:
+                ordered = sorted(found, key=lambda null: _place(null.units[0]))
+                evaluation.null[protocol] = NullUnits(
+                    [unit for null in ordered for unit in null.units], [row for null in ordered for row in null.scores]
+                )
+            elif (stored := self._null.get(protocol)) is not None:
+                units = sorted(stored[0].names(), key=lambda name: tuple(name.split("\0")))
+                evaluation.null[protocol] = NullUnits(
+                    StoredUnits(stored[0].of(units), background), StoredScores(stored[1].of(units))
+                )
         return evaluation
+
+
+def _written(parts: _Parts[Any], path: Path) -> list[tuple[str, int]]:
+    """Write the rows of parts. Returns the name and the number of rows of each."""
+    with writing(path) as stream:
+        return [(name, write_rows(stream, rows)) for name, rows in parts.named()]
+
+
+def _read(record: type[R], path: Path, parts: Sequence[tuple[str, int]]) -> Iterator[tuple[str, list[R]]]:
+    rows = read_rows(path, record)
+    for name, count in parts:
+        yield name, list(islice(rows, count))
 
 
 def state_name(turn: AnsweredTurn) -> str:
@@ -177,12 +319,14 @@ class EvaluationRunner:
         progress: Progress | None = None,
         null_sample: frozenset[UnitKey] | None = None,
     ) -> None:
-        self.collected: Final = Collected()
+        self.collected: Final = Collected(logs.parent)
         """The results so far."""
+        self._running: dict[str, list[AnsweredTurn]] = {}
+        """Turns of scripts that are not judged yet."""
         self._logs, self._judging, self._background = logs, judging, background
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
-        self._null_begun: set[tuple[str, UnitKey]] = set()
+        self._null_begun: set[int] = set()
         self._null_sample = null_sample
 
     def run(
@@ -215,14 +359,16 @@ class EvaluationRunner:
             KeyboardInterrupt: Ctrl-C; replies are kept as after a `BudgetError`.
         """
         check_histories(scripts, settings, wrong)
-        by_id = {script.id: script for script in scripts}
-        self._due = sum(len(script.steps) for script in scripts)
+        numbers: dict[str, int] = {}
+        for number, script in enumerate(scripts):
+            numbers[script.id] = number
+            self._due += len(script.steps)
         if self._null_sample is None:
-            self._null_sample = sample_null_units(scripts, self._judging.settings)
+            self._null_sample = sample_null_units(scripts, self._judging)
 
         async def play_one(name: str, notes: Notes) -> None:
-            script = by_id[name]
-            done = self.collected.turns[name] = []
+            script = scripts[numbers[name]]
+            done = self._running[name] = []
             try:
                 screening = await self._screening(script, player, frames)
             except InputError as error:
@@ -242,16 +388,8 @@ class EvaluationRunner:
                     done.append(turn)
                     self._count("playing")
 
-        samples = [
-            LoggedSample(
-                script.id,
-                script.steps[0].turn.question if script.steps else "",
-                {"video_id": script.video_id, "turns": len(script.steps)},
-            )
-            for script in scripts
-        ]
-        self._run(samples, play_one, logged, metadata or {}, frames)
-        return self._evaluation([script.id for script in scripts])
+        self._run(_Samples(scripts, _sample_of_script), play_one, logged, metadata or {}, frames)
+        return self._evaluation(list(numbers))
 
     def judge(self, units: Mapping[str, Sequence[AnsweredTurn]], *, metadata: Mapping[str, Any]) -> Evaluation:
         """Judge answers that exist already.
@@ -266,24 +404,20 @@ class EvaluationRunner:
         """
 
         async def recall(name: str, notes: Notes) -> None:
-            for turn in units[name]:
+            turns = self._running[name] = list(units[name])
+            for turn in turns:
                 _note(turn, notes)
-            self.collected.turns[name] = list(units[name])
 
-        self._recalled, self._due = True, sum(map(len, units.values()))
-        self._null_sample = _drawn(
-            {(turn.unit, turn.unit_id) for turns in units.values() for turn in turns}, self._judging.settings
-        )
-        samples = [
-            LoggedSample(name, turns[0].question, {"video_id": turns[0].video_id, "turns": len(turns)})
-            for name, turns in units.items()
-        ]
+        self._recalled, self._due = True, sum(len(turns) for turns in units.values())
+        keys = ((turn.unit, turn.unit_id) for turns in units.values() for turn in turns)
+        self._null_sample = _drawn(keys, self._judging)
+        samples = _Samples(list(units), lambda name: _sample_of_turns(name, units[name]))
         self._run(samples, recall, None, metadata)
         return self._evaluation(list(units))
 
     def _run(
         self,
-        samples: list[LoggedSample],
+        samples: Sequence[LoggedSample],
         play_one: PlaySample,
         logged: ServedModel | None,
         metadata: Mapping[str, Any],
@@ -292,10 +426,19 @@ class EvaluationRunner:
         models = {role: model for role, model in (("player", logged), ("judge", self._judging.logged)) if model}
 
         async def judge_one(name: str, notes: Notes) -> LoggedScore | None:
-            found = await self._judge_script(name)
-            if self._recalled:
-                self._count("judging", len(self.collected.turns[name]))
+            found, rows = await self._judge_script(name)
+            keep(name, rows)
             return found
+
+        async def play_unjudged(name: str, notes: Notes) -> None:
+            await play_one(name, notes)
+            keep(name, {})
+
+        def keep(name: str, rows: Mapping[str, Sequence[JudgedScore]]) -> None:
+            turns = self._running.pop(name)
+            self.collected.add(name, turns, rows)
+            if self._recalled:
+                self._count("judging", len(turns))
 
         async def close() -> None:
             if frames is not None:
@@ -306,7 +449,7 @@ class EvaluationRunner:
         run_samples(
             "evaluate",
             samples,
-            play_one,
+            play_one if self._judging.judges else play_unjudged,
             judge_one if self._judging.judges else None,
             models=models,
             log_dir=self._logs,
@@ -319,12 +462,12 @@ class EvaluationRunner:
         """Judge a unit with empty answers, once for all models that answered it."""
         place: UnitKey = (unit.kind, unit.id)
         wanted = place in (self._null_sample or ()) if judge.needs_model else self._judging.settings.null_units > 0
-        if not wanted or unit.model == NULL_MODEL or (judge.name, place) in self._null_begun:
+        key = name_key("\0".join((judge.name, *place)))
+        if not wanted or unit.model == NULL_MODEL or key in self._null_begun:
             return
-        self._null_begun.add((judge.name, place))
-        nothing = NullUnits([with_empty_answers(unit)])
-        self.collected.null.setdefault(judge.name, []).append(nothing)
-        nothing.scores += await judge.judge(nothing.units[0], self._judging.model)
+        self._null_begun.add(key)
+        nothing = with_empty_answers(unit)
+        self.collected.add_null(judge, nothing, await judge.judge(nothing, self._judging.model))
 
     def _count(self, what: str, turns: int = 1) -> None:
         self._done += turns
@@ -340,11 +483,11 @@ class EvaluationRunner:
             frames.stop()
             raise
 
-    async def _judge_script(self, name: str) -> LoggedScore:
+    async def _judge_script(self, name: str) -> tuple[LoggedScore, dict[str, list[JudgedScore]]]:
         values: dict[str, float | None] = {judge.name: None for judge in self._judging.judges}
         lines: list[str] = []
-        units = group_units(self.collected.turns[name], self._background)
-        of_script = self.collected.rows[name] = {}
+        units = group_units(self._running[name], self._background)
+        of_script: dict[str, list[JudgedScore]] = {}
         for judge in self._judging.judges:
             rows: list[JudgedScore] = []
             judged = judged_units(judge, units, self._background)
@@ -355,24 +498,53 @@ class EvaluationRunner:
             headline = next(iter(judge.measures(judged, rows)), None)
             values[judge.name] = headline.value if headline is not None else None
             lines += [_line(row) for row in rows]
-        return LoggedScore(values, "\n".join(lines))
+        return LoggedScore(values, "\n".join(lines)), of_script
 
     def _evaluation(self, names: Sequence[str]) -> Evaluation:
-        return self.collected.evaluation(names, [judge.name for judge in self._judging.judges])
+        return self.collected.evaluation(names, [judge.name for judge in self._judging.judges], self._background)
 
 
-def sample_null_units(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[UnitKey]:
-    """The units of some scripts whose empty answers a model judges.
+class _Samples(Sequence[LoggedSample]):
+    """Samples that are made when they are asked for."""
+
+    def __init__(self, of: Sequence[S], make: Callable[[S], LoggedSample]) -> None:
+        self._of, self._make = of, make
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    @overload
+    def __getitem__(self, place: int) -> LoggedSample: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[LoggedSample]: ...
+    def __getitem__(self, place: int | slice) -> LoggedSample | Sequence[LoggedSample]:
+        return _Samples(self._of[place], self._make) if isinstance(place, slice) else self._make(self._of[place])
+
+
+def _sample_of_script(script: Script) -> LoggedSample:
+    question = script.steps[0].turn.question if script.steps else ""
+    return LoggedSample(script.id, question, {"video_id": script.video_id, "turns": len(script.steps)})
+
+
+def _sample_of_turns(name: str, turns: Sequence[AnsweredTurn]) -> LoggedSample:
+    first = turns[0]
+    return LoggedSample(name, first.question, {"video_id": first.video_id, "turns": len(turns)})
+
+
+def sample_null_units(scripts: Iterable[Script], judging: JudgingSetup) -> frozenset[UnitKey]:
+    """The units of some scripts whose empty answers a model judges; none if no protocol needs a model.
 
     Args:
         scripts: All scripts of a run.
         judging: Gives the number of units and the seed.
     """
-    return _drawn({(step.unit, step.unit_id) for script in scripts for step in script.steps}, judging)
+    return _drawn(((step.unit, step.unit_id) for script in scripts for step in script.steps), judging)
 
 
-def _drawn(units: Iterable[UnitKey], judging: JudgeSettings) -> frozenset[UnitKey]:
-    return sample_units(units, judging.null_units, seed=judging.seed)
+def _drawn(units: Iterable[UnitKey], judging: JudgingSetup) -> frozenset[UnitKey]:
+    if not any(judge.needs_model for judge in judging.judges):
+        return frozenset()
+    return sample_units(units, judging.settings.null_units, seed=judging.settings.seed)
 
 
 def _note(turn: AnsweredTurn, notes: Notes) -> None:

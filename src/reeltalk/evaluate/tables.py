@@ -1,26 +1,42 @@
 """All tables of a run, from turns and scores: values with intervals and signatures, groups, curves, the null row."""
 
 import dataclasses
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reeltalk._version import __version__
 from reeltalk.evaluate.answers import AnswerSet
-from reeltalk.evaluate.score import ScoredAnswers, score_sets
+from reeltalk.evaluate.score import ScoredAnswers, TurnField, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash
 from reeltalk.evaluate.stage import Evaluation, JudgingSetup, NullUnits
-from reeltalk.judge.judge import NULL_MODEL, NULL_SOURCE, Background, JudgeUnit, group_units, judged_units
-from reeltalk.judge.measures import MeanItem, Measure, group_measure, mean_measure
+from reeltalk.judge.judge import (
+    NULL_MODEL,
+    NULL_SOURCE,
+    Background,
+    JudgeUnit,
+    StoredScores,
+    StoredUnits,
+    judged_units,
+)
+from reeltalk.judge.measures import Floats, MeanItem, Measure, group_measure, mean_measure, split_items
 from reeltalk.judge.protocol import find_protocol, measure_info
 from reeltalk.judge.turns import cascade
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
+from reeltalk.store.keyed import KeyedNumbers, name_key
+from reeltalk.store.stored_rows import ChosenRows
+
+T = TypeVar("T", AnsweredTurn, JudgedScore)
 
 LENGTHS_S: Final = (60.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1800.0, 3600.0)
 """Bounds of the groups of video length."""
@@ -46,45 +62,47 @@ def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S
     return f"{below:g} s and more"
 
 
-def latency_measures(turns: Sequence[AnsweredTurn], durations_s: Mapping[str, float | None]) -> list[Measure]:
+def latency_measures(turns: Iterable[AnsweredTurn], durations_s: Callable[[str], float | None]) -> list[Measure]:
     """Seconds, tokens, frames and memory of one model's answers, as far as they were measured.
 
     A question without a moment is asked at the end of its video.
 
     Args:
         turns: Its turns.
-        durations_s: Length of each video.
+        durations_s: Gives the length of a video in seconds; None if it is unknown.
     """
-    found: list[Measure] = []
-    for name, of in (
-        ("took_s", lambda played: played.took_s),
-        ("first_token_s", lambda played: played.first_token_s),
-        ("prompt_tokens", lambda played: played.prompt_tokens),
-        ("completion_tokens", lambda played: played.completion_tokens),
-        ("frames_seen", lambda played: float(len(played.frames_s))),
-        ("new_frames", lambda played: float(played.new_frames)),
-        ("memory_mib", lambda played: None if played.memory_bytes is None else played.memory_bytes / MIB),
-    ):
-        entries = [
-            MeanItem(
-                turn.video_id,
-                float(value),
-                groups={
-                    "turn": (str(turn.turn_index + 1),),
-                    "video_length": (length_group(durations_s.get(turn.video_id)),),
-                    "asked_at": (length_group(_asked_at(turn, durations_s), ASKED_S),),
-                },
-            )
-            for turn in turns
-            if turn.state is AnswerState.ANSWERED and turn.played and (value := of(turn.played)) is not None
-        ]
-        if entries:
-            found.append(mean_measure(name, entries, by=("turn", "video_length", "asked_at")))
-    return found
+    by = ("turn", "video_length", "asked_at")
+    entries = split_items(_latency_items(turns, durations_s), len(_LATENCIES))
+    return [mean_measure(name, own, by=by) for name, own in zip(_LATENCIES, entries, strict=True) if own]
 
 
-def _asked_at(turn: AnsweredTurn, durations_s: Mapping[str, float | None]) -> float | None:
-    return turn.asked_at_s if turn.asked_at_s is not None else durations_s.get(turn.video_id)
+_LATENCIES: Final[dict[str, Callable[[PlayDetails], float | None]]] = {
+    "took_s": lambda played: played.took_s,
+    "first_token_s": lambda played: played.first_token_s,
+    "prompt_tokens": lambda played: played.prompt_tokens,
+    "completion_tokens": lambda played: played.completion_tokens,
+    "frames_seen": lambda played: len(played.frames_s),
+    "new_frames": lambda played: played.new_frames,
+    "memory_mib": lambda played: None if played.memory_bytes is None else played.memory_bytes / MIB,
+}
+
+
+def _latency_items(
+    turns: Iterable[AnsweredTurn], durations_s: Callable[[str], float | None]
+) -> Iterator[tuple[int, MeanItem]]:
+    for turn in turns:
+        if turn.state is not AnswerState.ANSWERED or not turn.played:
+            continue
+        duration_s = durations_s(turn.video_id)
+        asked_at_s = turn.asked_at_s if turn.asked_at_s is not None else duration_s
+        groups = {
+            "turn": (str(turn.turn_index + 1),),
+            "video_length": (length_group(duration_s),),
+            "asked_at": (length_group(asked_at_s, ASKED_S),),
+        }
+        for number, of in enumerate(_LATENCIES.values()):
+            if (value := of(turn.played)) is not None:
+                yield number, MeanItem(turn.video_id, float(value), groups=groups)
 
 
 TURN: Final = "turn"
@@ -104,9 +122,60 @@ class Tables:
     summary: list[SummaryRow] = field(default_factory=list)
     groups: list[GroupRow] = field(default_factory=list)
     curves: list[CurvePoint] = field(default_factory=list)
-    items: dict[tuple[str, str], dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    items: "ItemColumns" = field(default_factory=lambda: ItemColumns())
     """Scores of each turn by model and item."""
     metrics: list[str] = field(default_factory=list)
+
+
+class ItemColumns:
+    """Scores of turns by metric, 16 bytes each. Turns are found by 64 bits of a hash of their names."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[str, str, NDArray[np.uint64], Floats]] = []
+
+    def add(self, model: str, metric: str, scores: Iterable[tuple[str, float]]) -> None:
+        """Add the scores of a metric. Of several scores of a turn the first counts.
+
+        Args:
+            model: Name of the model.
+            metric: Name of the metric.
+            scores: Item and score.
+        """
+        keys, values = array("Q"), array("d")
+        for item, value in scores:
+            keys.append(name_key(item))
+            values.append(value)
+        found = np.array(keys, np.uint64)
+        order = np.argsort(found, kind="stable")
+        self._columns.append((model, metric, found[order], np.array(values)[order]))
+
+    def scores(self, turns: Sequence[tuple[str, str]]) -> Iterator[dict[str, float]]:
+        """The scores of turns, in the order in which metrics were added.
+
+        Args:
+            turns: Model and item of each turn.
+        """
+        return self.by_key([model for model, _ in turns], [name_key(item) for _, item in turns])
+
+    def by_key(self, models: Sequence[str], keys: Sequence[int]) -> Iterator[dict[str, float]]:
+        """The scores of turns, in the order in which metrics were added.
+
+        Args:
+            models: Model of each turn.
+            keys: `name_key` of the item of each turn.
+        """
+        wanted = np.asarray(keys, np.uint64)
+        columns = []
+        for model, metric, known, values in self._columns:
+            place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+            there = known[place] == wanted if len(known) else np.zeros(len(wanted), bool)
+            columns.append((model, metric, np.where(there, place, -1).astype(np.int32), values))
+        for number, model in enumerate(models):
+            found: dict[str, float] = {}
+            for own, metric, places, values in columns:
+                if own == model and places[number] >= 0:
+                    found.setdefault(metric, float(values[places[number]]))
+            yield found
 
 
 def summarise(
@@ -153,9 +222,15 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
             **value_fields(measure.value, low, high, withheld=measure.withheld),
         )
     )
-    for entry in measure.entries:
-        if entry.item_id is not None and entry.applies and entry.value is not None:
-            tables.items[model, entry.item_id].setdefault(measure.name, entry.value * measure.scale + measure.offset)
+    tables.items.add(
+        model,
+        measure.name,
+        (
+            (entry.item_id, entry.value * measure.scale + measure.offset)
+            for entry in measure.entries
+            if entry.item_id is not None and entry.applies and entry.value is not None
+        ),
+    )
     for by in measure.by:
         for group, part in sorted(group_measure(measure, by).items(), key=lambda found: _in_order(found[0])):
             low, high = _interval(part)
@@ -244,10 +319,17 @@ def tables_of(
         The content of `run.json`, the results of text metrics, and the results of judges.
     """
     chosen = judging.settings
-    sets = [_answer_set(model, evaluation.turns, sources[model], parts) for model, parts in signed.items()]
+    turns_of = _by_model(evaluation.turns)
+    nothing_of = evaluation.turns.at(())
+    sets = [
+        _answer_set(model, turns_of.get(model, nothing_of), sources[model], parts) for model, parts in signed.items()
+    ]
     tables = Tables()
-    units = group_units(evaluation.turns, background)
-    durations = {name: video.duration_s for name, video in background.videos.items()} if background else {}
+    judged_rows = {judge.name: _by_model(evaluation.scores[judge.name]) for judge in judging.judges}
+
+    def duration_of(video_id: str) -> float | None:
+        video = background.videos.get(video_id) if background else None
+        return video.duration_s if video is not None else None
 
     def add(
         model: str,
@@ -266,9 +348,11 @@ def tables_of(
         )
 
     for model in signed:
-        own = [unit for unit in units if unit.model == model]
+        answered = turns_of.get(model, nothing_of)
+        own = StoredUnits(answered, background)
         for judge in judging.judges:
-            rows = [row for row in evaluation.scores[judge.name] if row.model == model]
+            given = judged_rows[judge.name].get(model)
+            rows: Sequence[JudgedScore] = () if given is None else StoredScores(given)
             judged = judged_units(judge, own, background)
             measures = judge.measures(judged, rows)
             # Judged numbers use all turns. So a model with failed turns can be compared with one without.
@@ -277,14 +361,13 @@ def tables_of(
             add(model, data, measures, *judging.signature(judge), reasons=why)
             protocol = find_protocol(judge.name)
             if measures and protocol is not None and protocol.right_or_wrong:
-                values = {e.item_id: e.value for e in measures[0].entries if e.item_id and e.value is not None}
                 # The cost of an error uses the same turns.
-                after = cascade(own, values, judge.name)
+                after = cascade(own, _values_by_item(measures[0]), judge.name)
                 withheld = measures[0].withheld
                 add(model, data, [dataclasses.replace(one, part_withheld=withheld) for one in after], *judge.signature)
-        answered = [turn for turn in evaluation.turns if turn.model == model]
-        add(model, asked_hash(answered), latency_measures(answered, durations))
-    models = [_info(answer_set, evaluation.turns) for answer_set in sets]
+        played = next(answer_set.played for answer_set in sets if answer_set.model == model)
+        add(model, played, latency_measures(answered, duration_of))
+    models = [_info(answer_set, turns_of.get(answer_set.model, nothing_of)) for answer_set in sets]
     if NULL_MODEL not in signed:
         nothing = Tables()
         for judge in judging.judges:
@@ -298,7 +381,12 @@ def tables_of(
             )
         tables.summary += nothing.summary
         if nothing.summary:
-            turns = {turn.item_id for null in evaluation.null.values() for unit in null.units for turn in unit.turns}
+            turns = {
+                name_key(turn.item_id)
+                for null in evaluation.null.values()
+                for unit in null.units
+                for turn in unit.turns
+            }
             models.append(
                 ModelInfo(
                     model=NULL_MODEL,
@@ -308,7 +396,7 @@ def tables_of(
                     items=len(turns),
                 )
             )
-    scored = ScoredAnswers(_no_texts(sets, subject, evaluation), [], [], [], [])
+    scored = ScoredAnswers(_no_texts(models, subject), [], [], [])
     if chosen.metrics and any(answer_set.turns for answer_set in sets):
         texts = ScoreSettings(metrics=chosen.metrics, language=chosen.language)
         scored = score_sets(
@@ -317,8 +405,9 @@ def tables_of(
             subject=subject,
             meteor=judging.meteor,
             embedder=judging.embedder,
+            models=models,
             languages=languages_by_item(
-                ((turn.item_id, turn.references) for turn in evaluation.turns), chosen.language
+                ((turn["item_id"], turn["references"]) for turn in evaluation.turns.raw()), chosen.language
             ),
             progress=progress,
         )
@@ -328,85 +417,111 @@ def tables_of(
             "models": tuple(models),
             "metrics": (*tables.metrics, *(scored.info.metrics if chosen.metrics else ())),
             "settings": settings,
-            "clusters": len({turn.video_id for turn in evaluation.turns}),
+            "clusters": len({turn["video_id"] for turn in evaluation.turns.raw()}),
         }
     )
     return info, scored, tables
 
 
-def _unscored_turns(units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> dict[str, str]:
+def _by_model(rows: ChosenRows[T]) -> dict[str, ChosenRows[T]]:
+    """The rows of each model, in their order."""
+    places: dict[str, array[int]] = {}
+    for place, row in enumerate(rows.raw()):
+        places.setdefault(row["model"], array("q")).append(place)
+    return {model: rows.at(own) for model, own in places.items()}
+
+
+def _values_by_item(measure: Measure) -> Callable[[str], float | None]:
+    """A function that gives the value of a turn, by its item; of several values the last counts."""
+    values = array("d")
+
+    def kept() -> Iterator[tuple[str, int]]:
+        for entry in measure.entries:
+            if entry.item_id and entry.value is not None:
+                values.append(entry.value)
+                yield entry.item_id, len(values) - 1
+
+    places = KeyedNumbers(kept())
+    return lambda item: None if (place := places.get(item)) is None else values[place]
+
+
+def _unscored_turns(units: Iterable[JudgeUnit], rows: Iterable[JudgedScore]) -> dict[str, str]:
     """Why a judge gave no score to a turn, by the turn's item."""
-    items = {(unit.id, turn.turn_index): turn.item_id for unit in units for turn in unit.turns}
-    found: dict[str, str] = {}
+    reasons: dict[tuple[str, int], str] = {}
     for row in rows:
-        item = items.get((row.unit_id, row.turn_index)) if row.turn_index is not None else None
-        if row.state is ScoreState.UNSCORED and item is not None:
-            found.setdefault(item, row.reason or "the judge gave no reason")
-    return found
+        if row.state is ScoreState.UNSCORED and row.turn_index is not None:
+            reasons.setdefault((row.unit_id, row.turn_index), row.reason or "the judge gave no reason")
+    if not reasons:
+        return {}
+    found = {
+        (unit.id, turn.turn_index): turn.item_id
+        for unit in units
+        for turn in unit.turns
+        if (unit.id, turn.turn_index) in reasons
+    }
+    return {item: reasons[place] for place, item in found.items()}
 
 
-def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> list[ItemScores]:
+def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> Iterator[ItemScores]:
     """Every turn's scores by text metrics and judges, in the order of the turns."""
-    texts = {(row.model, row.item_id): row.scores for row in scored.items}
-    return [
-        ItemScores(
-            model=turn.model,
-            item_id=turn.item_id,
-            scores={
-                **tables.items.get((turn.model, turn.item_id), {}),
-                **texts.get((turn.model, turn.item_id), {}),
-            },
-        )
-        for turn in evaluation.turns
-    ]
+    names: dict[str, str] = {}
+    models: list[str] = []
+    keys = array("Q")
+    for turn in evaluation.turns.raw():
+        models.append(names.setdefault(turn["model"], turn["model"]))
+        keys.append(name_key(turn["item_id"]))
+    texts = ItemColumns()
+    for found in scored.columns:
+        for name, values in found.columns.items():
+            items = TurnField(found.answer_set.turns, "item_id")
+            texts.add(found.answer_set.model, name, zip(items, values, strict=True))
+    rows = zip(evaluation.turns.raw(), tables.items.by_key(models, keys), texts.by_key(models, keys), strict=True)
+    for turn, judged, own in rows:
+        yield ItemScores(model=turn["model"], item_id=turn["item_id"], scores={**judged, **own})
 
 
-def _answer_set(model: str, turns: Sequence[AnsweredTurn], source: tuple[str, str], signed: Parts) -> AnswerSet:
-    own = [turn for turn in turns if turn.model == model]
-
-    def usable(turn: AnsweredTurn) -> bool:
-        return bool(turn.state is AnswerState.ANSWERED and turn.references and turn.text.strip())
-
-    answered = [turn for turn in own if usable(turn)]
-    left_out = Counter(
-        "no reference" if turn.state is AnswerState.ANSWERED and not turn.references else
-        "the answer is empty" if turn.state is AnswerState.ANSWERED else turn.state.value
-        for turn in own
-        if not usable(turn)
-    )  # fmt: skip
+def _answer_set(model: str, own: ChosenRows[AnsweredTurn], source: tuple[str, str], signed: Parts) -> AnswerSet:
+    usable = array("q")
+    left_out: Counter[str] = Counter()
+    for place, turn in enumerate(own):
+        if turn.state is not AnswerState.ANSWERED:
+            left_out[turn.state.value] += 1
+        elif not turn.references:
+            left_out["no reference"] += 1
+        elif not turn.text.strip():
+            left_out["the answer is empty"] += 1
+        else:
+            usable.append(place)
     return AnswerSet(
         model,
         source[0],
         source[1],
         len(own),
-        answered,
+        own.at(usable),
         not_scored=dict(left_out),
         signed=signed,
         played=asked_hash(own),
     )
 
 
-def _info(answer_set: AnswerSet, turns: Sequence[AnsweredTurn]) -> ModelInfo:
-    failed = tuple(
-        turn.item_id for turn in turns if turn.model == answer_set.model and turn.state is AnswerState.FAILED
-    )
+def _info(answer_set: AnswerSet, turns: Iterable[AnsweredTurn]) -> ModelInfo:
     return ModelInfo(
         model=answer_set.model,
         source=answer_set.source,
         sha256=answer_set.sha256,
         rows=answer_set.rows,
         items=len(answer_set.turns),
-        missing=failed,
+        missing=tuple(turn.item_id for turn in turns if turn.state is AnswerState.FAILED),
         not_scored=answer_set.not_scored,
     )
 
 
-def _no_texts(sets: Sequence[AnswerSet], subject: str, evaluation: Evaluation) -> RunInfo:
+def _no_texts(models: Sequence[ModelInfo], subject: str) -> RunInfo:
     return RunInfo(
         kind="evaluate",
         reeltalk_version=__version__,
         subject=subject,
-        models=tuple(_info(answer_set, evaluation.turns) for answer_set in sets),
+        models=tuple(models),
         metrics=(),
         clusters=0,
     )

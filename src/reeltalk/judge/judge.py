@@ -5,17 +5,26 @@ code also sets keys, counts and denominators.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, Final, Protocol, runtime_checkable
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any, Final, Protocol, TypeVar, overload, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reeltalk.judge.measures import Measure
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, UnitKind
+from reeltalk.schema.dialogue import DialoguePath, Linkage
 from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import JudgedScore, ScoreState
-from reeltalk.store.content import Content
+from reeltalk.store.content import PlayedTables
+from reeltalk.store.keyed import KeyedNumbers, name_key, rows_by_name
+from reeltalk.store.stored_rows import ChosenRows, StoredRows
 
 READ_OF_TURNS: Final = ("checklist", "rubric", "key")
 READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
@@ -92,51 +101,113 @@ class JoinedChains:
     """For each chain, from `streaming_slots`."""
 
 
+K = TypeVar("K", contravariant=True)
+V = TypeVar("V", covariant=True)
+
+
+class Finds(Protocol[K, V]):
+    """Gives what is known by a key."""
+
+    def get(self, key: K, /) -> V | None:
+        """The value of a key; None if there is none."""
+        ...
+
+
 @dataclass(frozen=True)
 class Background:
     """Facts of a benchmark besides the turns."""
 
     videos: Mapping[str, Video]
-    places: Mapping[tuple[str, int], Place]
+    places: Finds[tuple[str, int], Place]
     """Chain turn of every step of a path, by path and index of the step."""
-    linked: Mapping[tuple[Place, Place], str]
+    linked: Finds[tuple[Place, Place], str]
     """Relations between two chain turns."""
-    clips: Mapping[str, int]
+    clips: Finds[str, int]
     """Number of scenes that each dialogue is about."""
     joined: tuple[JoinedChains, ...] = ()
     """Chains that SVBench's script judges together in place of paths."""
 
     @classmethod
-    def of(cls, content: Content, joined: Iterable[JoinedChains] = ()) -> "Background":
-        """The background of a benchmark.
+    def of(cls, content: PlayedTables, joined: Iterable[JoinedChains] = ()) -> "Background":
+        """The background of a benchmark. Its rows stay where they are, and are read when a unit needs them.
 
         Args:
             content: The benchmark.
             joined: Chains that SVBench's script judges together in place of paths, if wanted.
         """
-        cross = {scene.clip_ids: max(2, len(scene.parts)) for scene in content.scenes if scene.kind == "cross"}
-        single = {scene.clip_ids for scene in content.scenes if scene.kind == "single"}
-        clips: dict[str, int] = {}
-        for dialogue in content.dialogues:
-            known = 1 if dialogue.clip_ids in single else cross.get(dialogue.clip_ids)
-            clips[dialogue.id] = known or max(1, len(dialogue.clip_ids))
         return cls(
-            videos={video.id: video for video in content.videos},
-            places={
-                (path.id, index): (step.ref.unit_id, step.ref.turn_index)
-                for path in content.paths
-                for index, step in enumerate(path.steps)
-            },
-            linked={
-                (
-                    (linkage.source.unit_id, linkage.source.turn_index),
-                    (linkage.target.unit_id, linkage.target.turn_index),
-                ): linkage.relation
-                for linkage in content.linkages
-            },
-            clips=clips,
+            videos=rows_by_name(content.videos),
+            places=_PathPlaces(content),
+            linked=_Relations(content),
+            clips=_ClipCounts(content),
             joined=tuple(joined),
         )
+
+
+class _PathPlaces:
+    def __init__(self, content: PlayedTables) -> None:
+        self._content = content
+
+    @cached_property
+    def _paths(self) -> Mapping[str, DialoguePath]:
+        return rows_by_name(self._content.paths)
+
+    def get(self, key: tuple[str, int], /) -> Place | None:
+        path = self._paths.get(key[0])
+        if path is None or not 0 <= key[1] < len(path.steps):
+            return None
+        ref = path.steps[key[1]].ref
+        return ref.unit_id, ref.turn_index
+
+
+class _Relations:
+    def __init__(self, content: PlayedTables) -> None:
+        self._content = content
+
+    @cached_property
+    def _by_source(self) -> Callable[[str], Sequence[Linkage]]:
+        rows = self._content.linkages
+        if isinstance(rows, StoredRows):
+            grouped: Mapping[str, Sequence[Linkage]] = rows.grouped(lambda raw: raw["source"]["unit_id"])
+        else:
+            by_source = defaultdict(list)
+            for linkage in rows:
+                by_source[linkage.source.unit_id].append(linkage)
+            grouped = by_source
+        return lambda unit_id: grouped.get(unit_id, ())
+
+    def get(self, key: tuple[Place, Place], /) -> str | None:
+        (source, index), target = key
+        found = None
+        for linkage in self._by_source(source):
+            to = (linkage.target.unit_id, linkage.target.turn_index)
+            if linkage.source.turn_index == index and to == target:
+                found = linkage.relation
+        return found
+
+
+def _joined(clip_ids: Iterable[str]) -> str:
+    return "\0".join(clip_ids)
+
+
+class _ClipCounts:
+    def __init__(self, content: PlayedTables) -> None:
+        self._content = content
+
+    @cached_property
+    def _counts(self) -> KeyedNumbers:
+        scenes = self._content.scenes
+        # A single scene counts first, so it comes last.
+        cross = ((_joined(one.clip_ids), max(2, len(one.parts))) for one in scenes if one.kind == "cross")
+        single = ((_joined(one.clip_ids), 1) for one in scenes if one.kind == "single")
+        of_scenes = KeyedNumbers(chain(cross, single))
+        return KeyedNumbers(
+            (one.id, of_scenes.get(_joined(one.clip_ids)) or max(1, len(one.clip_ids)))
+            for one in self._content.dialogues
+        )
+
+    def get(self, key: str, /) -> int | None:
+        return self._counts.get(key)
 
 
 class Judge(Protocol):
@@ -218,7 +289,7 @@ def fields_read_by(judge: Judge) -> frozenset[str]:
     return frozenset(getattr(judge, "reads", READ))
 
 
-def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Background | None) -> list[JudgeUnit]:
+def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Background | None) -> Sequence[JudgeUnit]:
     """The units that a protocol judges: the given ones, and those that it adds.
 
     Args:
@@ -227,7 +298,7 @@ def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Backgroun
         background: Facts of the benchmark.
     """
     if background is None or not isinstance(judge, AddsUnits):
-        return list(units)
+        return units
     return [*units, *judge.added_units(units, background)]
 
 
@@ -244,6 +315,99 @@ def group_units(turns: Iterable[AnsweredTurn], background: Background | None = N
     return [_unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), background) for own in grouped.values()]
 
 
+class StoredUnits(Sequence[JudgeUnit]):
+    """Chains, paths and dialogues whose turns are read when you ask for them, in the order of their first turns.
+
+    Args:
+        turns: Answered turns, in the order of their units.
+        background: As for `group_units`.
+    """
+
+    def __init__(self, turns: ChosenRows[AnsweredTurn], background: Background | None) -> None:
+        self._turns, self._background = turns, background
+        keys = np.fromiter(map(_unit_key, turns.raw()), np.uint64)
+        self._order, self._starts = _grouped(keys)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> JudgeUnit: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[JudgeUnit]: ...
+    def __getitem__(self, place: int | slice) -> JudgeUnit | list[JudgeUnit]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        number = range(len(self))[place]
+        own = [self._turns[int(turn)] for turn in self._order[self._starts[number] : self._starts[number + 1]]]
+        return _unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), self._background)
+
+
+def _unit_key(raw: Mapping[str, Any]) -> int:
+    return name_key("\0".join((raw["model"], raw.get("unit", ""), raw["unit_id"])))
+
+
+def _grouped(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(N,) places by group, groups in the order of their first places; (G + 1,) where each group begins and ends."""
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    number = rank[group]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(first)))])
+    return np.argsort(number, kind="stable"), starts
+
+
+class StoredScores(Sequence[JudgedScore]):
+    """Scores that are read when you ask for them, and are found by their unit.
+
+    Args:
+        rows: All scores.
+    """
+
+    def __init__(self, rows: ChosenRows[JudgedScore]) -> None:
+        self._rows = rows
+        keys = np.fromiter((name_key(raw["unit_id"]) for raw in rows.raw()), np.uint64)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> JudgedScore: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[JudgedScore]: ...
+    def __getitem__(self, place: int | slice) -> JudgedScore | Sequence[JudgedScore]:
+        return self._rows[place]
+
+    def __iter__(self) -> Iterator[JudgedScore]:
+        return iter(self._rows)
+
+    def of_unit(self, unit_id: str) -> Sequence[JudgedScore]:
+        """The scores of a unit, in their order.
+
+        Args:
+            unit_id: Identifier of a chain, path or dialogue.
+        """
+        key = np.uint64(name_key(unit_id))
+        start, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
+        return [self._rows[int(place)] for place in self._order[start:end]]
+
+
+def rows_by_unit(scores: Sequence[JudgedScore]) -> Callable[[str], Sequence[JudgedScore]]:
+    """A function that gives the scores of a unit, by its identifier.
+
+    Args:
+        scores: Scores of one model.
+    """
+    if isinstance(scores, StoredScores):
+        return scores.of_unit
+    found: dict[str, list[JudgedScore]] = {}
+    for row in scores:
+        found.setdefault(row.unit_id, []).append(row)
+    return lambda unit_id: found.get(unit_id, ())
+
+
 def _unit(turns: tuple[AnsweredTurn, ...], background: Background | None) -> JudgeUnit:
     first = turns[0]
     video = background.videos.get(first.video_id) if background else None
@@ -256,7 +420,7 @@ def _unit(turns: tuple[AnsweredTurn, ...], background: Background | None) -> Jud
         task=first.task,
         summaries=video.summaries if video else {},
         linked=_links(turns, background) if background and first.unit == "path" else (),
-        clips=background.clips.get(first.unit_id, 1) if background else 1,
+        clips=(background.clips.get(first.unit_id) or 1) if background else 1,
         duration_s=video.duration_s if video else None,
     )
 
@@ -279,8 +443,17 @@ def sample_units(units: Iterable[UnitKey], count: int, *, seed: int) -> frozense
         count: Number of units to draw.
         seed: Seed of the draw.
     """
-    drawn = sorted(set(units), key=lambda unit: hashlib.sha256(f"{seed} {unit[0]} {unit[1]}".encode()).digest())
-    return frozenset(drawn[:count])
+    # The units of the smallest hashes so far, the largest of these first.
+    drawn: list[tuple[int, UnitKey]] = []
+    for unit in units:
+        place = (-int.from_bytes(hashlib.sha256(f"{seed} {unit[0]} {unit[1]}".encode()).digest(), "big"), unit)
+        if len(drawn) == count and (not drawn or place <= drawn[0]):
+            continue
+        if place not in drawn:
+            heapq.heappush(drawn, place)
+            if len(drawn) > count:
+                heapq.heappop(drawn)
+    return frozenset(unit for _, unit in drawn)
 
 
 def with_empty_answers(unit: JudgeUnit) -> JudgeUnit:

@@ -1,7 +1,9 @@
 """Measures from scores: means with the data that their intervals need, and counts of items without a score."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,197 @@ class MeanItem:
     """Share of its judgings that failed, 0 to 1, if the others gave a score."""
 
 
+class _Columns:
+    """Items by column, about 50 bytes each: texts that many items share are kept once."""
+
+    def __init__(self) -> None:
+        self.videos: list[str] = []
+        self.groups: list[Mapping[str, tuple[str, ...]]] = []
+        self.means: list[str] = []
+        self.video, self.group, self.value, self.flags = array("i"), array("i"), array("d"), array("B")
+        self.names, self.ends = bytearray(), array("Q")
+        self.mean_of = array("i")
+        """Number of the group in which an item is averaged first; empty if there are no such groups."""
+        self.reasons: dict[int, str] = {}
+        self.lacking: dict[int, float] = {}
+        self._numbers: tuple[dict[Any, int], dict[Any, int], dict[Any, int]] = {}, {}, {}
+        self._told: dict[str, str] = {}
+
+    def add(self, item: MeanItem) -> None:
+        place = len(self.value)
+        self.video.append(_number(item.video_id, item.video_id, self._numbers[0], self.videos))
+        self.group.append(_number(tuple(item.groups.items()), item.groups, self._numbers[1], self.groups))
+        self.value.append(0.0 if item.value is None else item.value)
+        has = APPLIES * item.applies + SCORED * (item.value is not None) + NAMED * (item.item_id is not None)
+        self.flags.append(has)
+        if item.item_id is not None:
+            self.names += item.item_id.encode("utf-8", "surrogatepass")
+        self.ends.append(len(self.names))
+        if item.mean_of is not None or self.mean_of:
+            self.mean_of.extend([-1] * (place - len(self.mean_of)))
+            if item.mean_of is None:
+                self.mean_of.append(-1)
+            else:
+                self.mean_of.append(_number(item.mean_of, item.mean_of, self._numbers[2], self.means))
+        if item.reason is not None:
+            self.reasons[place] = self._told.setdefault(item.reason, item.reason)
+        if item.lacking:
+            self.lacking[place] = item.lacking
+
+    def close(self) -> None:
+        """Forget what only adding needs."""
+        self._numbers = {}, {}, {}
+        self._told = {}
+
+    def item(self, place: int) -> MeanItem:
+        flags = self.flags[place]
+        name = self.names[self.ends[place - 1] if place else 0 : self.ends[place]]
+        group = self.mean_of[place] if self.mean_of else -1
+        return MeanItem(
+            self.videos[self.video[place]],
+            self.value[place] if flags & SCORED else None,
+            name.decode("utf-8", "surrogatepass") if flags & NAMED else None,
+            bool(flags & APPLIES),
+            self.groups[self.group[place]],
+            self.means[group] if group >= 0 else None,
+            self.reasons.get(place),
+            self.lacking.get(place, 0.0),
+        )
+
+
+APPLIES: Final = 1
+SCORED: Final = 2
+NAMED: Final = 4
+
+
+def _number(key: Any, value: Any, numbers: dict[Any, int], known: list[Any]) -> int:
+    if (number := numbers.get(key)) is None:
+        number = numbers[key] = len(known)
+        known.append(value)
+    return number
+
+
+class MeanItems(Sequence[MeanItem]):
+    """Items of a mean, in little memory.
+
+    Args:
+        items: The items.
+    """
+
+    def __init__(self, items: Iterable[MeanItem] = ()) -> None:
+        columns = _Columns()
+        for item in items:
+            columns.add(item)
+        self._set(columns)
+
+    def _set(self, columns: _Columns) -> None:
+        columns.close()
+        self._columns = columns
+        self._places: NDArray[np.int64] = np.arange(len(columns.value))
+
+    @classmethod
+    def of(cls, items: Iterable[MeanItem]) -> "MeanItems":
+        """The items in little memory, or the same object if they are."""
+        return items if isinstance(items, cls) else cls(items)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> MeanItem: ...
+    @overload
+    def __getitem__(self, place: slice) -> "MeanItems": ...
+    def __getitem__(self, place: int | slice) -> "MeanItem | MeanItems":
+        if isinstance(place, slice):
+            return self._at(self._places[place])
+        return self._columns.item(int(self._places[place]))
+
+    def __iter__(self) -> Iterator[MeanItem]:
+        return map(self._columns.item, map(int, self._places))
+
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of scored items, of unscored ones, and of those to which the criterion does not apply."""
+        flags = self._flags
+        scored = int(np.count_nonzero(flags & (APPLIES | SCORED) == (APPLIES | SCORED)))
+        applies = int(np.count_nonzero(flags & APPLIES))
+        return scored, applies - scored, len(flags) - applies
+
+    @property
+    def lacking(self) -> float:
+        """Sum of `MeanItem.lacking` over scored items."""
+        if not self._columns.lacking:
+            return 0.0
+        return sum(item.lacking for item in self if item.applies and item.value is not None)
+
+    def rows(self) -> tuple[list[str], Floats]:
+        """Video and value of every scored item, then of every group of items that are averaged first."""
+        kept = self._places[self._flags & (APPLIES | SCORED) == (APPLIES | SCORED)]
+        columns = self._columns
+        video = np.frombuffer(columns.video, np.int32)[kept] if len(kept) else np.zeros(0, np.int32)
+        value = np.frombuffer(columns.value, np.float64)[kept] if len(kept) else np.zeros(0)
+        if not columns.mean_of:
+            return [columns.videos[number] for number in video], value
+        group = np.frombuffer(columns.mean_of, np.int32)[kept]
+        alone = group < 0
+        groups: dict[tuple[int, int], list[float]] = {}
+        for key, one in zip(
+            zip(video[~alone].tolist(), group[~alone].tolist(), strict=True), value[~alone], strict=True
+        ):
+            groups.setdefault(key, []).append(float(one))
+        names = [columns.videos[number] for number in (*video[alone], *(number for number, _ in groups))]
+        means = np.array([sum(values) / len(values) for values in groups.values()], np.float64)
+        return names, np.concatenate([value[alone], means])
+
+    def by(self, key: str) -> "dict[str, MeanItems]":
+        """The items of each group of a kind, in the order in which groups come. An item may be in several groups.
+
+        Args:
+            key: Key of `MeanItem.groups`.
+        """
+        if not len(self):
+            return {}
+        numbers = np.frombuffer(self._columns.group, np.int32)[self._places]
+        kinds, first = np.unique(numbers, return_index=True)
+        found: dict[str, dict[int, int]] = {}
+        for number in kinds[np.argsort(first)].tolist():
+            for group in self._columns.groups[number].get(key, ()):
+                times = found.setdefault(group, {})
+                times[number] = times.get(number, 0) + 1
+        by: dict[str, MeanItems] = {}
+        for group, times in found.items():
+            repeats = np.zeros(len(self._columns.groups), np.int64)
+            repeats[list(times)] = list(times.values())
+            by[group] = self._at(np.repeat(self._places, repeats[numbers]))
+        return by
+
+    @property
+    def _flags(self) -> NDArray[np.uint8]:
+        if not len(self._places):
+            return np.zeros(0, np.uint8)
+        return np.frombuffer(self._columns.flags, np.uint8)[self._places]
+
+    def _at(self, places: NDArray[np.int64]) -> "MeanItems":
+        some = MeanItems.__new__(MeanItems)
+        some._columns, some._places = self._columns, places
+        return some
+
+
+def split_items(items: Iterable[tuple[int, MeanItem]], means: int) -> list[MeanItems]:
+    """The items of several means, from one pass over all of them.
+
+    Args:
+        items: Index of the mean, and an item of it.
+        means: Number of means.
+    """
+    columns = [_Columns() for _ in range(means)]
+    for mean, item in items:
+        columns[mean].add(item)
+    found = [MeanItems() for _ in columns]
+    for one, own in zip(found, columns, strict=True):
+        one._set(own)
+    return found
+
+
 @dataclass(frozen=True)
 class Measure:
     """A number of one model, with the data that its interval needs."""
@@ -49,7 +242,7 @@ class Measure:
     """(N,) source video of each row."""
     from_sums: Callable[[Floats, Floats], Floats]
     """(R,) values from (R, K) summed statistics and (R,) numbers of items."""
-    entries: tuple[MeanItem, ...]
+    entries: Sequence[MeanItem]
     scale: float = 1.0
     offset: float = 0.0
     by: tuple[str, ...] = ()
@@ -99,25 +292,25 @@ def mean_measure(
         by: Groups by which tables break it down.
         signature: Distinguishes it from other numbers of its protocol.
     """
-    kept = tuple(entries)
-    rows = _rows(kept)
-    table = np.array([value * scale + offset for _, value in rows], np.float64).reshape(-1, 1)
-    scored = sum(entry.applies and entry.value is not None for entry in kept)
+    kept = MeanItems.of(entries)
+    clusters, values = kept.rows()
+    table = (values * scale + offset).reshape(-1, 1)
+    scored, unscored, not_applicable = kept.counts()
     return Measure(
         name=name,
         value=float(table.mean()) if len(table) else None,
         n=scored,
-        unscored=sum(entry.applies and entry.value is None for entry in kept),
-        not_applicable=sum(not entry.applies for entry in kept),
+        unscored=unscored,
+        not_applicable=not_applicable,
         statistics=table,
-        clusters=[video for video, _ in rows],
+        clusters=clusters,
         from_sums=_mean,
         entries=kept,
         scale=scale,
         offset=offset,
         by=by,
         signature=signature,
-        lacking=_lacking(kept),
+        lacking=kept.lacking,
     )
 
 
@@ -138,66 +331,46 @@ def mean_of_means(
         by: Groups by which tables break it down.
         signature: Distinguishes it from other numbers of its protocol.
     """
-    kept = {part: tuple(entries) for part, entries in parts.items()}
-    rows = {part: _rows(entries) for part, entries in kept.items()}
-    present = [part for part, found in rows.items() if found]
-    table = np.zeros((sum(len(rows[part]) for part in present), 2 * len(present)))
+    kept = {part: MeanItems.of(entries) for part, entries in parts.items()}
+    rows = {part: entries.rows() for part, entries in kept.items()}
+    present = [part for part, (_, values) in rows.items() if len(values)]
+    table = np.zeros((sum(len(rows[part][1]) for part in present), 2 * len(present)))
     clusters: list[str] = []
     for column, part in enumerate(present):
-        for video, value in rows[part]:
-            table[len(clusters), 2 * column] = value * scale
-            table[len(clusters), 2 * column + 1] = 1.0
-            clusters.append(video)
-    every = tuple(entry for entries in kept.values() for entry in entries)
+        videos, values = rows[part]
+        own = slice(len(clusters), len(clusters) + len(values))
+        table[own, 2 * column], table[own, 2 * column + 1] = values * scale, 1.0
+        clusters += videos
+    every = MeanItems(entry for entries in kept.values() for entry in entries)
+    scored, unscored, not_applicable = every.counts()
+    sizes = [len(rows[part][1]) for part in present]
     return Measure(
         name=name,
         value=float(_mean_of_means(table.sum(axis=0, keepdims=True), np.array([len(table)]))[0]) if present else None,
-        n=sum(entry.applies and entry.value is not None for entry in every),
-        unscored=sum(entry.applies and entry.value is None for entry in every),
-        not_applicable=sum(not entry.applies for entry in every),
+        n=scored,
+        unscored=unscored,
+        not_applicable=not_applicable,
         statistics=table,
         clusters=clusters,
-        weights=np.repeat([1 / len(rows[part]) for part in present], [len(rows[part]) for part in present]),
+        weights=np.repeat([1 / size for size in sizes], sizes),
         from_sums=_mean_of_means,
         entries=every,
         scale=scale,
         by=by,
         signature=signature,
-        lacking=_lacking(every),
+        lacking=every.lacking,
         part_withheld=any(mean_measure(name, entries).withheld for entries in kept.values()),
     )
 
 
-def _lacking(entries: Iterable[MeanItem]) -> float:
-    return sum(entry.lacking for entry in entries if entry.applies and entry.value is not None)
-
-
 def group_measure(measure: Measure, by: str) -> dict[str, Measure]:
     """The same measure over each group of its items, by the name of the group. An item may be in several groups."""
-    found: dict[str, list[MeanItem]] = {}
-    for entry in measure.entries:
-        for group in entry.groups.get(by, ()):
-            found.setdefault(group, []).append(entry)
     return {
         group: replace(
             mean_measure(measure.name, entries, scale=measure.scale, offset=measure.offset), vanishing=measure.vanishing
         )
-        for group, entries in found.items()
+        for group, entries in MeanItems.of(measure.entries).by(by).items()
     }
-
-
-def _rows(entries: Sequence[MeanItem]) -> list[tuple[str, float]]:
-    """Video and value of every item, or of every group of items that are averaged first."""
-    rows: list[tuple[str, float]] = []
-    groups: dict[tuple[str, str], list[float]] = {}
-    for entry in entries:
-        if not entry.applies or entry.value is None:
-            continue
-        if entry.mean_of is None:
-            rows.append((entry.video_id, entry.value))
-        else:
-            groups.setdefault((entry.video_id, entry.mean_of), []).append(entry.value)
-    return rows + [(video, sum(values) / len(values)) for (video, _), values in groups.items()]
 
 
 def _mean(sums: Floats, n: Floats) -> Floats:

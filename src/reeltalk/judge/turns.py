@@ -2,13 +2,14 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from reeltalk.judge.asking import Judgement, our_judge_prompts
-from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
-from reeltalk.judge.measures import MeanItem, Measure, mean_measure
+from reeltalk.judge.judge import JudgeUnit, rows_by_unit, score_row, unscored_row
+from reeltalk.judge.measures import MeanItem, MeanItems, Measure, mean_measure, split_items
 from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
@@ -176,8 +177,14 @@ class TurnJudge:
         return found
 
     def entries(
-        self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore], criterion: str, *, by_unit: bool = False
-    ) -> list[MeanItem]:
+        self,
+        units: Sequence[JudgeUnit],
+        scores: Sequence[JudgedScore],
+        criterion: str,
+        *,
+        by_unit: bool = False,
+        value: Callable[[JudgedScore], float | None] = attrgetter("value"),
+    ) -> MeanItems:
         """The items of a mean over turns: every turn that is due, with or without a score.
 
         Args:
@@ -185,24 +192,33 @@ class TurnJudge:
             scores: Their rows of any criterion, in any order.
             criterion: Criterion of the mean.
             by_unit: True to average within units first.
+            value: Takes the value of an item from its row.
         """
-        rows = {
-            (row.unit_id, row.turn_index): row for row in scores if row.criterion == criterion and row.unit == "turn"
-        }
-        return [
-            MeanItem(
-                video_id=turn.video_id,
-                value=row.value if row is not None else None,
-                item_id=turn.item_id,
-                applies=row is None or row.state is not ScoreState.NOT_APPLICABLE,
-                groups={"turn": (str(turn.turn_index + 1),), **self.groups(unit, turn)},
-                mean_of=unit.id if by_unit else None,
-            )
-            for unit in units
-            for turn in unit.turns
-            if self.is_due(turn)
-            for row in (rows.get((unit.id, turn.turn_index)),)
-        ]
+        return MeanItems(self._entries(units, rows_by_unit(scores), criterion, by_unit, value))
+
+    def _entries(
+        self,
+        units: Sequence[JudgeUnit],
+        rows_of: Callable[[str], Sequence[JudgedScore]],
+        criterion: str,
+        by_unit: bool,
+        value: Callable[[JudgedScore], float | None],
+    ) -> Iterator[MeanItem]:
+        for unit in units:
+            rows = {
+                row.turn_index: row for row in rows_of(unit.id) if row.criterion == criterion and row.unit == "turn"
+            }
+            for turn in unit.turns:
+                if self.is_due(turn):
+                    row = rows.get(turn.turn_index)
+                    yield MeanItem(
+                        video_id=turn.video_id,
+                        value=value(row) if row is not None else None,
+                        item_id=turn.item_id,
+                        applies=row is None or row.state is not ScoreState.NOT_APPLICABLE,
+                        groups={"turn": (str(turn.turn_index + 1),), **self.groups(unit, turn)},
+                        mean_of=unit.id if by_unit else None,
+                    )
 
     def rows_of(
         self,
@@ -365,12 +381,12 @@ PARTS: Final = (
 )
 
 
-def cascade(units: Sequence[JudgeUnit], values: Mapping[str, float], of: str) -> list[Measure]:
+def cascade(units: Iterable[JudgeUnit], value_of: Callable[[str], float | None], of: str) -> list[Measure]:
     """Does an early error cascade? Measures of the turns that follow an error.
 
     Args:
         units: Units of one model.
-        values: Value of each turn, 0 to 1, by item. A turn without a value breaks the sequence.
+        value_of: Gives the value of a turn, 0 to 1, by its item. A turn without a value, None, breaks the sequence.
         of: Name of the protocol that gave the values.
 
     Returns:
@@ -378,29 +394,39 @@ def cascade(units: Sequence[JudgeUnit], values: Mapping[str, float], of: str) ->
         share of right answers after a wrong answer, in percent. `after_right`: the same after a right answer.
         `after_corrupted`: the same after a planted wrong answer.
     """
-    first: list[MeanItem] = []
-    after_wrong: list[MeanItem] = []
-    after_right: list[MeanItem] = []
-    after_planted: list[MeanItem] = []
+    return [
+        mean_measure(f"{of}.{name}", entries, scale=scale)
+        for (name, scale), entries in zip(
+            _CASCADE, split_items(_after_errors(units, value_of), len(_CASCADE)), strict=True
+        )
+    ]
+
+
+_CASCADE: Final = (
+    ("first_error", 1.0),
+    ("recovery", PER_CENT),
+    ("after_right", PER_CENT),
+    ("after_corrupted", PER_CENT),
+)
+
+
+def _after_errors(
+    units: Iterable[JudgeUnit], value_of: Callable[[str], float | None]
+) -> Iterator[tuple[int, MeanItem]]:
+    """The items of the measures of `cascade`, each with the index of its measure."""
     for unit in units:
-        right = [None if (v := values.get(turn.item_id)) is None else v > RIGHT for turn in unit.turns]
+        right = [None if (v := value_of(turn.item_id)) is None else v > RIGHT for turn in unit.turns]
         if False in right:
-            first.append(MeanItem(unit.video_id, right.index(False) + 1.0))
+            yield 0, MeanItem(unit.video_id, right.index(False) + 1.0)
         for index in range(1, len(right)):
             before, now = right[index - 1], right[index]
             if now is None:
                 continue
             played = unit.turns[index - 1].played
             if played is not None and played.corrupted:
-                after_planted.append(MeanItem(unit.video_id, float(now)))
+                yield 3, MeanItem(unit.video_id, float(now))
             elif before is not None:
-                (after_right if before else after_wrong).append(MeanItem(unit.video_id, float(now)))
-    return [
-        mean_measure(f"{of}.first_error", first),
-        mean_measure(f"{of}.recovery", after_wrong, scale=100),
-        mean_measure(f"{of}.after_right", after_right, scale=100),
-        mean_measure(f"{of}.after_corrupted", after_planted, scale=100),
-    ]
+                yield 2 if before else 1, MeanItem(unit.video_id, float(now))
 
 
 def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:

@@ -90,10 +90,9 @@ class TypedJudge(SingleTurnJudge):
             units: All units, judged or not.
             scores: Rows from `judge`.
         """
-        unread = [
-            row if row.value is None else row.model_copy(update={"value": float(_is_unread(row))}) for row in scores
-        ]
-        entries = self.entries(units, unread, NAME)
+        entries = self.entries(
+            units, scores, NAME, value=lambda row: None if row.value is None else float(_is_unread(row))
+        )
         return [*super().measures(units, scores), mean_measure(f"{NAME}.unread", entries, scale=PER_CENT, by=self.by)]
 
 

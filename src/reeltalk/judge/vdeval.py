@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from reeltalk.errors import SettingError
 from reeltalk.judge.asking import Judgement, ask_rating, ask_text, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.measures import MeanItem, Measure, mean_measure
+from reeltalk.judge.measures import MeanItems, Measure, mean_measure
 from reeltalk.judge.protocol import REFERENCE, MeasurePart, OfficialSampling, Protocol, ProtocolCriterion
 from reeltalk.judge.rating import JudgeRating, rating_line, read_rating, vdeval_compat
 from reeltalk.judge.turns import (
@@ -247,7 +247,7 @@ class VDEval(TurnJudge):
         example = self.prompts["vdeval_example"].text if self.shots else ""
         return self.prompts["vdeval"].fill(example=example).strip()
 
-    def _means(self, name: str, entries: list[MeanItem], signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
+    def _means(self, name: str, entries: MeanItems, signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
         return [
             mean_measure(name, entries, by=GROUPED_BY, signature=signature),
             mean_measure(f"{name}.percentile", entries, scale=0.5, offset=-0.5, by=GROUPED_BY, signature=signature),

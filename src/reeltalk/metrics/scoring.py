@@ -4,7 +4,7 @@
 answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +30,7 @@ from reeltalk.metrics.token_metrics import (
     token_f1_per_item,
 )
 from reeltalk.metrics.tokenise import Spoken, language_parts, languages_of, tokenise
-from reeltalk.metrics.uncertainty import MeanInterval, measure_interval
+from reeltalk.metrics.uncertainty import MeanInterval, measure_interval, numbered_clusters
 
 Floats = NDArray[np.float64]
 
@@ -91,16 +91,16 @@ class MetricResult:
     signature: str
     """`key:value` parts separated by `|`."""
 
-    def interval(self, chosen: NDArray[np.bool_], clusters: Sequence[str]) -> MeanInterval:
+    def interval(self, chosen: NDArray[np.bool_], clusters: Sequence[str] | NDArray[np.intp]) -> MeanInterval:
         """The value over some items with its 95 % interval, clustered by video.
 
         Args:
             chosen: (N,) True for the items; at least one.
-            clusters: (N,) source video of each item.
+            clusters: (N,) source video of each item, or its number in the order of names.
         """
         info = TEXT_METRICS.get(self.name)
-        names = [name for name, here in zip(clusters, chosen, strict=True) if here]
-        return measure_interval(self.statistics[chosen], names, self.from_sums, info.bounds if info else None)
+        videos = clusters if isinstance(clusters, np.ndarray) else numbered_clusters(clusters)
+        return measure_interval(self.statistics[chosen], videos[chosen], self.from_sums, info.bounds if info else None)
 
 
 def metric_names(metrics: Sequence[str]) -> list[str]:
@@ -158,18 +158,22 @@ def score_texts(
     """
     names = metric_names(metrics)
     own = list(languages) if languages is not None else languages_of(references)
-    tokens = [tokenise(text, language) for text, language in zip(answers, own, strict=True)]
-    reference_tokens = [
-        [tokenise(text, language) for text in group] for group, language in zip(references, own, strict=True)
-    ]
-    corpus = Corpus(tokens, reference_tokens)
+
+    def tokens() -> Iterator[list[str]]:
+        return (tokenise(text, language) for text, language in zip(answers, own, strict=True))
+
+    def reference_tokens() -> Iterator[list[list[str]]]:
+        pairs = zip(references, own, strict=True)
+        return ([tokenise(text, language) for text in group] for group, language in pairs)
+
+    corpus = Corpus(tokens(), reference_tokens())
     whole = spoken or frozenset(own)
     tok = language_parts(whole)
     results: dict[str, MetricResult] = {}
     for metric in dict.fromkeys(metrics):
         try:
             if metric == "meteor":
-                results[metric] = _meteor(tokens, reference_tokens, meteor, whole, tok)
+                results[metric] = _meteor(list(tokens()), list(reference_tokens()), meteor, whole, tok)
             elif metric == "similarity":
                 if embed is None:
                     raise SettingError("similarity needs an embedder")

@@ -5,10 +5,11 @@ about videos repeat themselves ("No, he does not."), so every distinct sentence 
 of an answer and a reference is compared once.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,30 @@ class Matches(NamedTuple):
     """(K,) row of `NgramCounts` for the reference."""
 
 
+class _Sentences(Sequence[list[int]]):
+    """Sentences as token numbers, 4 bytes a token."""
+
+    def __init__(self, known: Iterable[bytes]) -> None:
+        self._tokens = array("i")
+        self._ends = array("q", [0])
+        for sentence in known:
+            self._tokens.frombytes(sentence)
+            self._ends.append(len(self._tokens))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> list[int]: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[list[int]]: ...
+    def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        number = range(len(self))[place]
+        return self._tokens[self._ends[number] : self._ends[number + 1]].tolist()
+
+
 class Corpus:
     """Tokenised answers, each with one or more tokenised references.
 
@@ -57,26 +82,33 @@ class Corpus:
         ValueError: The lengths differ, there are no items, or an item has no reference.
     """
 
-    def __init__(self, answers: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> None:
-        if len(answers) != len(references) or not answers:
-            raise ValueError(f"need as many references as answers, and some: {len(answers)} and {len(references)}")
-        if not all(references):
-            raise ValueError(f"item {next(i for i, group in enumerate(references) if not group)} has no reference")
-        known: dict[Tokens, int] = {}
-        number = known.setdefault
-        self.items: Final = len(answers)
-        answer_of_item = np.array([number(tuple(tokens), len(known)) for tokens in answers], np.int64)
-        reference = np.array([number(tuple(tokens), len(known)) for group in references for tokens in group], np.int64)
+    def __init__(self, answers: Iterable[Tokens], references: Iterable[Sequence[Tokens]]) -> None:
+        known: dict[bytes, int] = {}
         numbers: dict[str, int] = {}
-        of_token = numbers.setdefault
-        self.sentences: list[list[int]] = [[of_token(token, len(numbers)) for token in tokens] for tokens in known]
+
+        def sentence(tokens: Tokens) -> int:
+            own = array("i", [numbers.setdefault(token, len(numbers)) for token in tokens])
+            return known.setdefault(own.tobytes(), len(known))
+
+        # All answers are numbered before all references, and this decides the order in which values are added.
+        answer_of_item = np.fromiter(map(sentence, answers), np.int64)
+        self.items: Final = len(answer_of_item)
+        counts = array("i")
+        found = array("q")
+        for group in references:
+            counts.append(len(group))
+            found.extend(map(sentence, group))
+        if len(counts) != self.items or not self.items:
+            raise ValueError(f"need as many references as answers, and some: {self.items} and {len(counts)}")
+        if 0 in counts:
+            raise ValueError(f"item {counts.index(0)} has no reference")
+        reference = np.array(found, np.int64)
+        self.sentences: Sequence[list[int]] = _Sentences(known)
         """Distinct sentences as token numbers."""
         self.vocabulary: Final = len(numbers)
         self.lengths: Ints = np.fromiter(map(len, self.sentences), np.int64, len(self.sentences))
         """(S,) tokens in each distinct sentence."""
-        self.item_of_reference: Ints = np.repeat(
-            np.arange(self.items), np.fromiter(map(len, references), np.int64, self.items)
-        )
+        self.item_of_reference: Ints = np.repeat(np.arange(self.items), np.array(counts, np.int64))
         """(R,) item of each reference."""
         self.answer: Ints = answer_of_item
         """(N,) distinct sentence of each answer."""
@@ -242,12 +274,12 @@ def rouge_l_per_item(corpus: Corpus) -> Floats:
     """
     # The empty token needs an index that no other token has.
     empty = [corpus.vocabulary]
-    sentences = [tokens or empty for tokens in corpus.sentences]
-    common = np.array(
-        [
-            longest_common_subsequence(sentences[answer], sentences[reference])
-            for answer, reference in zip(corpus.pair_answer.tolist(), corpus.pair_reference.tolist(), strict=True)
-        ],
+    sentences = corpus.sentences
+    common = np.fromiter(
+        (
+            longest_common_subsequence(sentences[int(answer)] or empty, sentences[int(reference)] or empty)
+            for answer, reference in zip(corpus.pair_answer, corpus.pair_reference, strict=True)
+        ),
         np.float64,
     )
     lengths = np.maximum(corpus.lengths, 1)

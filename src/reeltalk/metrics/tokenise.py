@@ -8,8 +8,14 @@ split by sacreBLEU's `zh` tokeniser. Known differences from the COCO tokens are 
 """
 
 import re
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.store.keyed import name_key
 
 Spoken = Literal["en", "zh"]
 Language = Literal["auto", "en", "zh"]
@@ -186,9 +192,32 @@ def languages_of(references: Sequence[Sequence[str]], language: Language = "auto
     return [own or most for own in found]
 
 
-def languages_by_item(
-    references: Iterable[tuple[str, Sequence[str]]], language: Language = "auto"
-) -> dict[str, Spoken]:
+class ItemLanguages:
+    """The languages of the items of a run, 9 bytes an item.
+
+    Args:
+        keys: (N,) `name_key` of each item, sorted.
+        chinese: (N,) True for Chinese items.
+    """
+
+    def __init__(self, keys: NDArray[np.uint64], chinese: NDArray[np.bool_]) -> None:
+        self._keys, self._chinese = keys, chinese
+
+    def __getitem__(self, item: str) -> Spoken:
+        key = np.uint64(name_key(item))
+        place = int(np.searchsorted(self._keys, key))
+        if place == len(self._keys) or self._keys[place] != key:
+            raise KeyError(item)
+        return "zh" if self._chinese[place] else "en"
+
+    @property
+    def spoken(self) -> frozenset[Spoken]:
+        """The languages of all items."""
+        some: list[Spoken] = ["zh"] if self._chinese.any() else []
+        return frozenset([*some, *(["en"] if not self._chinese.all() else [])])  # type: ignore[list-item]
+
+
+def languages_by_item(references: Iterable[tuple[str, Sequence[str]]], language: Language = "auto") -> ItemLanguages:
     """The language of each item of a run, by its id.
 
     Args:
@@ -196,17 +225,39 @@ def languages_by_item(
             models have the same languages.
         language: A language for all items; `auto` to detect it.
     """
-    found: dict[str, dict[str, None]] = {}
-    for item_id, texts in references:
-        found.setdefault(item_id, {}).update(dict.fromkeys(texts))
-    return dict(zip(found, languages_of([tuple(group) for group in found.values()], language), strict=True))
+    items, texts, han, words = array("Q"), array("Q"), array("i"), array("i")
+    for item_id, group in references:
+        key = name_key(item_id)
+        # An item without references counts, too.
+        for text in (group or ("",)) if language == "auto" else ("",):
+            for column, value in zip((items, texts, han, words), (key, name_key(text), *_counted(text)), strict=True):
+                column.append(value)
+    keys, item = np.unique(np.array(items, np.uint64), return_inverse=True)
+    if language != "auto":
+        return ItemLanguages(keys, np.full(len(keys), language == "zh"))
+    # The models of a run have the same references, or nearly: each different one counts once.
+    order = np.lexsort((np.array(texts, np.uint64), item))
+    wording, item = np.array(texts, np.uint64)[order], item[order]
+    new = np.ones(len(item), bool)
+    new[1:] = (item[1:] != item[:-1]) | (wording[1:] != wording[:-1])
+    many_han = np.bincount(item[new], weights=np.array(han)[order][new], minlength=len(keys))
+    many_words = np.bincount(item[new], weights=np.array(words)[order][new], minlength=len(keys))
+    chinese = many_han > CHARACTERS_A_WORD * many_words
+    silent = (many_han == 0) & (many_words == 0)
+    most = np.count_nonzero(chinese) > np.count_nonzero(~chinese & ~silent)
+    return ItemLanguages(keys, np.where(silent, most, chinese))
 
 
 def _language_of(text: str) -> Spoken | None:
-    han, words = len(_HAN.findall(text)), len(_OTHER_WORD.findall(text))
+    han, words = _counted(text)
     if not han and not words:
         return None
     return "zh" if han > CHARACTERS_A_WORD * words else "en"
+
+
+def _counted(text: str) -> tuple[int, int]:
+    """Numbers of Han characters, and of words of another script."""
+    return len(_HAN.findall(text)), len(_OTHER_WORD.findall(text))
 
 
 def language_parts(languages: Iterable[Spoken]) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, StrEnum
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -124,6 +124,22 @@ def short_hash(value: object) -> str:
     """
     text = json.dumps(plain_value(value), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+
+
+def hash_texts(texts: Iterable[bytes], *more: object) -> str:
+    """`short_hash` of a list, or of a list and more values, without the list in memory.
+
+    Args:
+        texts: Each item of the list as JSON, as `short_hash` writes it.
+        more: Values after the list.
+    """
+    digest = hashlib.sha256(b"[[" if more else b"[")
+    for number, text in enumerate(texts):
+        digest.update(b", " + text if number else text)
+    for value in more:
+        digest.update(f"], {json.dumps(plain_value(value), sort_keys=True, ensure_ascii=True)}".encode())
+    digest.update(b"]")
+    return digest.hexdigest()[:HASH_DIGITS]
 
 
 def plain_value(value: Any) -> Any:

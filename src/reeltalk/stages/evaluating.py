@@ -6,7 +6,7 @@ judges its share of the scripts and writes the results to its own file.
 
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from reeltalk.evaluate.model_options import prompt_options
 from reeltalk.evaluate.models import CreatedPlayer, check_player, create_player
 from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
 from reeltalk.evaluate.playing.play import WrongAnswers
-from reeltalk.evaluate.playing.script import Script, available_scripts, draw_new_paths, make_scripts, media_of
+from reeltalk.evaluate.playing.script import Script, Scripts, available_scripts, draw_new_paths, make_scripts, media_of
 from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
 from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
@@ -59,7 +59,7 @@ from reeltalk.stages.run import (
 )
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.content import Content, PlayedTables
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import CONTROLS_FOLDER, FRAMES, REPLIES, read_run
 
@@ -111,7 +111,7 @@ def evaluate(
     check_player(config.model, config.asking, kept=replies.is_file(), also=prompt_options(config))
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
-    chosen = make_scripts(benchmark.content(boxes=False), config.play, limit=config.limit)
+    chosen = make_scripts(benchmark.stored_content(), config.play, limit=config.limit)
     turns = (step.turn for script in chosen for step in script.steps)
     evaluation = _Evaluation(
         benchmark=benchmark,
@@ -179,12 +179,12 @@ class _Evaluation:
     ) -> RunReport:
         """Play, judge and write one run. An existing run with the same settings is made again."""
         config, benchmark = self.config.under(control), self.benchmark
-        content, play, judging = benchmark.content(boxes=False), config.play, config.judging
+        content, play, judging = benchmark.stored_content(), config.play, config.judging
         request = self.request(config)
         chosen = make_scripts(content, play, limit=config.limit)
         if play.rejump is not None:
             self.tell(_told_of(draw_new_paths(content, play)[1]))
-        asked = [(script.video_id, step.turn) for script in chosen for step in script.steps if step.answered]
+        asked = ((script.video_id, step.turn) for script in chosen for step in script.steps if step.answered)
         check_judging(judging, config.judge_model, asked, content, tell=self.tell)
         if before is not None:
             announce_retry(before, self.replies, tell=self.tell)
@@ -210,7 +210,7 @@ class _Evaluation:
                 store=store,
                 budget=self.budget,
                 picture=frames.jpeg,
-                answers=read_answers(config, content),
+                answers=read_answers(config, benchmark),
                 train=self.train,
                 tell=self.tell,
             )
@@ -220,7 +220,7 @@ class _Evaluation:
             with open_judging(
                 judging, config.judge_model, config.limits, store, self.budget, tell=self.tell
             ) as judging_setup:
-                null_sample = sample_null_units(chosen, judging)
+                null_sample = sample_null_units(chosen, judging_setup)
                 folder.clear_logs()
                 if config.processes > 1:
                     collected, usage = play_in_processes(
@@ -250,7 +250,9 @@ class _Evaluation:
                     )
                     usage = Usage.of(self.budget, player.model, judging_setup.model)
                 evaluation = collected.evaluation(
-                    [script.id for script in chosen], [judge.name for judge in judging_setup.judges]
+                    [script.id for script in chosen],
+                    [judge.name for judge in judging_setup.judges],
+                    background_of(content, judging),
                 )
                 name = player.player.name
                 signed = run_signature(
@@ -276,8 +278,8 @@ class _Evaluation:
                 )
 
     def _check_videos(
-        self, config: RunConfig, content: Content, chosen: list[Script], player: CreatedPlayer
-    ) -> list[Script]:
+        self, config: RunConfig, content: PlayedTables, chosen: Scripts, player: CreatedPlayer
+    ) -> Scripts:
         """The scripts whose videos are available. All scripts if no pictures are shown."""
         play, media = config.play, media_of(self.benchmark, content)
         if not player.player.sees_frames or play.frames.policy == "none":
@@ -312,7 +314,7 @@ def _told_of(walks: PathStatistics) -> str:
 
 
 def frame_server(
-    config: RunConfig, benchmark: Benchmark, content: Content, scripts: Sequence[Script], folder: Path
+    config: RunConfig, benchmark: Benchmark, content: PlayedTables, scripts: Sequence[Script], folder: Path
 ) -> FrameServer:
     """Create the source of frames, or of the pictures that a control shows in their place.
 
@@ -339,7 +341,7 @@ def frame_server(
 
 
 def draw_other_videos(
-    play: PlaySettings, content: Content, scripts: Sequence[Script], media: Callable[[str], Path | None]
+    play: PlaySettings, content: PlayedTables, scripts: Sequence[Script], media: Callable[[str], Path | None]
 ) -> dict[str, str]:
     """For each played video, the video whose pictures the control `other-video` shows.
 
@@ -353,7 +355,7 @@ def play_scripts(
     scripts: Sequence[Script],
     config: RunConfig,
     benchmark: Benchmark,
-    content: Content,
+    content: PlayedTables,
     player: CreatedPlayer,
     judging_setup: JudgingSetup,
     *,
@@ -403,7 +405,7 @@ def play_scripts(
     return runner.collected
 
 
-def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
+def wrong_answers(content: PlayedTables, play: PlaySettings) -> WrongAnswers | None:
     """Answers that a corrupted history may hold. None if histories are not corrupted."""
     if play.shown_history != "corrupted":
         return None
@@ -411,12 +413,12 @@ def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
     return WrongAnswers([(unit.video_id, turn) for unit in units for turn in unit.turns], seed=play.seed)
 
 
-def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | None:
+def read_answers(config: RunConfig, benchmark: Benchmark) -> tuple[Content, str] | None:
     """Read the answers of `answers:PATH` or `human:PATH`, with their hash. None for all other models.
 
     Args:
         config: Names the model, and the layout of its answers.
-        about: The benchmark that is played.
+        benchmark: The benchmark that is played.
 
     Raises:
         SettingError: The path is neither a benchmark nor a table, and no layout is given.
@@ -428,6 +430,7 @@ def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | Non
     if (path / "manifest.json").is_file():
         found = Benchmark.open(path)
         return found.content(boxes=False), found.manifest.content_hash
+    about = benchmark.content(boxes=False)
     if config.answers_format is None and path.suffix.lower() in TABLE_SUFFIXES:
         return read_answer_table(path, about), hash_source(path)
     if config.answers_format is None:
@@ -438,7 +441,7 @@ def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | Non
     return load_format(config.answers_format).read_answers(path, about), hash_source(path)
 
 
-def shards_of(scripts: Sequence[Script], count: int) -> list[list[Script]]:
+def shards_of(scripts: Iterable[Script], count: int) -> list[list[int]]:
     """Divide scripts by video, the same way each time.
 
     The scripts of a video stay together. So the video is decoded once, a question that several scripts share is asked
@@ -449,10 +452,13 @@ def shards_of(scripts: Sequence[Script], count: int) -> list[list[Script]]:
         count: Maximum number of shards. There are never more shards than videos.
 
     Returns:
-        Non-empty shards, each with its scripts in order.
+        Non-empty shards, each with the indices of its scripts in order.
     """
     turns: dict[str, int] = defaultdict(int)
+    videos: list[str] = []
+    names: dict[str, str] = {}
     for script in scripts:
+        videos.append(names.setdefault(script.video_id, script.video_id))
         turns[script.video_id] += len(script.steps)
     filled = [0] * min(count, len(turns))
     home: dict[str, int] = {}
@@ -462,13 +468,13 @@ def shards_of(scripts: Sequence[Script], count: int) -> list[list[Script]]:
         home[video_id] = emptiest
         # A script without turns counts, too.
         filled[emptiest] += max(1, turns[video_id])
-    shards: list[list[Script]] = [[] for _ in filled]
-    for script in scripts:
-        shards[home[script.video_id]].append(script)
+    shards: list[list[int]] = [[] for _ in filled]
+    for place, video_id in enumerate(videos):
+        shards[home[video_id]].append(place)
     return shards
 
 
-def turns_of(scripts: Sequence[Script]) -> int:
+def turns_of(scripts: Iterable[Script]) -> int:
     """The number of turns of some scripts."""
     return sum(len(script.steps) for script in scripts)
 
@@ -495,7 +501,7 @@ class ShardTask(BaseModel):
     frames: Path
     logs: Path
     result: Path
-    """File that appears."""
+    """File that appears. The rows of the results are in a folder of its name without the ending."""
 
 
 class ShardResult(BaseModel):
@@ -503,8 +509,8 @@ class ShardResult(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", use_attribute_docstrings=True)
 
-    collected: Collected | None
-    """None if the process spent its share of the budget before the end."""
+    collected: dict[str, Any] | None
+    """What `Collected.read` needs. None if the process spent its share of the budget before the end."""
     spent: Spent
     asked: int
     """Questions, those answered from kept replies too."""
@@ -527,8 +533,9 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
     config, benchmark = task.config, Benchmark.open(task.benchmark)
     if benchmark.manifest.content_hash != task.content_hash:
         raise BenchmarkError(f"{task.benchmark} was changed while it was being played; run the same command again")
-    content, own = benchmark.content(boxes=False), set(task.scripts)
-    chosen = [script for script in make_scripts(content, config.play) if script.id in own]
+    content, own = benchmark.stored_content(), set(task.scripts)
+    every = make_scripts(content, config.play)
+    chosen = every.at([place for place, script in enumerate(every) if script.id in own])
     budget = Budget(task.max_calls, task.max_tokens, task.max_cost)
     with ReplyStore(task.replies) as store:
         frames = frame_server(config, benchmark, content, chosen, task.frames)
@@ -539,13 +546,13 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
             store=store,
             budget=budget,
             picture=frames.jpeg,
-            answers=read_answers(config, content),
+            answers=read_answers(config, benchmark),
             train=Benchmark.open(task.train) if task.train else None,
         )
         with open_judging(
             config.judging, config.judge_model, config.limits, store, budget, tell=silent
         ) as judging_setup:
-            collected: Collected | None = None
+            collected: dict[str, Any] | None = None
             try:
                 collected = play_scripts(
                     chosen,
@@ -558,7 +565,7 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
                     logs=task.logs,
                     null_sample=frozenset(task.null_sample),
                     progress=lambda what, done, due, share: told(done),
-                )
+                ).write(task.result.with_suffix(""))
             except BudgetError:
                 # The unused shares of other processes may be enough.
                 pass
@@ -589,7 +596,7 @@ def check_processes(processes: int, model: str) -> None:
 
 
 def play_in_processes(
-    scripts: Sequence[Script],
+    scripts: Scripts,
     config: RunConfig,
     benchmark: Benchmark,
     *,
@@ -632,9 +639,9 @@ def play_in_processes(
     if count < config.processes:
         tell(f"{count} processes in place of {config.processes}: there are no more videos, or requests at a time")
     shutil.rmtree(folder.shards, ignore_errors=True)
-    due, done = turns_of(scripts), [0] * count
-    asked, parts = [0] * count, [Collected()] * count
-    kept = 0
+    turns, done = [turns_of(scripts.at(shard)) for shard in shards], [0] * count
+    due, asked, kept = sum(turns), [0] * count, 0
+    collected = Collected(folder.work)
 
     def task(number: int, share: Budget) -> Json:
         connections = config.limits.connections
@@ -655,7 +662,7 @@ def play_in_processes(
             content_hash=benchmark.manifest.content_hash,
             train=train.path if train else None,
             config=own,
-            scripts=tuple(script.id for script in shards[number]),
+            scripts=tuple(script.id for script in scripts.at(shards[number])),
             null_sample=tuple(sorted(null_sample)),
             max_calls=share.max_calls,
             max_tokens=share.max_tokens,
@@ -669,10 +676,10 @@ def play_in_processes(
     waiting = list(range(count))
     while waiting:
         before = budget.spent
-        shares = budget.shares([max(1, turns_of(shards[number])) for number in waiting])
+        shares = budget.shares([max(1, turns[number]) for number in waiting])
 
-        def told(place: int, turns: int, waiting: list[int] = waiting) -> None:
-            done[waiting[place]] = turns
+        def told(place: int, ended: int, waiting: list[int] = waiting) -> None:
+            done[waiting[place]] = ended
             progress("playing", sum(done), due, sum(done) / max(due, 1))
 
         tasks = [task(number, share) for number, share in zip(waiting, shares, strict=True)]
@@ -689,10 +696,10 @@ def play_in_processes(
             kept += max(0, result.kept - asked[number]) if result.collected is not None else 0
             asked[number] += asked_anew
             if result.collected is not None:
-                parts[number] = result.collected
+                collected.read(folder.shards / str(number), result.collected)
                 ended.append(number)
         waiting = [number for number in waiting if number not in ended]
         if waiting and (budget.is_spent or budget.spent == before):
             raise budget.error()
     shutil.rmtree(folder.shards, ignore_errors=True)
-    return Collected.joined(parts), Usage(budget.spent, kept)
+    return collected, Usage(budget.spent, kept)

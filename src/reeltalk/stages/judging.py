@@ -1,10 +1,15 @@
 """Judge: score existing answers, from runs or published files, without playing the dialogues again."""
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from tempfile import gettempdir
+from typing import Any, Final
+
+import numpy as np
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
@@ -45,8 +50,11 @@ from reeltalk.stages.run import (
     write_command,
 )
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content, PlayedTables
+from reeltalk.store.keyed import name_key
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
+from reeltalk.store.stored_rows import ChosenRows, SpooledRows
 
 
 class AnswersToJudge:
@@ -67,7 +75,7 @@ class AnswersToJudge:
         self.signed: dict[str, Parts] = {}
         self.sources: dict[str, tuple[str, str]] = {}
         self.hashes: dict[str, str] = {}
-        self.turns: list[AnsweredTurn] = []
+        spool = SpooledRows(AnsweredTurn, Path(gettempdir()))
         self.subject = f"{format or 'run'}.answers"
         runs = [path for path in sources if (path / INFO).is_file() or is_unfinished(path)]
         for path in runs:
@@ -76,8 +84,9 @@ class AnswersToJudge:
             named = run.info.settings.get("benchmark_path")
             if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
                 self.benchmark = Benchmark.open(Path(named))
-        known = self.benchmark.content(boxes=False) if self.benchmark else None
-        self.content = known
+        known = self.benchmark.stored_content() if self.benchmark else None
+        self.content: PlayedTables | None = known
+        whole: Content | None = None
         for path in sources:
             if path in runs:
                 run = read_run(path)
@@ -88,28 +97,25 @@ class AnswersToJudge:
                     if info.model in answered:
                         parts = tuple((key, value) for key, value in signed.get(info.model, ()))
                         self._add(info.model, (str(path), info.sha256), parts)
-                self.turns += run.answers() if known is None else with_rubrics_and_keys(run.answers(), known)
+                spool.extend(run.answers() if known is None else with_rubrics_and_keys(run.answers(), known))
                 self._note_hash(path, hash_source(path / "answers.jsonl"))
                 continue
             if format is None:
                 raise SettingError(f"{path} is no run, so --format must name its layout, as '--format vdact'")
             layout, sha256 = load_format(format), hash_source(path)
-            content = layout.read(path) if known is None else layout.read_answers(path, known)
+            if known is not None and whole is None:
+                whole = known.whole()
+            content = layout.read(path) if whole is None else layout.read_answers(path, whole)
             self._note_hash(path, sha256)
-            sets = answer_sets(content, source=str(path), sha256=sha256, benchmark=known)
+            sets = answer_sets(content, source=str(path), sha256=sha256, benchmark=whole)
             if len(sources) == 1 and known is None:
                 self.content = content
             for found in with_distinct_names(sets):
                 more = (("duplicates", f"first-of-{len(found.duplicates)}"),) if found.duplicates else ()
                 self._add(found.model, (found.source, found.sha256), more)
-                self.turns += [*found.turns, *found.others]
-        self.turns = _found_anywhere(self.turns)
-        places = Counter((turn.model, turn.unit, turn.unit_id, turn.turn_index) for turn in self.turns)
-        if twice := next((place for place, times in places.items() if times > 1), None):
-            raise SettingError(
-                f"'{twice[0]}' has two answers to turn {twice[3] + 1} of {twice[1]} '{twice[2]}' in what is given; "
-                "judge them in two runs"
-            )
+                spool.extend(chain(found.turns, found.others))
+        self._spool = spool
+        self.turns = _found_anywhere(spool)
 
     def add_beside(self, name: str) -> None:
         """Add test answers for the judge to the turns of the first model."""
@@ -118,7 +124,10 @@ class AnswersToJudge:
         if name in self.sources:
             raise SettingError(f"--beside {name}: there is a model of that name in what is given already")
         first = self.turns[0].model
-        self.turns += replace_answers(name, [turn for turn in self.turns if turn.model == first])
+        own = replace_answers(name, (turn for turn in self.turns if turn.model == first))
+        begun = len(self._spool)
+        self._spool.extend(own)
+        self.turns = self.turns.with_places(range(begun, len(self._spool)))
         self._add(name, (f"baseline:{name}", ""), (("baseline", name),))
 
     def _note_hash(self, path: Path, sha256: str) -> None:
@@ -154,38 +163,91 @@ class AnswersToJudge:
         self.sources[model] = (f"{self.sources[model][0]}, {source[0]}", self.sources[model][1] + source[1])
         self.signed[model] = tuple(merged.items())
 
-    def units(self, limit: int | None) -> dict[str, list[AnsweredTurn]]:
+    def units(self, limit: int | None) -> "JudgedUnits":
         """Turns by the unit's name in the log. Chains of a video stay together, as they are played."""
-        found: dict[str, list[AnsweredTurn]] = defaultdict(list)
-        taken: dict[str, set[tuple[str, str]]] = defaultdict(set)
-        for turn in self.turns:
-            unit = (turn.unit, turn.unit_id)
-            if unit not in taken[turn.model]:
-                if limit is not None and len(taken[turn.model]) >= limit:
-                    continue
-                taken[turn.model].add(unit)
-            together = f"chains of {turn.video_id}" if turn.unit == "chain" else f"{turn.unit} {turn.unit_id}"
-            found[f"{turn.model} {together}"].append(turn)
+        found = JudgedUnits(self.turns, limit)
         if not found:
             raise BenchmarkError("there are no answers to judge")
-        return {name: _in_order(turns) for name, turns in found.items()}
+        return found
 
 
-def _found_anywhere(turns: list[AnsweredTurn]) -> list[AnsweredTurn]:
-    """Missing turns are dropped if another source has them. A turn that all sources lack is kept once."""
+class JudgedUnits(Mapping[str, ChosenRows[AnsweredTurn]]):
+    """Turns that are judged together, by name. Units are in their original order, each turn by turn.
 
-    def place(turn: AnsweredTurn) -> tuple[str, str, str, int]:
-        return turn.model, turn.unit, turn.unit_id, turn.turn_index
+    Args:
+        turns: All turns.
+        limit: Maximum number of chains, paths and dialogues of each model, the first ones.
+    """
 
-    answered = {place(turn) for turn in turns if turn.reason != NOT_IN_SOURCE}
-    lacking = {place(turn): turn for turn in turns if turn.reason == NOT_IN_SOURCE and place(turn) not in answered}
-    return [turn for turn in turns if turn.reason != NOT_IN_SOURCE] + list(lacking.values())
+    def __init__(self, turns: ChosenRows[AnsweredTurn], limit: int | None) -> None:
+        self._turns = turns
+        self._numbers: dict[str, int] = {}
+        taken: dict[str, set[int]] = defaultdict(set)
+        places, names, units, indices = array("q"), array("q"), array("Q"), array("q")
+        for place, raw in enumerate(turns.raw()):
+            kind, unit_id, model = raw.get("unit", DEFAULT_UNIT), raw["unit_id"], raw["model"]
+            unit = name_key("\0".join((kind, unit_id)))
+            if limit is not None and unit not in taken[model]:
+                if len(taken[model]) >= limit:
+                    continue
+                taken[model].add(unit)
+            together = f"chains of {raw['video_id']}" if kind == "chain" else f"{kind} {unit_id}"
+            places.append(place)
+            names.append(self._numbers.setdefault(f"{model} {together}", len(self._numbers)))
+            units.append(name_key(unit_id))
+            indices.append(raw["turn_index"])
+        name = np.array(names, np.int64)
+        # Where a unit of a name comes first.
+        _, first, inverse = np.unique(
+            np.stack([name.astype(np.uint64), np.array(units, np.uint64)], axis=1),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+        )
+        order = np.lexsort((np.array(indices, np.int64), first[inverse.reshape(-1)], name))
+        self._places = np.array(places, np.int64)[order]
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(name, minlength=len(self._numbers)))])
+
+    def __getitem__(self, name: str) -> ChosenRows[AnsweredTurn]:
+        number = self._numbers[name]
+        return self._turns.at(self._places[self._starts[number] : self._starts[number + 1]])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
-def _in_order(turns: list[AnsweredTurn]) -> list[AnsweredTurn]:
-    """Units in their original order, each turn by turn."""
-    units = {unit: index for index, unit in enumerate(dict.fromkeys(turn.unit_id for turn in turns))}
-    return sorted(turns, key=lambda turn: (units[turn.unit_id], turn.turn_index))
+DEFAULT_UNIT: Final = AnsweredTurn.model_fields["unit"].default
+
+
+def _found_anywhere(turns: SpooledRows[AnsweredTurn]) -> ChosenRows[AnsweredTurn]:
+    """Missing turns are dropped if another source has them. A turn that all sources lack is kept once.
+
+    Raises:
+        SettingError: Two sources have answers of one model to one turn.
+    """
+    keys, lacking = array("Q"), array("b")
+    for raw in turns.raw():
+        place = (raw["model"], raw.get("unit", DEFAULT_UNIT), raw["unit_id"], str(raw["turn_index"]))
+        keys.append(name_key("\0".join(place)))
+        lacking.append(raw.get("reason") == NOT_IN_SOURCE)
+    key, missing = np.array(keys, np.uint64), np.array(lacking, bool)
+    there = np.flatnonzero(~missing)
+    missed: dict[int, int] = {}
+    for number in np.flatnonzero(missing & ~np.isin(key, key[there])).tolist():
+        missed[keys[number]] = number
+    found = np.concatenate([there, np.array(list(missed.values()), np.int64)])
+    _, kinds, counts = np.unique(key[found], return_inverse=True, return_counts=True)
+    twice = found[counts[kinds.reshape(-1)] > 1]
+    if len(twice):
+        turn = turns[int(twice[0])]
+        raise SettingError(
+            f"'{turn.model}' has two answers to turn {turn.turn_index + 1} of {turn.unit} '{turn.unit_id}' in what is "
+            "given; judge them in two runs"
+        )
+    return ChosenRows(turns, found)
 
 
 def judge(
@@ -350,7 +412,7 @@ class _Judgement:
     ) -> RunReport:
         """Judge and write one run. An existing run with the same settings is made again."""
         content, judging, limits, units = read.content, self.judging, self.limits, read.units(self.limit)
-        asked = [(turn.video_id, turn) for turns in units.values() for turn in turns if turn.state.is_due]
+        asked = ((turn.video_id, turn) for turns in units.values() for turn in turns if turn.state.is_due)
         check_judging(judging, self.judge_model, asked, content, tell=self.tell)
         request = self.request(read)
         if before is not None:

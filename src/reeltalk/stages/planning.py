@@ -16,7 +16,7 @@ from reeltalk.stages.evaluating import read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.stages.run import background_of, needing_model, resolve_judging
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.keyed import rows_by_name
 
 
 def plan_evaluation(
@@ -35,7 +35,7 @@ def plan_evaluation(
         BenchmarkError: There is nothing to play.
     """
     config = config_of(config, settings)
-    play, asking, content = config.play, config.asking, benchmark.content(boxes=False)
+    play, asking, content = config.play, config.asking, benchmark.stored_content()
     chosen = make_scripts(content, play, limit=config.limit)
     if told := speech_notice(content, chosen, shown=play.subtitles):
         tell(told)
@@ -51,7 +51,7 @@ def plan_evaluation(
     return forecast_evaluation(
         chosen,
         config.model_copy(update={"judging": judging}),
-        _planned_player(config, content),
+        _planned_player(config, benchmark),
         judges,
         durations_s={str(video.id): video.duration_s for video in content.videos},
         background=background_of(content, judging),
@@ -60,7 +60,7 @@ def plan_evaluation(
     )
 
 
-def _planned_player(config: RunConfig, content: Content) -> PlayerOf:
+def _planned_player(config: RunConfig, benchmark: Benchmark) -> PlayerOf:
     """The player, with a model that only counts. None if no model is asked."""
     spec, play = config.model, config.play
     kind, colon, name = spec.partition(":")
@@ -69,13 +69,17 @@ def _planned_player(config: RunConfig, content: Content) -> PlayerOf:
         if spec == "oracle" or kind == "mini" or (colon and kind in ("baseline", "python")):
             return None
         if colon and kind in ("answers", "human"):
-            read = read_answers(config, content)
+            read = read_answers(config, benchmark)
             assert read is not None
             answers, sha256 = read
             return AnswersPlayer.of(answers, source=name, sha256=sha256)
         if colon and kind == "summary":
-            summaries = {str(video.id): video.summaries for video in content.videos}
-            return SummaryPlayer(model, lambda video: pick_summary(summaries.get(video, {})), style=play.answer_style)
+            videos = rows_by_name(benchmark.stored_content().videos)
+
+            def summary_of(video: str) -> str | None:
+                return pick_summary(videos[video].summaries if video in videos else {})
+
+            return SummaryPlayer(model, summary_of, style=play.answer_style)
         return ChatPlayer(model, answer_prompt(play.prompt, play.answer_style))
 
     return player

@@ -40,13 +40,12 @@ from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.progress import Progress, Tell
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.media import Video
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import RunInfo, SummaryRow
 from reeltalk.schema.server_address import check_server, without_user
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.content import PlayedTables
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.runs import (
@@ -139,8 +138,8 @@ def open_embedder(metrics: Sequence[str], tell: Tell) -> SentenceEmbedder | Reel
 def check_judging(
     settings: JudgeSettings,
     options: JudgeModelSettings,
-    turns: Sequence[Asked],
-    content: Content | None,
+    turns: Iterable[Asked],
+    content: PlayedTables | None,
     *,
     tell: Tell,
 ) -> None:
@@ -162,27 +161,23 @@ def check_judging(
         check_judge_prompts(settings)
     judges = create_judges(settings)
     needing_model(judges, options)
-    _check_needs(judges, turns, content.videos if content is not None else ())
-    languages = languages_of([turn.references for _, turn in turns], settings.language)
-    if "meteor" in settings.metrics and "zh" in languages:
-        tell(f"meteor is not scored: {ENGLISH_ONLY}")
-
-
-def _check_needs(judges: Sequence[Judge], turns: Sequence[Asked], videos: Iterable[Video]) -> None:
-    """Refuse protocols that cannot score some of the turns."""
-    if not turns:
-        return
-    about = {video for video, _ in turns}
-    asked_about = [video for video in videos if video.id in about]
-    for judge in judges:
-        protocol = find_protocol(judge.name)
-        need = None if protocol is None else protocol.needs
-        if need is not None and not any(need.has(turn) for _, turn in turns):
+    needs = {judge.name: protocol.needs for judge in judges if (protocol := find_protocol(judge.name)) is not None}
+    lacking = {name: need for name, need in needs.items() if need is not None}
+    found, about, chinese, meteor = 0, set[str](), False, "meteor" in settings.metrics
+    for video_id, turn in turns:
+        found += 1
+        about.add(video_id)
+        lacking = {name: need for name, need in lacking.items() if not need.has(turn)} if lacking else {}
+        chinese = chinese or (meteor and "zh" in languages_of([turn.references], settings.language))
+    for judge in judges if found else ():
+        if (need := lacking.get(judge.name)) is not None:
             raise SettingError(
-                f"{judge.name} needs {need.what}, and none of the {len(turns):,} turns has one; {need.remedy}"
+                f"{judge.name} needs {need.what}, and none of the {found:,} turns has one; {need.remedy}"
             )
         if isinstance(judge, ReadsVideos):
-            judge.check_videos(asked_about)
+            judge.check_videos([video for video in content.videos if video.id in about] if content is not None else [])
+    if chinese:
+        tell(f"meteor is not scored: {ENGLISH_ONLY}")
 
 
 def resolve_judging(
@@ -223,10 +218,11 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
     return needing
 
 
-def background_of(content: Content, judging: JudgeSettings) -> Background:
+def background_of(content: PlayedTables, judging: JudgeSettings) -> Background:
     """Data of a benchmark that judges may read besides the turns."""
     if not (judging.compat and "svbench" in judging.protocols and content.chains):
         return Background.of(content)
+    # SVBench's script reads whole documents, so the benchmark is read into memory.
     joined = [
         JoinedChains(
             f"{read.video_id}/{read.language}/joined",
@@ -234,7 +230,7 @@ def background_of(content: Content, judging: JudgeSettings) -> Background:
             tuple(read.chain_ids),
             tuple(map(tuple, streaming_slots(read.chains, read.links))),
         )
-        for read in join_inputs(content)
+        for read in join_inputs(content.whole())
     ]
     return Background.of(content, joined)
 
@@ -336,7 +332,7 @@ def finish(
     subject: str,
     signed: Mapping[str, tuple[tuple[str, str], ...]],
     sources: Mapping[str, tuple[str, str]],
-    content: Content | None,
+    content: PlayedTables | None,
     settings: dict[str, Any],
     kind: str,
     usage: Usage,

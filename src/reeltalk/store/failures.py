@@ -5,11 +5,14 @@ Reasons are counted as the same if they differ only in addresses, identifiers an
 
 import contextlib
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+
+import numpy as np
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn
@@ -17,6 +20,7 @@ from reeltalk.schema.outcomes import Check
 from reeltalk.schema.runs import CONTROLS, SummaryRow
 from reeltalk.schema.scoring import NOTHING_TO_JUDGE, JudgedScore, ScoreState
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.keyed import name_key
 from reeltalk.store.runs import (
     ANSWERS,
     CONTROLS_FOLDER,
@@ -106,28 +110,27 @@ def failures_of(
     unread = scored = 0
     for protocol, rows in judged.items():
         # One question to the judge gives rows of several criteria.
-        asked: set[tuple[object, ...]] = set()
-        given: set[tuple[object, ...]] = set()
-        failing: dict[tuple[object, ...], str] = {}
-        replies: defaultdict[tuple[object, ...], int] = defaultdict(int)
+        asked, given, read_twice = array("Q"), array("Q"), array("Q")
+        failing: dict[int, str] = {}
         for row in rows:
             if row.judge == "none" or (row.model, row.unit_id, row.turn_index) in without:
                 continue
             if row.reason in NOTHING_TO_JUDGE or (row.reason or "").startswith("the official script"):
                 continue
-            place = (row.model, row.unit, row.unit_id, row.turn_index, row.sample)
-            asked.add(place)
-            replies[place] = max(replies[place], len(row.replies))
+            place = name_key("\0".join((row.model, row.unit, row.unit_id, str(row.turn_index), str(row.sample))))
+            asked.append(place)
+            if len(row.replies) >= READ_BY:
+                read_twice.append(place)
             if row.state is ScoreState.UNSCORED:
                 failing.setdefault(place, row.reason or UNTOLD)
             else:
-                given.add(place)
-        scored += len(given)
+                given.append(place)
+        scored += len(np.unique(given))
         if asked:
-            counts[protocol] = len(asked)
+            counts[protocol] = len(np.unique(asked))
         if failing:
             unjudged[protocol] = Counter(failing.values())
-            unread += sum(replies[place] >= READ_BY for place in failing)
+            unread += len(failing.keys() & set(read_twice))
     for number in summary:
         told = Counter({why: count for why, count in number.reasons.items() if why not in NOTHING_TO_JUDGE})
         if number.model not in models and told:

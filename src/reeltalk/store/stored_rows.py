@@ -6,7 +6,7 @@ import weakref
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -43,15 +43,21 @@ class StoredRows(Sequence[R]):
 
     def __init__(self, file: BinaryIO, record: type[R], path: Path) -> None:
         self._record, self._path = record, path
-        self._ends = array("Q")
-        """Place of the byte after each row."""
         with file:
-            end = 0
-            for line in file:
-                end += len(line)
-                self._ends.append(end)
             self._descriptor = os.dup(file.fileno())
         weakref.finalize(self, os.close, self._descriptor)
+
+    @cached_property
+    def _ends(self) -> "array[int]":
+        """Place of the byte after each row; found when the first row is asked for."""
+        ends, start = array("Q"), 0
+        while block := os.pread(self._descriptor, BLOCK_BYTES, start):
+            found = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")).astype(np.uint64)
+            ends.frombytes((found + np.uint64(start + 1)).tobytes())
+            start += len(block)
+        if start and (not ends or ends[-1] != start):
+            ends.append(start)
+        return ends
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -163,6 +169,7 @@ class SpooledRows(StoredRows[R]):
     def __init__(self, record: type[R], folder: Path, rows: Iterable[R] = ()) -> None:
         super().__init__(tempfile.TemporaryFile(dir=folder), record, folder)
         self._unwritten, self._size, self._lock = bytearray(), 0, Lock()
+        self._ends = array("Q")
         self.extend(rows)
 
     def append(self, row: R) -> None:
@@ -249,6 +256,22 @@ class ChosenRows(Sequence[R]):
     def grouped(self, key: RowKey = itemgetter("video_id")) -> "GroupedRows[R]":
         """These rows by a key, as `StoredRows.grouped`."""
         return GroupedRows(self._rows, key, self._places)
+
+    def with_places(self, places: Sequence[int]) -> "ChosenRows[R]":
+        """These rows and then more of the same sequence.
+
+        Args:
+            places: Their indices in the sequence.
+        """
+        return ChosenRows(self._rows, np.concatenate([self._places, np.asarray(places, np.int64)]))
+
+    def at(self, places: Sequence[int] | NDArray[np.int64]) -> "ChosenRows[R]":
+        """Some of these rows.
+
+        Args:
+            places: Their indices among these.
+        """
+        return ChosenRows(self._rows, self._places[np.asarray(places, np.int64)])
 
 
 class JoinedRows(Sequence[R]):

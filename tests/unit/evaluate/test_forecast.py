@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def content() -> Content:
 
 def planned(
     content: Content,
-    chosen: list[Script],
+    chosen: Sequence[Script],
     settings: PlaySettings,
     protocols: tuple[str, ...] = (),
     *,
@@ -110,7 +111,7 @@ def scripted(content: Content) -> Any:
 
 
 def played(
-    content: Content, chosen: list[Script], settings: PlaySettings, judging: JudgeSettings, folder: Path, url: str
+    content: Content, chosen: Sequence[Script], settings: PlaySettings, judging: JudgeSettings, folder: Path, url: str
 ) -> tuple[int, int]:
     """Requests to the model and to the judge of a run, one script at a time."""
     with RunFolder(folder, {}) as run, ReplyStore(run.replies) as store:

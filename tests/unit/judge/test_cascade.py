@@ -33,7 +33,7 @@ def found(*scored: tuple[JudgeUnit, list[float | None]]) -> dict[str, Measure]:
         for turn, value in zip(of.turns, given, strict=True)
         if value is not None
     }
-    return {measure.name: measure for measure in cascade([of for of, _ in scored], values, "agree")}
+    return {measure.name: measure for measure in cascade([of for of, _ in scored], values.get, "agree")}
 
 
 def test_the_first_error_is_counted_from_one_over_units_that_have_one() -> None:

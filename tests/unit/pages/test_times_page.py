@@ -55,7 +55,7 @@ def timed_run(folder: Path, models: tuple[str, ...] = MODELS, *, turns: int = 8)
         for model in models
     }  # fmt: skip
     for model, answered in rows.items():
-        measures = latency_measures(answered, LENGTHS_S)
+        measures = latency_measures(answered, LENGTHS_S.get)
         summarise(model, measures, subject="made.up", signed=(), tables=tables)
     info = RunInfo(
         kind="evaluate", reeltalk_version="1", subject="made.up", metrics=tuple(tables.metrics),

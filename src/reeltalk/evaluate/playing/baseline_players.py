@@ -6,9 +6,11 @@ the frames too. *constant* and *empty* use less; *ngrams*, *recall* and *nearest
 """
 
 import base64
+from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer
 from reeltalk.baselines.ngrams import NGramsAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
+from reeltalk.evaluate.playing.script import clip_intervals
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
 from reeltalk.schema.answers import NO_REFERENCE, right_answer
 from reeltalk.schema.dialogue import Dialogue, QAChain
@@ -30,7 +33,9 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Seconds
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.content import PlayedTables
+from reeltalk.store.keyed import field_values
+from reeltalk.store.stored_rows import StoredRows
 from reeltalk.video.appearance import describe_appearance
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
@@ -79,6 +84,8 @@ LOOK_EVERY_S: Final = 1.0
 KEPT_FRAMES: Final = 4096
 """Number of small frames in memory, 7 KB each. The turns of a dialogue use the same frames."""
 KEPT_VIEWS: Final = 16
+KEPT_UNITS: Final = 64
+"""Chains and dialogues that are kept after one of their turns was read."""
 NEAREST_FRAMES: Final = 16
 CALL_S: Final = 600.0
 MEMORY_BYTES: Final = 1 << 30
@@ -223,7 +230,81 @@ class _InTurn:
         return next((text for text in said if text is not None), None)
 
 
-def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf | None = None) -> list[KnownTurn]:
+class TrainingTurns(Sequence[KnownTurn]):
+    """Turns of a benchmark's chains and dialogues, from which baselines learn. A turn is read when you ask for it.
+
+    Args:
+        content: The benchmark.
+        chosen: The videos.
+        features: Features of each video up to the time of a turn, for `nearest`.
+    """
+
+    def __init__(self, content: PlayedTables, chosen: Collection[str], features: FeaturesOf | None) -> None:
+        self._tables = _units(content)
+        self._clips, self._features = clip_intervals(content), features
+        tables, units, turns = array("b"), array("q"), array("i")
+        for table, rows in enumerate(self._tables):
+            for place, (video_id, known) in enumerate(_known_turns(rows)):
+                if video_id in chosen:
+                    tables.extend([table] * len(known))
+                    units.extend([place] * len(known))
+                    turns.extend(known)
+        self._table, self._unit, self._turn = tables, units, turns
+        self._of = lru_cache(KEPT_UNITS)(self._turns_of)
+
+    def __len__(self) -> int:
+        return len(self._turn)
+
+    @overload
+    def __getitem__(self, place: int) -> KnownTurn: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[KnownTurn]: ...
+    def __getitem__(self, place: int | slice) -> KnownTurn | list[KnownTurn]:
+        if isinstance(place, slice):
+            return [self[n] for n in range(len(self))[place]]
+        return self._of(self._table[place], self._unit[place])[self._turn[place]]
+
+    def _turns_of(self, table: int, place: int) -> dict[int, KnownTurn]:
+        unit = self._tables[table][place]
+        names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
+        intervals = (self._clips(name) for name in names if name is not None)
+        about = tuple(interval for interval in intervals if interval is not None)
+        found: dict[int, KnownTurn] = {}
+        history: list[tuple[str, str]] = []
+        for index, turn in enumerate(unit.turns):
+            reference = turn.references[0] if turn.references else None
+            if reference is not None:
+                found[index] = KnownTurn(
+                    turn.question,
+                    reference,
+                    str(unit.video_id),
+                    features=self._features(str(unit.video_id), turn.asked_at_s) if self._features else None,
+                    history=tuple(history),
+                    asked_at_s=turn.asked_at_s,
+                    evidence=turn.evidence,
+                    about=about,
+                )
+            history.append((turn.question, reference or ""))
+        return found
+
+
+def _units(content: PlayedTables) -> tuple[Sequence[QAChain | Dialogue], ...]:
+    return content.chains, content.dialogues
+
+
+def _known_turns(rows: Sequence[QAChain | Dialogue]) -> Iterator[tuple[str, list[int]]]:
+    """The video of each unit, and the indices of its turns that have a reference."""
+    if isinstance(rows, StoredRows):
+        for raw in rows.raw():
+            yield raw["video_id"], [index for index, turn in enumerate(raw["turns"]) if turn.get("references")]
+    else:
+        for unit in rows:
+            yield unit.video_id, [index for index, turn in enumerate(unit.turns) if turn.references]
+
+
+def training_pairs(
+    content: PlayedTables, *, split: str = TRAIN, features: FeaturesOf | None = None
+) -> Sequence[KnownTurn]:
     """The turns of a benchmark's chains and dialogues that baselines learn from.
 
     They are from the videos of one split, or from all videos if the benchmark has no such split. A baseline does not
@@ -234,34 +315,9 @@ def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf
         split: The split's name.
         features: Features of each video up to the time of a turn, for `nearest`.
     """
-    splits = {str(video.id): video.split for video in content.videos}
-    chosen = {video for video, own in splits.items() if own == split} or set(splits)
-    found = []
-    clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
-    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
-    for unit in units:
-        if unit.video_id not in chosen:
-            continue
-        names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
-        about = tuple(clips[name] for name in names if name is not None and name in clips)
-        history: list[tuple[str, str]] = []
-        for turn in unit.turns:
-            reference = turn.references[0] if turn.references else None
-            if reference is not None:
-                found.append(
-                    KnownTurn(
-                        turn.question,
-                        reference,
-                        str(unit.video_id),
-                        features=features(str(unit.video_id), turn.asked_at_s) if features else None,
-                        history=tuple(history),
-                        asked_at_s=turn.asked_at_s,
-                        evidence=turn.evidence,
-                        about=about,
-                    )
-                )
-            history.append((turn.question, reference or ""))
-    return found
+    own = list(zip(field_values(content.videos, "id"), field_values(content.videos, "split"), strict=True))
+    chosen = {name for name, of in own if of == split} or {name for name, _ in own}
+    return TrainingTurns(content, {name for name in chosen if name is not None}, features)
 
 
 def baseline_player(
@@ -284,9 +340,6 @@ def baseline_player(
     Raises:
         SettingError: There is no such baseline, or its input is missing.
     """
-    turns = [
-        pair if isinstance(pair, KnownTurn) else KnownTurn(pair.question, pair.answer, pair.video_id) for pair in pairs
-    ]
     if name == "empty":
         return EmptyPlayer()
     if name == "yes":
@@ -300,14 +353,14 @@ def baseline_player(
     if name == "blind":
         return BaselinePlayer(BlindAnswerer(pairs), sees_frames=False)
     if name == "ngrams":
-        return BaselinePlayer(NGramsAnswerer(turns), sees_frames=False)
+        return BaselinePlayer(NGramsAnswerer(_as_turns(pairs)), sees_frames=False)
     if name == "recall":
         blind = BlindAnswerer(pairs)
         return BaselinePlayer(
             _InTurn("recall", [HistoryAnswerer(blind.index.weights.weight), blind]), sees_frames=False
         )
     if name == "history":
-        return BaselinePlayer(InContextAnswerer(turns), sees_frames=False)
+        return BaselinePlayer(InContextAnswerer(_as_turns(pairs)), sees_frames=False)
     if name == "nearest":
         if any(pair.features is None for pair in pairs):
             raise SettingError("the baseline 'nearest' needs features of the known videos")
@@ -316,11 +369,17 @@ def baseline_player(
     if name == "frames":
         if not videos:
             raise SettingError("the baseline 'frames' needs the frames of the known videos; curate with --media copy")
-        return FramesPlayer(LookingAnswerer(turns, videos))
+        return FramesPlayer(LookingAnswerer(_as_turns(pairs), videos))
     raise SettingError(f"there is no baseline {name!r}; there are {', '.join(BASELINES)}")
 
 
-def create_baseline(name: str, benchmark: Benchmark, content: Content, *, workers: int = 2) -> Player:
+def _as_turns(pairs: Sequence[KnownAnswer]) -> list[KnownTurn]:
+    return [
+        pair if isinstance(pair, KnownTurn) else KnownTurn(pair.question, pair.answer, pair.video_id) for pair in pairs
+    ]
+
+
+def create_baseline(name: str, benchmark: Benchmark, content: PlayedTables, *, workers: int = 2) -> Player:
     """A baseline that has learnt from a benchmark's train split.
 
     Args:

@@ -3,11 +3,15 @@
 Modes decide the scripts: chains and dialogues, streams along paths, or questions alone.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.settings import PlaySettings
@@ -17,9 +21,10 @@ from reeltalk.schema.entrances import finds_its_reference
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, recorded_verdicts
-from reeltalk.schema.record import PathId, derive_id
+from reeltalk.schema.record import PathId, Record, derive_id
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
+from reeltalk.store.content import PlayedTables
+from reeltalk.store.keyed import field_values, group_rows, rows_by_name
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,50 @@ PATHS_PER_VIDEO: Final = 5
 """Number of new paths that are drawn in each video."""
 
 
+class Scripts(Sequence[Script]):
+    """Scripts that are made when you ask for them, so that memory hardly grows with them.
+
+    Args:
+        makers: Each makes the scripts of one kind by their places.
+        kinds: (N,) index of the maker of each script.
+        places: (N,) place of each script.
+    """
+
+    def __init__(
+        self, makers: Sequence[Callable[[int], Script]], kinds: NDArray[np.int8], places: NDArray[np.int64]
+    ) -> None:
+        self._makers, self._kinds, self._places = makers, kinds, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Script: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Scripts": ...
+    def __getitem__(self, place: int | slice) -> "Script | Scripts":
+        if isinstance(place, slice):
+            return Scripts(self._makers, self._kinds[place], self._places[place])
+        make = self._makers[int(self._kinds[place])]
+        return make(int(self._places[place]))
+
+    def at(self, places: Sequence[int]) -> "Scripts":
+        """Some of the scripts.
+
+        Args:
+            places: Their indices.
+        """
+        chosen = np.asarray(places, np.int64)
+        return Scripts(self._makers, self._kinds[chosen], self._places[chosen])
+
+
 def make_scripts(
-    content: Content, settings: PlaySettings, *, limit: int | None = None, paths_per_video: int = PATHS_PER_VIDEO
-) -> list[Script]:
+    content: PlayedTables,
+    settings: PlaySettings,
+    *,
+    limit: int | None = None,
+    paths_per_video: int = PATHS_PER_VIDEO,
+) -> Scripts:
     """Make the scripts that are played, in the order of the benchmark.
 
     The chains of a video are one script; each chain sees the video up to the end of its clip. Every dialogue and every
@@ -90,35 +136,65 @@ def make_scripts(
         BenchmarkError: There is nothing to play.
         SettingError: The settings name an unknown split, task or kind.
     """
-    known: set[str] = {unit.video_id for units in (content.chains, content.dialogues, content.paths) for unit in units}
+    known: set[str] = set()
+    for units in (content.chains, content.dialogues, content.paths):
+        known.update(name for name in field_values(units, "video_id") if name is not None)
     videos = _videos(content, settings.split, known)
-    clips: dict[str, Interval] = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+    clips = clip_intervals(content)
     kinds: tuple[UnitKind, ...] = settings.units or (
         ("path",) if settings.mode == "streaming" else ("chain", "dialogue")
     )
     if settings.mode == "streaming" and kinds != ("path",):
         raise SettingError("streaming plays paths only; leave --units out, or choose --mode dialogue")
-    found: list[Script] = []
+    found: list[tuple[Callable[[int], Script], Sequence[int]]] = []
     if "path" in kinds:
-        found += _paths(content, settings, paths_per_video, clips, videos)
+        found.append(_paths(content, settings, paths_per_video, clips, videos))
     # Chains have no task. They are played too if tasks and chains are both named.
     if "chain" in kinds and (not settings.tasks or {"chain", "dialogue"} <= set(settings.units)):
-        found += _chains(content.chains, clips, videos)
+        found.append(_chains(content.chains, clips, videos))
     if "dialogue" in kinds:
-        found += _dialogues(content.dialogues, settings, clips, videos)
-    if not found:
+        found.append(_dialogues(content.dialogues, settings, clips, videos))
+    if not any(places for _, places in found):
         raise BenchmarkError(
             f"there is nothing to play: no {' or '.join(kinds)} "
             f"{'of ' + ', '.join(settings.tasks) + ' ' if settings.tasks else ''}in the videos of the split; "
             "'reeltalk report BENCH --format text' tells what it holds"
         )
-    return found[:limit]
+    counts = [len(places) for _, places in found]
+    return Scripts(
+        [maker for maker, _ in found],
+        np.repeat(np.arange(len(found), dtype=np.int8), counts),
+        np.concatenate([np.asarray(places, np.int64) for _, places in found]),
+    )[:limit]
 
 
-def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
+ClipOf = Callable[[str], Interval | None]
+"""The part of its video that a clip covers; None if it is not known."""
+
+
+def clip_intervals(content: PlayedTables) -> ClipOf:
+    """A function that gives the part of its video that a clip covers, by the clip's name.
+
+    Args:
+        content: The benchmark.
+    """
+    clips = rows_by_name(content.clips)
+
+    def interval(name: str) -> Interval | None:
+        return clip.interval if (clip := clips.get(name)) is not None else None
+
+    return interval
+
+
+def _known(names: Iterable[str | None], clips: ClipOf) -> tuple[Interval, ...]:
+    found = (clips(name) for name in names if name is not None)
+    return tuple(interval for interval in found if interval is not None)
+
+
+def _videos(content: PlayedTables, split: str | None, known: set[str]) -> set[str]:
     by_split: dict[str | None, set[str]] = defaultdict(set)
-    for video in content.videos:
-        by_split[video.split].add(video.id)
+    for name, own in zip(field_values(content.videos, "id"), field_values(content.videos, "split"), strict=True):
+        by_split[own].add(name or "")
     if split is None:
         return by_split[TEST] if by_split.get(TEST) else known
     if split == "all":
@@ -129,16 +205,20 @@ def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
     return by_split[split]
 
 
+def _places(units: Sequence[Record], videos: set[str]) -> Sequence[int]:
+    return array("q", (place for place, name in enumerate(field_values(units, "video_id")) if name in videos))
+
+
 def _paths(
-    content: Content, settings: PlaySettings, paths_per_video: int, clips: dict[str, Interval], videos: set[str]
-) -> list[Script]:
-    chains: dict[str, QAChain] = {chain.id: chain for chain in content.chains}
-    dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in content.dialogues}
-    played = content.paths if settings.rejump is None else draw_new_paths(content, settings, paths_per_video)[0]
-    found: list[Script] = []
-    for path in played:
-        if path.video_id not in videos:
-            continue
+    content: PlayedTables, settings: PlaySettings, paths_per_video: int, clips: ClipOf, videos: set[str]
+) -> tuple[Callable[[int], Script], Sequence[int]]:
+    chains, dialogues = rows_by_name(content.chains), rows_by_name(content.dialogues)
+    played: Sequence[DialoguePath] = (
+        content.paths if settings.rejump is None else draw_new_paths(content, settings, paths_per_video)[0]
+    )
+
+    def make(place: int) -> Script:
+        path = played[place]
         steps: list[Step] = []
         for index, step in enumerate(path.steps):
             turn, interval = _resolved(step, chains, dialogues, clips, path)
@@ -156,15 +236,19 @@ def _paths(
                     across=step.ref.unit == "dialogue" and _is_across(dialogues[step.ref.unit_id]),
                 )
             )
-        found.append(Script(path.id, path.video_id, tuple(steps)))
-    return found
+        return Script(path.id, path.video_id, tuple(steps))
+
+    places = _places(played, videos)
+    for place in places:
+        make(place)  # a path that leads nowhere is refused before anything is asked
+    return make, places
 
 
 def _resolved(
     step: PathStep,
-    chains: dict[str, QAChain],
-    dialogues: dict[str, Dialogue],
-    clips: dict[str, Interval],
+    chains: Mapping[str, QAChain],
+    dialogues: Mapping[str, Dialogue],
+    clips: ClipOf,
     path: DialoguePath,
 ) -> tuple[Turn, tuple[Interval, ...]]:
     unit = chains.get(step.ref.unit_id) if step.ref.unit == "chain" else dialogues.get(step.ref.unit_id)
@@ -174,12 +258,11 @@ def _resolved(
             "not there; 'reeltalk validate' lists all such places"
         )
     turn = step.turn or unit.turns[step.ref.turn_index]
-    names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
-    return turn, tuple(clips[name] for name in names if name is not None and name in clips)
+    return turn, _known((unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids, clips)
 
 
 def draw_new_paths(
-    content: Content, settings: PlaySettings, paths_per_video: int = PATHS_PER_VIDEO
+    content: PlayedTables, settings: PlaySettings, paths_per_video: int = PATHS_PER_VIDEO
 ) -> tuple[list[DialoguePath], PathStatistics]:
     """New paths of the videos that are played. They land where the benchmark allows its own paths to, else by the rule.
 
@@ -195,7 +278,7 @@ def draw_new_paths(
     if settings.rejump is None:
         raise SettingError("new paths need a seed: --rejump SEED")
     statistics = PathStatistics()
-    clips: dict[str, Interval] = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+    clips = clip_intervals(content)
     videos = _videos(content, settings.split, {chain.video_id for chain in content.chains})
     decide = recorded_verdicts(content.gates)
     by_video: dict[str, list[QAChain]] = defaultdict(list)
@@ -220,11 +303,11 @@ def draw_new_paths(
     return found, statistics
 
 
-def _in_time(chains: Iterable[QAChain], clips: dict[str, Interval]) -> list[QAChain]:
+def _in_time(chains: Iterable[QAChain], clips: ClipOf) -> list[QAChain]:
     """Chains in the order of their clips. Chains without a clip come last, in their order."""
 
     def start(chain: QAChain) -> float:
-        interval = clips.get(chain.clip_id) if chain.clip_id else None
+        interval = clips(chain.clip_id) if chain.clip_id else None
         if interval is not None:
             return interval.start_s
         asked = [turn.asked_at_s for turn in chain.turns if turn.asked_at_s is not None]
@@ -233,38 +316,39 @@ def _in_time(chains: Iterable[QAChain], clips: dict[str, Interval]) -> list[QACh
     return sorted(chains, key=start)
 
 
-def _chains(chains: Sequence[QAChain], clips: dict[str, Interval], videos: set[str]) -> list[Script]:
-    by_video: dict[str, list[QAChain]] = defaultdict(list)
-    for chain in chains:
-        if chain.video_id in videos:
-            by_video[chain.video_id].append(chain)
-    found: list[Script] = []
-    for video_id, own in by_video.items():
+def _chains(
+    chains: Sequence[QAChain], clips: ClipOf, videos: set[str]
+) -> tuple[Callable[[int], Script], Sequence[int]]:
+    by_video = group_rows(chains)
+    names = [name for name in by_video if name in videos]
+
+    def make(place: int) -> Script:
         steps: list[Step] = []
-        for chain in _in_time(own, clips):
-            interval = (clips[chain.clip_id],) if chain.clip_id in clips else ()
+        for chain in _in_time(by_video[names[place]], clips):
+            interval = _known((chain.clip_id,), clips)
             # The turns of a chain are asked at the end of its clip.
             end_s = interval[0].end_s if interval else None
             for index, turn in enumerate(chain.turns):
                 asked = [at for at in (turn.asked_at_s, end_s) if at is not None]
                 steps.append(Step("chain", chain.id, index, turn, max(asked) if asked else None, interval))
-        found.append(Script(f"chains of {video_id}", video_id, tuple(steps)))
-    return found
+        return Script(f"chains of {names[place]}", names[place], tuple(steps))
+
+    return make, range(len(names))
 
 
 def _dialogues(
-    dialogues: Sequence[Dialogue], settings: PlaySettings, clips: dict[str, Interval], videos: set[str]
-) -> list[Script]:
-    tasks = {dialogue.task for dialogue in dialogues}
+    dialogues: Sequence[Dialogue], settings: PlaySettings, clips: ClipOf, videos: set[str]
+) -> tuple[Callable[[int], Script], Sequence[int]]:
+    tasks = set(field_values(dialogues, "task"))
     for task in settings.tasks:
         if task not in tasks:
             there = ", ".join(sorted(name for name in tasks if name)) or "none"
             raise SettingError(f"no dialogue has task '{task}'; the benchmark's tasks: {there}")
-    found: list[Script] = []
-    for dialogue in dialogues:
-        if dialogue.video_id not in videos or (settings.tasks and dialogue.task not in settings.tasks):
-            continue
-        intervals = tuple(clips[name] for name in dialogue.clip_ids if name in clips)
+
+    def make(place: int) -> Script:
+        dialogue = dialogues[place]
+        intervals = _known(dialogue.clip_ids, clips)
+        across = _is_across(dialogue)
         steps = [
             Step(
                 "dialogue",
@@ -275,12 +359,17 @@ def _dialogues(
                 intervals,
                 answered=_is_answered(turn, dialogue.task, settings.rounds),
                 task=dialogue.task,
-                across=_is_across(dialogue),
+                across=across,
             )
             for index, turn in enumerate(dialogue.turns)
         ]
-        found.append(Script(dialogue.id, dialogue.video_id, tuple(steps)))
-    return found
+        return Script(dialogue.id, dialogue.video_id, tuple(steps))
+
+    places = _places(dialogues, videos)
+    if settings.tasks:
+        wanted = [task in settings.tasks for task in field_values(dialogues, "task")]
+        places = array("q", (place for place in places if wanted[place]))
+    return make, places
 
 
 def _is_across(dialogue: Dialogue) -> bool:
@@ -300,21 +389,21 @@ def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
     return max((interval.end_s for interval in intervals), default=None)
 
 
-def media_of(benchmark: Benchmark, content: Content) -> Callable[[str], Path | None]:
+def media_of(benchmark: Benchmark, content: PlayedTables) -> Callable[[str], Path | None]:
     """A function that gives the file of a video by the video's identifier; None if it is not available."""
-    by_id = {str(video.id): video.sha256 for video in content.videos}
+    videos = rows_by_name(content.videos)
 
     def media(video_id: str) -> Path | None:
-        sha256 = by_id.get(video_id)
-        path = benchmark.media.path(sha256) if sha256 else None
+        video = videos.get(video_id)
+        path = benchmark.media.path(video.sha256) if video is not None and video.sha256 else None
         return path if path is not None and path.is_file() else None
 
     return media
 
 
 def available_scripts(
-    scripts: Sequence[Script], media: Callable[[str], Path | None], *, skip_missing: bool
-) -> tuple[list[Script], set[str]]:
+    scripts: Scripts, media: Callable[[str], Path | None], *, skip_missing: bool
+) -> tuple[Scripts, set[str]]:
     """The scripts whose videos can be shown, and the videos that are missing.
 
     Args:
@@ -325,10 +414,11 @@ def available_scripts(
     Raises:
         BenchmarkError: Nothing is left.
     """
-    missing = {script.video_id for script in scripts if media(script.video_id) is None}
+    names = [script.video_id for script in scripts]
+    missing = {name for name in dict.fromkeys(names) if media(name) is None}
     if not missing or not skip_missing:
-        return list(scripts), missing
-    found = [script for script in scripts if script.video_id not in missing]
+        return scripts, missing
+    found = scripts.at([place for place, name in enumerate(names) if name not in missing])
     if not found:
         raise BenchmarkError(f"there is nothing to play: none of the {len(missing):,} videos is available")
     return found, missing

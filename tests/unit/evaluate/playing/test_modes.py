@@ -1,5 +1,6 @@
 """What of a benchmark is played: dialogues and chains, streams along paths, questions alone."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def content() -> Content:
     )
 
 
-def played(settings: PlaySettings, of: Content | None = None, **more: int) -> list[Script]:
+def played(settings: PlaySettings, of: Content | None = None, **more: int) -> Sequence[Script]:
     return make_scripts(of or content(), settings, **more)
 
 
@@ -124,7 +125,7 @@ class TestStreaming:
         assert path.steps[0].asked_at_s == 30.5
 
     def test_paths_are_drawn_anew_by_a_seed(self) -> None:
-        def drawn(seed: int) -> list[Script]:
+        def drawn(seed: int) -> Sequence[Script]:
             return played(PlaySettings(mode="streaming", rejump=seed, split="all"), paths_per_video=3)
 
         assert drawn(1) == drawn(1)

@@ -1,0 +1,90 @@
+"""The memory of an evaluation and of judging hardly grows with the benchmark: rows stay in files."""
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reeltalk.baselines import constant
+from reeltalk.evaluate.playing import baseline_players
+from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
+from reeltalk.schema.media import Video
+from reeltalk.schema.record import DialogueId, VideoId
+from reeltalk.stages.evaluating import evaluate
+from reeltalk.stages.judging import judge
+from reeltalk.store import documents, keyed, sorting, stored_rows
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+
+FEW, MANY = 8, 24
+A_VIDEO_BYTES = 20 << 10
+"""Most bytes that one more video of 20 turns may take. Its turns alone take five times as much as records."""
+PLACES = ("kitchen", "bathroom", "bedroom", "hall")
+
+
+def benchmark_of(folder: Path, videos: int) -> Benchmark:
+    content = Content()
+    for video in range(videos):
+        name = VideoId(f"video-{video}")
+        content.videos.append(Video(id=name, duration_s=60.0))
+        for part in ("morning", "evening"):
+            turns = tuple(
+                Turn(
+                    question=f"Where is person {turn} in the {part}?",
+                    references=(f"In the {PLACES[(video + turn) % 4]}.",),
+                    key=AnswerKey(type="room", values=(PLACES[(video + turn) % 4],)),
+                    labels={"vdact.question_type": ("D-LOC",)},
+                )
+                for turn in range(10)
+            )
+            content.dialogues.append(Dialogue(id=DialogueId(f"{part}-{video}"), video_id=name, turns=turns))
+    benchmark = Benchmark.create(folder)
+    benchmark.write_content(content, stage="test")
+    return benchmark
+
+
+def traced_peak(work: Callable[[], object]) -> int:
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module")
+def benchmarks(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Benchmark]:
+    folder = tmp_path_factory.mktemp("flat")
+    found = {videos: benchmark_of(folder / str(videos), videos) for videos in (FEW, MANY)}
+    # Whatever a first run imports and keeps is not counted.
+    evaluate(found[FEW], model="baseline:constant", out=folder / "first")
+    judge(folder / "first", out=folder / "first-judged")
+    return found
+
+
+def test_evaluate_and_judge_keep_no_rows_in_memory(
+    benchmarks: dict[int, Benchmark], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Buffers and caches of a fixed size would still fill at these sizes.
+    for module, name, most in (
+        (stored_rows, "BLOCK_BYTES", 1 << 12),
+        (sorting, "PART_BYTES", 1 << 12),
+        (documents, "LARGEST_TEXT_BYTES", 1 << 19),
+        (keyed, "KEPT_ROWS", 4),
+        (baseline_players, "KEPT_UNITS", 4),
+        (constant, "KEPT_VIDEOS", 4),
+    ):
+        monkeypatch.setattr(module, name, most)
+    played: dict[int, int] = {}
+    judged: dict[int, int] = {}
+    for videos, benchmark in benchmarks.items():
+        run = tmp_path / f"run-{videos}"
+        played[videos] = traced_peak(
+            lambda benchmark=benchmark, run=run: evaluate(benchmark, model="baseline:constant", out=run)  # type: ignore[misc]
+        )
+        judged[videos] = traced_peak(lambda run=run: judge(run, out=run.with_name(f"{run.name}-judged")))  # type: ignore[misc]
+    grown = [(peaks[MANY] - peaks[FEW]) / (MANY - FEW) for peaks in (played, judged)]
+    assert max(grown) < A_VIDEO_BYTES, grown
