@@ -183,6 +183,8 @@ class EvaluationRunner:
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
         self._null_begun: set[tuple[str, UnitKey]] = set()
+        # Models are judged side by side, and a unit with empty answers may hold what its model said in other turns.
+        self._null_from: dict[UnitKey, str] = {}
         self._null_sample = null_sample
 
     def run(
@@ -256,8 +258,11 @@ class EvaluationRunner:
     def judge(self, units: Mapping[str, Sequence[AnsweredTurn]], *, metadata: Mapping[str, Any]) -> Evaluation:
         """Judge answers that exist already.
 
+        All models' answers to a unit are judged one after the other, and units of a video too: what a prompt shows
+        before an answer is the same for all of them, so a server with a prefix cache reads it once.
+
         Args:
-            units: Turns by the name of the sample that the log shows.
+            units: Turns by the name of the sample that the log shows. The results have their order.
             metadata: Metadata of the run for the log.
 
         Raises:
@@ -274,9 +279,14 @@ class EvaluationRunner:
         self._null_sample = _drawn(
             {(turn.unit, turn.unit_id) for turns in units.values() for turn in turns}, self._judging.settings
         )
+        for turns in units.values():
+            for turn in turns:
+                if turn.model != NULL_MODEL:
+                    self._null_from.setdefault((turn.unit, turn.unit_id), turn.model)
+        together = sorted(units.items(), key=lambda unit: (unit[1][0].video_id, unit[1][0].unit, unit[1][0].unit_id))
         samples = [
             LoggedSample(name, turns[0].question, {"video_id": turns[0].video_id, "turns": len(turns)})
-            for name, turns in units.items()
+            for name, turns in together
         ]
         self._run(samples, recall, None, metadata)
         return self._evaluation(list(units))
@@ -320,6 +330,8 @@ class EvaluationRunner:
         place: UnitKey = (unit.kind, unit.id)
         wanted = place in (self._null_sample or ()) if judge.needs_model else self._judging.settings.null_units > 0
         if not wanted or unit.model == NULL_MODEL or (judge.name, place) in self._null_begun:
+            return
+        if self._null_from.get(place, unit.model) != unit.model:
             return
         self._null_begun.add((judge.name, place))
         nothing = NullUnits([with_empty_answers(unit)])
