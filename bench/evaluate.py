@@ -16,6 +16,10 @@ are short, and a server that reads each token once saves no more than 1 - last p
 best". "Saved of T * V" is 1 - tokens read / (T * tokens of the last prompt): the cost of showing the whole video at
 each turn. A server that reads each token once saves 1 - 1 / T of that.
 
+Judging: the prompts of `vdeval` for all answers of VDAct's six published files, in the order in which `judge` asks 100
+at a time, against one model after the other. Without these files, answers of six models to generated dialogues are
+judged.
+
 Processes: `reeltalk evaluate --processes`, with text alone, to a server that is never the bottleneck. Calls a second
 from the first call to the last. All is on one machine: with fewer free cores than processes and server the ratio is
 low. CPU of the whole command, with its start and end, shows the possible gain with enough cores.
@@ -30,9 +34,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
-from chat_server import ChatServer, chat_server, prompt_tokens
+from chat_server import ChatServer, PrefixCache, chat_server, prompt_tokens, text_tokens
 from load import (
     SECONDS_A_TURN,
     Load,
@@ -44,15 +51,29 @@ from load import (
     scripts_of,
     write_videos,
 )
-from record import Measure, at_least, at_most, options_of, record
+from record import ROOT, Measure, at_least, at_most, options_of, record
+from reeltalk.evaluate.models import create_judges
+from reeltalk.evaluate.stage import EvaluationRunner, JudgingSetup
+from reeltalk.judge.judge import Background
+from reeltalk.judge.settings import JudgeSettings
+from reeltalk.llm.model import Message, Reply
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import VideoId
+from reeltalk.stages.judging import AnswersToJudge
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 LATENCY_S = 0.05
 ROOM = 1.2
 """Times the prompts of the dialogues at a time, what the server keeps."""
+ROOMS_TO_JUDGE = (30_000, 100_000)
+"""Tokens that the server keeps while answers are judged."""
+AT_A_TIME = 100
+ORDERS = ("unit by unit", "model by model")
+JUDGED = "It names the same thing. So rating=3"
+SHARED = Path(os.environ.get("REELTALK_SHARED", ROOT.parent / "shared"))
 MOST_MS = 6.0
 BUSY = 0.05
 GROWING = ("fixed rate", "per clip")
@@ -135,6 +156,72 @@ def prefixes(load: Load, folder: Path, server: ChatServer, client: str = "reelta
     return (
         of_one | {"saved of sent": 1 - read / sent} | at_best | {"saved of T * V": 1 - read / (load.turns * sum(last))}
     )
+
+
+class NotingJudge:
+    """Gives every answer the same rating, and notes what it is asked."""
+
+    name, sees_images = "bench", False
+    sampling: Mapping[str, Any] = {}
+
+    def __init__(self) -> None:
+        self.asked: list[Sequence[Message]] = []
+
+    async def ask(self, messages: Sequence[Message], *, schema: object = None, sample: int = 0) -> Reply:
+        self.asked.append(messages)
+        # Other requests are sent before the reply.
+        await asyncio.sleep(0)
+        return Reply(JUDGED, self.name, None, None, cut_off=False)
+
+
+def answers_to_judge(load: Load, limit: int | None) -> tuple[dict[str, list[AnsweredTurn]], dict[str, str]]:
+    """Turns by unit and model, one model after the other, and summaries by video."""
+    vdact = SHARED / "data" / "vdact"
+    if files := sorted((vdact / "results").glob("*.json")):
+        with ZipFile(vdact / "scenario_refine_summaries.zip") as told:
+            summaries = {Path(name).stem: told.read(name).decode() for name in told.namelist()}
+        return AnswersToJudge(files, "vdact", None).units(limit), summaries
+    units = {
+        f"{model} {script.id}": [
+            AnsweredTurn(
+                model=f"model{model}", item_id=f"{script.id}/{step.turn_index}", video_id=script.video_id,
+                unit="dialogue", unit_id=script.id, turn_index=step.turn_index, question=step.turn.question,
+                references=step.turn.references, text=f"{step.turn.references[0][: 20 + 10 * model]}.",
+            )
+            for step in script.steps
+        ]
+        for model in range(6)
+        for script in scripts_of(load)[:limit]
+    }  # fmt: skip
+    return units, {turns[0].video_id: JUDGED for turns in units.values()}
+
+
+def judging(load: Load, limit: int | None, folder: Path) -> dict[str, float]:
+    units, summaries = answers_to_judge(load, limit)
+    videos = {name: Video(id=VideoId(name), summaries={"refine": told}) for name, told in summaries.items()}
+    by_model: dict[str, dict[str, list[AnsweredTurn]]] = {}
+    for name, turns in units.items():
+        by_model.setdefault(turns[0].model, {})[name] = turns
+    about = Background(videos, {}, {}, {})
+    settings = JudgeSettings(protocols=("vdeval",), null_units=0)
+    prompts: dict[str, list[list[int]]] = {}
+    for order, given in zip(ORDERS, ([units], list(by_model.values())), strict=True):
+        judge = NotingJudge()
+        for part in given:
+            setup = JudgingSetup(settings, create_judges(settings), judge)
+            EvaluationRunner(folder / "judged", setup, about, at_a_time=AT_A_TIME).judge(part, metadata={})
+        prompts[order] = [prompt_tokens(body(messages)["messages"])[0] for messages in judge.asked]
+    ours, before = (prompts[order] for order in ORDERS)
+    if sorted(ours) != sorted(before):
+        raise RuntimeError("the two orders do not ask the same")
+    found: dict[str, float] = {"prompts": len(ours)}
+    for order, asked in prompts.items():
+        sent = sum(map(len, asked))
+        for room in ROOMS_TO_JUDGE:
+            cache = PrefixCache(room)
+            known = sum(cache.read(tokens, text_tokens(JUDGED)) for tokens in asked)
+            found[f"saved {order}, room for {room:,} tokens"] = known / sent
+    return found
 
 
 def processes(load: Load, folder: Path, server: ChatServer, rounds: int) -> dict[str, float]:
@@ -224,6 +311,7 @@ def main() -> None:
             add(f"{load.connections} slots, {name}", full_slots(load, large, server))
 
         asking = dataclasses.replace(texts, dialogues=60 if quick else 200, turns=10, connections=100)
+        add("judging", judging(asking, 120 if quick else None, Path(place)))
         add("processes", processes(asking, Path(place), server, rounds))
 
         turns = 8 if quick else 12
@@ -265,6 +353,11 @@ def stated(figures: dict[str, float], saved: float) -> list[Measure]:
     for name in (figure.partition(":")[0] for figure in figures if figure.endswith(f": reeltalk, {full}")):
         share, ratio = figures[f"{name}: reeltalk, {full}"], figures[f"{name}: {full}, reeltalk over bare"]
         found.append(Measure(f"{name}: {full}", share, "share", "as full as by a bare client", ratio, at_least(0.9)))
+    for room in ROOMS_TO_JUDGE:
+        ours, before = (figures[f"judging: saved {order}, room for {room:,} tokens"] for order in ORDERS)
+        told = f"judging six models, room for {room:,} tokens: tokens saved"
+        fewer = "reading one model after the other, over reading unit by unit"
+        found.append(Measure(told, ours, "share", fewer, (1 - before) / (1 - ours)))
     rate, ratio = figures["processes: 2 processes, calls a second"], figures["processes: 2 over 1"]
     found.append(Measure("text, 2 processes", rate, "calls a second", "times as many as by one process", ratio))
     for name in (*GROWING, *CONSTANT):

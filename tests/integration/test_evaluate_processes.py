@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from sample_videos import Numbered
 from scripted_server import Body, Server, serve
+from tiny_checkpoint import save_tiny_checkpoint
 
 from reeltalk.cli import run
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
@@ -230,12 +231,47 @@ def test_what_needs_no_server_is_shared_as_well(benchmark: Path, tmp_path: Path,
     assert results(tmp_path / "two") == results(tmp_path / "one")
 
 
-def test_processes_that_would_each_load_a_model_are_refused(
+@pytest.mark.slow
+def test_each_process_loads_a_checkpoint_of_its_own_and_a_run_that_was_broken_off_goes_on(
+    benchmark: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers", reason="the train extra is not installed")
+    checkpoint = save_tiny_checkpoint(tmp_path / "tiny-llava")
+    plain = ["evaluate", benchmark, "--model", f"transformers:{checkpoint}", "--mode", "dialogue", "--frames", 2]
+    plain += ["--max-reply-tokens", 4, "--history", "predicted", "--metrics", "rouge_l", "--verbose"]
+
+    def play(name: str, *more: object) -> tuple[int, str]:
+        ended = run([*map(str, [*plain, "--out", tmp_path / name, *more])])
+        said = capsys.readouterr()
+        return ended, said.out + said.err
+
+    def played(name: str) -> dict[str, Any]:
+        """What a run holds, without what follows from the process: its memory."""
+        found = results(tmp_path / name)
+        info = json.loads(found["run.json"])
+        assert info["settings"].pop("peak_memory_bytes")["host"] > 0
+        return found | {"run.json": info}
+
+    ended, said = play("one")
+    assert ended == 0
+    # Half of the requests leave both processes amid their work.
+    calls = int(said.partition("asked: ")[2].partition(" ")[0])
+    ended, said = play("two", "--processes", 2, "--max-calls", calls // 2)
+    assert (ended, f"{calls // 2} of {calls // 2} requests" in said) == (2, True)
+    ended, said = play("two", "--processes", 2)
+    assert ended == 0
+    assert f"{calls // 2} replies were kept" in said
+    assert played("two") == played("one")
+    assert len(list((tmp_path / "two" / "logs").glob("*.eval"))) == 2
+
+
+def test_a_checkpoint_that_is_not_there_is_said_before_any_process_begins(
     benchmark: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["evaluate", str(benchmark), "--model", "transformers:weights", "--out", str(tmp_path / "run")]
-    assert run([*command, "--processes", "2"]) == 2
-    assert "each process would load transformers:weights again" in capsys.readouterr().err
     assert run([*command, "--processes", "0"]) == 2
     assert "--processes 0: it must be at least 1" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+    pytest.importorskip("torch", reason="the train extra is not installed")
+    assert run([*command, "--processes", "2"]) == 2
+    assert "No such file or directory (weights)" in capsys.readouterr().err

@@ -6,6 +6,7 @@ request takes longer than the request's: https://inspect.aisi.org.uk/eval-logs.h
 written once.
 """
 
+import asyncio
 import contextlib
 import json
 import math
@@ -43,6 +44,10 @@ SHARE: Final = 0.05
 """Largest part of the time that is spent on that."""
 COMPRESSION: Final = 1
 """Level of zlib; higher ones make a log of text a tenth smaller in twice the time."""
+WAITING: Final = 64
+"""Most samples that wait to be written. Kept replies come faster than a log is written."""
+SUMMARY_CHARACTERS: Final = 1024
+"""Longest text in the list of samples, as in inspect_ai's own; the whole list is in memory."""
 
 Status = Literal["success", "error", "cancelled"]
 
@@ -166,7 +171,13 @@ class SampleRecord:
             "error_retries": [],
             "error": self._error,
         }
-        summary = common | {"retries": 0, "completed": True, "message_count": len(self._said)}
+        summary = common | {
+            "input": self._sample.input[:SUMMARY_CHARACTERS],
+            "scores": {name: score | {"explanation": _beginning(score)} for name, score in scores.items()},
+            "retries": 0,
+            "completed": True,
+            "message_count": len(self._said),
+        }
         return common | own, summary | ({"error": self._error["message"]} if self._error else {})
 
     @property
@@ -197,6 +208,10 @@ class SampleRecord:
         if self._spans:
             event["span_id"] = self._spans[-1]
         self._events.append(event | dict(content))
+
+
+def _beginning(score: Mapping[str, Json]) -> str:
+    return str(score["explanation"])[:SUMMARY_CHARACTERS]
 
 
 def _message(role: str, text: str, pictures: int) -> dict[str, Json]:
@@ -291,10 +306,14 @@ class EvalLog:
         with storage_errors(self.path):
             make_directory(folder)
             self._archive = self._opened("w")
-            self._write("_journal/start.json", self._start)
+            try:
+                self._write("_journal/start.json", self._start)
+            except BaseException:
+                self._discard()
+                raise
 
-    def add(self, record: SampleRecord) -> None:
-        """Add a sample that has ended.
+    async def add(self, record: SampleRecord) -> None:
+        """Add a sample that has ended. Waits while many others are not written yet.
 
         Raises:
             BenchmarkError: A sample before it could not be written, as on a full disk.
@@ -303,6 +322,8 @@ class EvalLog:
             while self._due and self._due[0].done():
                 self._due.popleft().result()
         self._due.append(self._thread.submit(self._add, record))
+        if len(self._due) > WAITING:
+            await asyncio.wait([asyncio.wrap_future(self._due[-WAITING])])
 
     def close(self, status: Status, error: Exception | None = None) -> None:
         """Write the end. The log appears whole.
@@ -321,9 +342,12 @@ class EvalLog:
                     written.result()
                 self._end(status, error)
         finally:
-            with contextlib.suppress(OSError):
-                self._archive.close()
-            self._partial.unlink(missing_ok=True)
+            self._discard()
+
+    def _discard(self) -> None:
+        with contextlib.suppress(OSError):
+            self._archive.close()
+        self._partial.unlink(missing_ok=True)
 
     def _end(self, status: Status, error: Exception | None) -> None:
         ended = len(self._summaries)
@@ -341,7 +365,7 @@ class EvalLog:
 
     def _add(self, record: SampleRecord) -> None:
         sample, summary = record.whole()
-        self._write(f"samples/{sample['id']}_epoch_1.json", sample)
+        self._write(f"samples/{_writable(str(sample['id']))}_epoch_1.json", sample)
         self._summaries.append(_told(summary))
         for model, usage in record.usage.items():
             self._usage.setdefault(model, Counter()).update(usage)
@@ -356,11 +380,13 @@ class EvalLog:
         self._journaled = len(self._summaries)
         self._archive.close()
         copy = self._partial.with_name(f"{self._partial.name}-shown")
-        try:
-            shutil.copyfile(self._partial, copy)
-            copy.replace(self.path)
-        finally:
-            copy.unlink(missing_ok=True)
+        # A disk that has no room for a second log may have enough for the run.
+        with contextlib.suppress(OSError):
+            try:
+                shutil.copyfile(self._partial, copy)
+                copy.replace(self.path)
+            finally:
+                copy.unlink(missing_ok=True)
         self._archive = self._opened("a")
         self._shown_s = time.monotonic()
         self._waits_s = max(SHOWN_AGAIN_S, (self._shown_s - began_s) / SHARE)
@@ -381,8 +407,12 @@ class EvalLog:
 
 
 def _told(content: object) -> bytes:
+    return _writable(json.dumps(content, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+def _writable(text: str) -> str:
     # Text of a model may hold half a surrogate, which UTF-8 has no bytes for.
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return text.encode("utf-8", "replace").decode()
 
 
 class _Lines:

@@ -63,7 +63,8 @@ def run_samples(
         log_dir: Folder of the log.
         at_a_time: Samples that run together.
         metadata: Metadata of the run for the log.
-        close: Awaited after the last sample, to close objects that belong to the event loop of the run.
+        close: Awaited after the last sample, and after Ctrl-C, to close objects that belong to the event loop of the
+            run.
 
     Raises:
         BenchmarkError: The log cannot be written, as on a full disk.
@@ -96,7 +97,7 @@ def run_samples(
             failures.append(error)
             record.fail(error)
         try:
-            log.add(record)
+            await log.add(record)
         except Exception as error:
             failures.append(error)
 
@@ -110,11 +111,13 @@ def run_samples(
                     return
                 await run_one(sample)
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(at_a_time, len(samples))):
-                group.create_task(run_next())
-        if close is not None:
-            await close()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(at_a_time, len(samples))):
+                    group.create_task(run_next())
+        finally:
+            if close is not None:
+                await close()
 
     for model in models.values():
         model.listener = _record

@@ -76,6 +76,8 @@ class ModelConfig:
     """What a model that follows streams keeps of a video; None leaves it to the command."""
     memory_frames: int | None = None
     """Most frames that it keeps, if its memory is bounded; its own bound by default."""
+    later: bool = False
+    """Load `transformers:FOLDER` before its first reply and not now, as where only other processes ask it."""
 
     @classmethod
     def for_answers(
@@ -84,6 +86,7 @@ class ModelConfig:
         limits: LimitSettings,
         *,
         shows_frames: bool = True,
+        later: bool = False,
         tell: Callable[[str], object] | None = None,
     ) -> Self:
         """How the model that answers is asked.
@@ -92,6 +95,7 @@ class ModelConfig:
             asking: Address, key and sampling.
             limits: Requests at a time, waits and retries.
             shows_frames: Whether pictures will be sent to a model that takes them.
+            later: Load a model of this process before its first reply and not now.
             tell: Receives a sentence about what the server does not take.
 
         Raises:
@@ -122,6 +126,7 @@ class ModelConfig:
             sees_images=asking.sees == "images",
             memory=asking.memory,
             memory_frames=asking.memory_frames,
+            later=later,
         )
 
     @classmethod
@@ -132,6 +137,7 @@ class ModelConfig:
         judges: tuple[Judge, ...],
         *,
         published: bool,
+        later: bool = False,
         tell: Callable[[str], object] | None = None,
     ) -> Self:
         """How the model that judges is asked.
@@ -141,6 +147,7 @@ class ModelConfig:
             limits: Requests at a time, waits and retries.
             judges: The protocols that it judges by.
             published: Ask it as the official scripts do.
+            later: Load a model of this process before its first reply and not now.
             tell: Receives a sentence about what the server does not take.
 
         Raises:
@@ -169,6 +176,7 @@ class ModelConfig:
             tell=tell,
             connections=limits.connections,
             sees_images=False,
+            later=later,
         )
 
     @property
@@ -256,7 +264,7 @@ def create_model(
         from reeltalk.inference.video_model import LocalVideoModel
 
         folder = Path(spec.removeprefix("transformers:"))
-        local = LocalModel(LocalVideoModel(folder, max_new_tokens=endpoint.max_tokens))
+        local = LocalModel(LocalVideoModel(folder, max_new_tokens=endpoint.max_tokens, later=asking.later))
         sender, connections, peak_memory = ModelSender(local), 1, local.peak_memory
         endpoint = endpoint.model_copy(update={"model": local.name})
     elif asking.batch:
@@ -343,6 +351,7 @@ def create_player(
         config.asking,
         config.limits,
         shows_frames=play.frames.policy != "none" and play.control != "none",
+        later=config.processes > 1,
         tell=tell,
     )
     if kind == "baseline" and colon:

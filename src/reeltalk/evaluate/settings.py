@@ -365,8 +365,8 @@ class RunConfig(BaseModel):
     workers: int = 2
     """Videos that are decoded at a time."""
     processes: int = 1
-    """Processes that share the dialogues, by video, for servers that answer faster than one process can ask. The
-    results are the same with any number."""
+    """Processes that share the dialogues, by video, for servers that answer faster than one process can ask, or to play
+    `transformers:FOLDER` on several GPUs, one process each. The results are the same with any number."""
     controls: tuple[Control, ...] = ()
     """Play the same again with other pictures: `none`, `black`, `shuffled`, `other-video`. Each becomes a run below
     `controls` in the folder of the run, and `report` shows how much the video helps."""

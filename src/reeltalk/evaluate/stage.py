@@ -327,6 +327,8 @@ class EvaluationRunner:
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
         self._null_begun: set[int] = set()
+        # Models are judged side by side, and a unit with empty answers may hold what its model said in other turns.
+        self._null_from: dict[int, str] = {}
         self._null_sample = null_sample
 
     def run(
@@ -394,8 +396,11 @@ class EvaluationRunner:
     def judge(self, units: Mapping[str, Sequence[AnsweredTurn]], *, metadata: Mapping[str, Any]) -> Evaluation:
         """Judge answers that exist already.
 
+        All models' answers to a unit are judged one after the other, and units of a video too: what a prompt shows
+        before an answer is the same for all of them, so a server with a prefix cache reads it once.
+
         Args:
-            units: Turns by the name of the sample that the log shows.
+            units: Turns by the name of the sample that the log shows. The results have their order.
             metadata: Metadata of the run for the log.
 
         Raises:
@@ -408,10 +413,18 @@ class EvaluationRunner:
             for turn in turns:
                 _note(turn, notes)
 
-        self._recalled, self._due = True, sum(len(turns) for turns in units.values())
+        order: list[tuple[str, str, str, str]] = []
+        self._recalled, self._due = True, 0
+        for name, turns in units.items():
+            first, self._due = turns[0], self._due + len(turns)
+            order.append((first.video_id, first.unit, first.unit_id, name))
+            for turn in turns:
+                if turn.model != NULL_MODEL:
+                    self._null_from.setdefault(_key_of(turn.unit, turn.unit_id), turn.model)
         keys = ((turn.unit, turn.unit_id) for turns in units.values() for turn in turns)
         self._null_sample = _drawn(keys, self._judging)
-        samples = _Samples(list(units), lambda name: _sample_of_turns(name, units[name]))
+        order.sort(key=lambda unit: unit[:3])
+        samples = _Samples([unit[3] for unit in order], lambda name: _sample_of_turns(name, units[name]))
         self._run(samples, recall, None, metadata)
         return self._evaluation(list(units))
 
@@ -462,8 +475,10 @@ class EvaluationRunner:
         """Judge a unit with empty answers, once for all models that answered it."""
         place: UnitKey = (unit.kind, unit.id)
         wanted = place in (self._null_sample or ()) if judge.needs_model else self._judging.settings.null_units > 0
-        key = name_key("\0".join((judge.name, *place)))
+        key = _key_of(judge.name, *place)
         if not wanted or unit.model == NULL_MODEL or key in self._null_begun:
+            return
+        if self._null_from.get(_key_of(*place), unit.model) != unit.model:
             return
         self._null_begun.add(key)
         nothing = with_empty_answers(unit)
@@ -502,6 +517,10 @@ class EvaluationRunner:
 
     def _evaluation(self, names: Sequence[str]) -> Evaluation:
         return self.collected.evaluation(names, [judge.name for judge in self._judging.judges], self._background)
+
+
+def _key_of(*names: str) -> int:
+    return name_key("\0".join(names))
 
 
 class _Samples(Sequence[LoggedSample]):

@@ -44,7 +44,8 @@ class Connections:
                 self.limit = min(self._most, self.limit + max(1, round(self.limit * GROWTH)))
 
     async def __aenter__(self) -> None:
-        if self._running < self.limit:
+        # After the limit has grown, a place is free for who waits already.
+        if self._running < self.limit and not self._waiting:
             self._running += 1
             return
         turn = asyncio.get_running_loop().create_future()

@@ -2,12 +2,13 @@
 
 import contextlib
 import json
+import os
 import queue
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from reeltalk import errors
@@ -21,7 +22,13 @@ GRACE_S: Final = 20.0
 Line = tuple[str, Any]
 
 
-def side_by_side(function: str, arguments: Sequence[Json], told: Callable[[int, Json], None]) -> None:
+def side_by_side(
+    function: str,
+    arguments: Sequence[Json],
+    told: Callable[[int, Json], None],
+    *,
+    variables: Sequence[Mapping[str, str]] = (),
+) -> None:
     """Call a function once for each argument, all at the same time, each call in its own process.
 
     If one process fails or dies, or on Ctrl-C, the others are interrupted as by Ctrl-C. The function waits for their
@@ -32,6 +39,7 @@ def side_by_side(function: str, arguments: Sequence[Json], told: Callable[[int, 
             reports, which are JSON values.
         arguments: One for each process.
         told: Receives the number of a process, from 0, and its report. It is called in this thread.
+        variables: Environment variables of each process beyond those of this one; none by default.
 
     Raises:
         ReeltalkError: The first one that a call raised; of the same class if its message is its only argument.
@@ -41,8 +49,8 @@ def side_by_side(function: str, arguments: Sequence[Json], told: Callable[[int, 
     lines: queue.Queue[tuple[int, Line | None]] = queue.Queue()
     processes: list[_Process] = []
     try:
-        for number, argument in enumerate(arguments):
-            processes.append(_Process(number, function, argument, lines))
+        for number, (argument, own) in enumerate(zip(arguments, variables or [{}] * len(arguments), strict=True)):
+            processes.append(_Process(number, function, argument, lines, own))
         running = len(processes)
         while running:
             number, line = lines.get()
@@ -63,7 +71,12 @@ def side_by_side(function: str, arguments: Sequence[Json], told: Callable[[int, 
 
 class _Process:
     def __init__(
-        self, number: int, function: str, argument: Json, lines: "queue.Queue[tuple[int, Line | None]]"
+        self,
+        number: int,
+        function: str,
+        argument: Json,
+        lines: "queue.Queue[tuple[int, Line | None]]",
+        variables: Mapping[str, str],
     ) -> None:
         self.has_begun, self.has_ended = False, False
         self._number = number
@@ -71,6 +84,7 @@ class _Process:
             [sys.executable, "-m", "reeltalk.parallel.reporting"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env=os.environ | variables,
             # This process handles Ctrl-C.
             start_new_session=True,
         )

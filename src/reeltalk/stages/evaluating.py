@@ -4,6 +4,7 @@
 judges its share of the scripts and writes the results to its own file.
 """
 
+import os
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -105,7 +106,6 @@ def evaluate(
     """
     config, out = config_of(config, settings), Path(out)
     check_counts(limit=config.limit, workers=config.workers, processes=config.processes)
-    check_processes(config.processes, config.model)
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
     check_player(config.model, config.asking, kept=replies.is_file(), also=prompt_options(config))
@@ -218,7 +218,13 @@ class _Evaluation:
                 self.tell(told)
             chosen = self._check_videos(config, content, chosen, player)
             with open_judging(
-                judging, config.judge_model, config.limits, store, self.budget, tell=self.tell
+                judging,
+                config.judge_model,
+                config.limits,
+                store,
+                self.budget,
+                later=config.processes > 1,
+                tell=self.tell,
             ) as judging_setup:
                 null_sample = sample_null_units(chosen, judging_setup)
                 folder.clear_logs()
@@ -516,6 +522,8 @@ class ShardResult(BaseModel):
     """Questions, those answered from kept replies too."""
     kept: int
     """Questions answered from kept replies."""
+    peak_memory: dict[str, int] = {}
+    """Peak memory in bytes, if the model that answers runs in the process."""
 
 
 def play_shard(argument: Any, told: Callable[[int], None]) -> None:
@@ -575,24 +583,29 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
                 spent=budget.spent,
                 asked=sum(model.asked for model in models),
                 kept=sum(model.kept for model in models),
+                peak_memory=Usage.of(budget, player.model, None).peak_memory or {},
             )
     write_bytes(task.result, result.model_dump_json().encode())
 
 
 WORK: Final = "reeltalk.stages.evaluating:play_shard"
+VISIBLE_GPUS: Final = "CUDA_VISIBLE_DEVICES"
 
 
-def check_processes(processes: int, model: str) -> None:
-    """Refuse several processes if each would load its own model onto one device.
+def gpus_of(config: RunConfig) -> tuple[str, ...]:
+    """The GPUs for a run's processes, one for each, by the names that `CUDA_VISIBLE_DEVICES` takes.
 
-    Raises:
-        SettingError: The model is one that runs in our own process.
+    Args:
+        config: Names the models.
+
+    Returns:
+        Empty if no model is loaded in the processes, or if there is no GPU.
     """
-    if processes > 1 and model.startswith("transformers:"):
-        raise SettingError(
-            f"--processes {processes}: each process would load {model} again; leave it out, or serve the model and "
-            "give --base-url"
-        )
+    if not any((spec or "").startswith("transformers:") for spec in (config.model, config.judge_model.judge)):
+        return ()
+    from reeltalk.inference.video_model import visible_gpus
+
+    return visible_gpus(os.environ.get(VISIBLE_GPUS, ""))
 
 
 def play_in_processes(
@@ -611,11 +624,13 @@ def play_in_processes(
     """Play and judge scripts in several processes. The results are the same as in one process.
 
     Each process gets a share of the concurrent requests and of the budget, in proportion to its turns. When all have
-    ended, the unused budget is divided among the processes whose share was too small.
+    ended, the unused budget is divided among the processes whose share was too small. Each process loads a model
+    `transformers:FOLDER` for itself: onto a GPU of its own where there are any, else into the machine's memory.
 
     Args:
         scripts: The scripts that are played.
-        config: Settings of the run. There are never more processes than videos or concurrent requests.
+        config: Settings of the run. There are never more processes than videos or concurrent requests, or GPUs if
+            there are any and each process loads a model.
         benchmark: The benchmark that is played.
         folder: The run.
         replies: File of kept replies.
@@ -634,14 +649,16 @@ def play_in_processes(
         ReeltalkError: The error of one process, the same as with a single process.
         KeyboardInterrupt: Ctrl-C. All processes have ended, and replies are kept.
     """
-    shards = shards_of(scripts, min(config.processes, config.limits.connections))
+    gpus = gpus_of(config)
+    shards = shards_of(scripts, min(config.processes, config.limits.connections, len(gpus) or config.processes))
     count = len(shards)
     if count < config.processes:
-        tell(f"{count} processes in place of {config.processes}: there are no more videos, or requests at a time")
+        limits = "GPUs, videos" if gpus else "videos"
+        tell(f"{count} processes in place of {config.processes}: there are no more {limits}, or requests at a time")
     shutil.rmtree(folder.shards, ignore_errors=True)
     turns, done = [turns_of(scripts.at(shard)) for shard in shards], [0] * count
     due, asked, kept = sum(turns), [0] * count, 0
-    collected = Collected(folder.work)
+    collected, peak_memory = Collected(folder.work), dict[str, int]()
 
     def task(number: int, share: Budget) -> Json:
         connections = config.limits.connections
@@ -655,6 +672,7 @@ def play_in_processes(
                 # If it does not divide evenly, the first processes get one more.
                 "limits": config.limits.model_copy(update={"connections": (connections + count - 1 - number) // count}),
                 "workers": max(1, config.workers // count),
+                "processes": 1,
             }
         )
         return ShardTask(
@@ -684,7 +702,9 @@ def play_in_processes(
 
         tasks = [task(number, share) for number, share in zip(waiting, shares, strict=True)]
         try:
-            side_by_side(WORK, tasks, told)
+            side_by_side(
+                WORK, tasks, told, variables=[{VISIBLE_GPUS: gpus[number]} if gpus else {} for number in waiting]
+            )
         except ProcessError as error:
             raise ProcessError(f"{error}; every reply is kept; run the same command to continue") from None
         ended: list[int] = []
@@ -692,6 +712,8 @@ def play_in_processes(
             result = ShardResult.model_validate_json((folder.shards / f"{number}.json").read_bytes())
             budget.count(result.spent)
             asked_anew = result.asked - result.kept
+            for where, most in result.peak_memory.items():
+                peak_memory[where] = max(most, peak_memory.get(where, 0))
             # Replies of earlier rounds are kept too, but they are not from before this call.
             kept += max(0, result.kept - asked[number]) if result.collected is not None else 0
             asked[number] += asked_anew
@@ -702,4 +724,4 @@ def play_in_processes(
         if waiting and (budget.is_spent or budget.spent == before):
             raise budget.error()
     shutil.rmtree(folder.shards, ignore_errors=True)
-    return collected, Usage(budget.spent, kept)
+    return collected, Usage(budget.spent, kept, peak_memory or None)

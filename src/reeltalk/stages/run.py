@@ -78,6 +78,7 @@ def open_judging(
     store: ReplyStore,
     budget: Budget,
     *,
+    later: bool = False,
     tell: Tell,
 ) -> Iterator[JudgingSetup]:
     """Judges, their model, and what text metrics need.
@@ -88,6 +89,7 @@ def open_judging(
         limits: How it is asked.
         store: Stores replies.
         budget: Budget of all requests together.
+        later: Load a model of this process before its first reply and not now, as where only other processes ask it.
         tell: Receives the reason why a metric is not available.
 
     Raises:
@@ -104,7 +106,7 @@ def open_judging(
     needing = needing_model(judges, options, kept=len(store) > 0)
     model = None
     if options.judge is not None and needing:
-        asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, tell=tell)
+        asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, later=later, tell=tell)
         model = create_model(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:
         meteor: MeteorProcess | ReeltalkError | None = None

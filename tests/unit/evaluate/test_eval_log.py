@@ -1,23 +1,54 @@
 """Samples run several at a time, and inspect_ai reads their log."""
 
 import asyncio
+import errno
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from weakref import WeakSet
+from zipfile import ZipFile
 
 import pytest
-from inspect_ai.log import EvalLog, EvalSample, read_eval_log
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sample_summaries
 from scripted_server import Body, serve
 
 from reeltalk.errors import BenchmarkError, ModelError
 from reeltalk.evaluate import eval_log
-from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore
+from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore, SampleRecord
 from reeltalk.evaluate.logged import JudgeSample, Notes, PlaySample, run_samples
 from reeltalk.llm import Endpoint, Message, ReplyStore
 from reeltalk.llm.served import ServedModel, create_served_model
 from reeltalk.llm.wire_sender import WireSender
 
 SAMPLES = [LoggedSample(name, f"Question of {name}?", {"video_id": "v"}) for name in ("a/1", "b", "c")]
+
+INTERRUPTED = """
+import asyncio, pathlib, signal, sys
+from reeltalk.evaluate.eval_log import LoggedSample
+from reeltalk.evaluate.logged import run_samples
+
+async def play(name, notes):
+    if name == "c":
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(60)
+
+async def close():
+    await asyncio.sleep(0)
+    print("closed")
+
+samples = [LoggedSample(name, "Where?", {}) for name in "abc"]
+try:
+    run_samples(
+        "evaluate", samples, play, None, models={}, log_dir=pathlib.Path(sys.argv[1]), at_a_time=1, metadata={},
+        close=close,
+    )
+except KeyboardInterrupt:
+    print("interrupted")
+"""
 
 
 @pytest.fixture
@@ -158,16 +189,28 @@ def test_a_request_that_fails_is_logged_with_its_error(store: ReplyStore, tmp_pa
     assert "cannot be reached" in event.error
 
 
-def test_an_interrupted_run_has_a_log(tmp_path: Path) -> None:
-    async def play(name: str, notes: Notes) -> None:
-        if name == "c":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ran(tmp_path, play, at_a_time=1)
+def test_an_interrupted_run_has_a_log_and_closes_connections_and_decoders(tmp_path: Path) -> None:
+    # inspect_ai, which reads logs here, replaces asyncio's own handling of Ctrl-C in its process.
+    program = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    told = subprocess.run(program, capture_output=True, text=True, check=True, timeout=60)
+    assert (told.stdout, told.stderr) == ("closed\ninterrupted\n", "")
     log = log_of(tmp_path)
     assert log.status == "cancelled"
-    assert samples_of(log).keys() == {"a/1", "b"}
+    assert samples_of(log).keys() == {"a", "b"}
+
+
+def test_connections_and_decoders_are_closed_after_an_error(tmp_path: Path) -> None:
+    closed = []
+
+    async def play(name: str, notes: Notes) -> None:
+        raise BenchmarkError("it ends")
+
+    async def close() -> None:
+        closed.append(True)
+
+    with pytest.raises(BenchmarkError):
+        run_samples("evaluate", SAMPLES, play, None, models={}, log_dir=tmp_path, at_a_time=2, metadata={}, close=close)
+    assert closed == [True]
 
 
 def test_the_samples_so_far_can_be_read_while_others_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +231,75 @@ def test_the_samples_so_far_can_be_read_while_others_run(tmp_path: Path, monkeyp
     [names] = seen
     assert "a/1" in names
     assert samples_of(log_of(tmp_path)).keys() == {"a/1", "b", "c"}
+
+
+def test_few_ended_samples_wait_in_memory_for_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eval_log, "WAITING", 2)
+    log = eval_log.EvalLog(tmp_path, "evaluate", [], models={}, scored=False, at_a_time=1, metadata={})
+    alive: WeakSet[SampleRecord] = WeakSet()
+    written, most = Event(), list[int]()
+
+    def held(record: SampleRecord) -> None:
+        written.wait(60)
+        whole(record)
+
+    whole, log._add = log._add, held  # type: ignore[method-assign]
+
+    async def add_all() -> None:
+        for number in range(20):
+            record = SampleRecord(LoggedSample(f"s{number}", "Where?", {}))
+            alive.add(record)
+            adding = asyncio.create_task(log.add(record))
+            del record
+            if number == 2:
+                # Nothing more is taken in until a sample is written.
+                await asyncio.sleep(0.05)
+                assert not adding.done()
+                written.set()
+            await adding
+            del adding
+            most.append(len(alive))
+
+    asyncio.run(add_all())
+    log.close("success")
+    # Those that wait, the one that is written, and the last one here.
+    assert max(most) <= 2 + 2
+    assert len(samples_of(log_of(tmp_path))) == 20
+
+
+def test_the_list_of_samples_holds_beginnings_of_texts_and_the_sample_all(tmp_path: Path) -> None:
+    async def judging(name: str, notes: Notes) -> LoggedScore:
+        return LoggedScore({"right": 1.0}, "because " * 1000)
+
+    ran(tmp_path, say_name, judging)
+    [path] = tmp_path.glob("*.eval")
+    (first, *_) = read_eval_log_sample_summaries(str(path))
+    assert first.scores is not None
+    with ZipFile(path) as archive:
+        listed = json.loads(archive.read("summaries.json"))
+    assert all(len(sample["scores"]["reeltalk"]["explanation"]) == 1024 for sample in listed)
+    score = (samples_of(log_of(tmp_path))["b"].scores or {})["reeltalk"]
+    assert score.explanation == "because " * 1000
+
+
+def test_a_copy_that_has_no_room_does_not_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: Path, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(eval_log, "SHOWN_AGAIN_S", 0.0)
+    monkeypatch.setattr(eval_log, "SHARE", 1e9)
+    monkeypatch.setattr("shutil.copyfile", full)
+    ran(tmp_path, say_name, at_a_time=1)
+    assert samples_of(log_of(tmp_path)).keys() == {"a/1", "b", "c"}
+
+
+def test_a_name_that_no_file_can_have_is_written_as_the_sample_says_it(tmp_path: Path) -> None:
+    run_samples(
+        "evaluate", [LoggedSample("half \ud83d", "Where?", {})], say_name, None, models={}, log_dir=tmp_path,
+        at_a_time=1, metadata={},
+    )  # fmt: skip
+    assert samples_of(log_of(tmp_path)).keys() == {"half ?"}
 
 
 def test_it_runs_in_a_notebook(tmp_path: Path) -> None:

@@ -31,6 +31,27 @@ def test_who_waits_longest_enters_first_and_who_gives_up_takes_no_place() -> Non
     assert asyncio.run(entered()) == [2, 3, 4, 5]
 
 
+def test_who_comes_after_the_limit_has_grown_does_not_overtake() -> None:
+    async def entered() -> list[str]:
+        limit, order = Connections(1), list[str]()
+
+        async def enter(name: str) -> None:
+            async with limit:
+                order.append(name)
+
+        await limit.__aenter__()
+        early = asyncio.create_task(enter("early"))
+        await asyncio.sleep(0)
+        limit.limit = 2
+        late = asyncio.create_task(enter("late"))
+        await asyncio.sleep(0)
+        await limit.__aexit__()
+        await asyncio.gather(early, late)
+        return order
+
+    assert asyncio.run(entered()) == ["early", "late"]
+
+
 def test_it_shrinks_once_for_many_refusals_and_grows_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     async def limits() -> list[int]:
         limit, found = Connections(100), list[int]()

@@ -18,6 +18,9 @@ SOURCE = """
 import os, pathlib, signal, time
 from reeltalk.errors import BudgetError, InputError
 
+def name(variable, told):
+    told(os.environ.get(variable))
+
 def count(upto, told):
     print("this is no line of the protocol")
     for number in range(upto):
@@ -71,6 +74,13 @@ def test_what_each_process_tells_arrives_in_its_order() -> None:
     found: dict[int, list[int]] = {0: [], 1: [], 2: []}
     side_by_side("side_work:count", [3, 0, 5], lambda number, value: found[number].append(value))
     assert found == {0: [0, 1, 2], 1: [], 2: [0, 1, 2, 3, 4]}
+
+
+def test_each_process_has_its_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEN", "0,1")
+    found: dict[int, object] = {}
+    side_by_side("side_work:name", ["SEEN", "SEEN"], found.__setitem__, variables=[{"SEEN": "1"}, {}])
+    assert found == {0: "1", 1: "0,1"}
 
 
 @pytest.mark.parametrize(
