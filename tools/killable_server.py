@@ -3,11 +3,13 @@
 One process imports the command line and waits. For each server it forks, and the fork runs the command as a terminal
 would. So a killed server is back within a tenth of a second.
 
-    python tools/killable_server.py review BENCH --port 8765
+    echo '["review", "BENCH", "--port", "8765"]' | python tools/killable_server.py
 
-Each line on standard input starts a server; its process id is printed on standard output.
+Each line on standard input starts a server with the arguments that it lists; its process id is printed on standard
+output.
 """
 
+import json
 import os
 import signal
 import sys
@@ -27,13 +29,13 @@ def main() -> None:
     del alembic, sqlalchemy, uvicorn, reeltalk
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
-    for _ in sys.stdin:
+    for line in sys.stdin:
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(2, 1)
-            os._exit(run(sys.argv[1:]))
+            os._exit(run(json.loads(line)))
         print(child, flush=True)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -52,8 +53,10 @@ def project(tmp_path: Path) -> Path:
 
 def rows(project: Path, *options: str) -> list[Row]:
     """The rows on the page after a run of two workers."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *options]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", "2", *options]
+    # Other plugins count nothing, and each process would import them.
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     book = json.loads((project / "docs" / "reference" / "reliability.json").read_text(encoding="utf-8"))
     return [Row(**row) for row in book["rows"]]

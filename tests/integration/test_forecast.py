@@ -28,11 +28,14 @@ IMAGE_TOKENS = 100
 
 
 @pytest.fixture(scope="module")
-def filmed_five(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five filmed videos with their objects; copy it before writing."""
+def filmed(tmp_path_factory: pytest.TempPathFactory, filmed_household: Path, full: bool) -> Path:
+    """Filmed videos with their objects, five in full counts and shorter ones otherwise; copy it before writing."""
     folder = tmp_path_factory.mktemp("forecast") / "bench"
-    settings = FilmSettings(scenarios=5, houses=5, width_px=320, fps=5, seed=7)
-    film(Benchmark.create(folder), settings, executor=LocalExecutor(2))
+    if full:
+        settings = FilmSettings(scenarios=5, houses=5, width_px=320, fps=5, seed=7)
+        film(Benchmark.create(folder), settings, executor=LocalExecutor(2))
+    else:
+        shutil.copytree(filmed_household, folder)
     assert run(["construct", str(folder), "--steps", "objects"]) == 0
     return folder
 
@@ -87,10 +90,10 @@ def test_every_prompt_can_be_rehearsed() -> None:
     "name", [name if name == "steps" else pytest.param(name, marks=pytest.mark.slow) for name in DESIGNS]
 )
 @pytest.mark.timeout(900)
-def test_each_step_asks_about_what_was_forecast(name: str, filmed_five: Path, tmp_path: Path) -> None:
+def test_each_step_asks_about_what_was_forecast(name: str, filmed: Path, tmp_path: Path) -> None:
     settings, asking, steps, options = DESIGNS[name]
     path = tmp_path / "bench"
-    shutil.copytree(filmed_five, path)
+    shutil.copytree(filmed, path)
     found = plan_construction(
         Benchmark.open(path),
         writer="vision-1",

@@ -147,13 +147,14 @@ class Server:
     """A `reeltalk review` that can be killed and started."""
 
     port: int
+    arguments: list[str]
     starter: subprocess.Popen[str]
     process: int = 0
 
     def start(self) -> None:
         assert self.starter.stdin is not None
         assert self.starter.stdout is not None
-        self.starter.stdin.write("\n")
+        self.starter.stdin.write(json.dumps(self.arguments) + "\n")
         self.starter.stdin.flush()
         self.process = int(self.starter.stdout.readline())
         end = time.monotonic() + 60
@@ -172,30 +173,30 @@ class Server:
                 time.sleep(0.002)
 
 
+@pytest.fixture(scope="module")
+def starter() -> Iterator[subprocess.Popen[str]]:
+    """The process that starts all servers of this file, which has imported what they need."""
+    command = [sys.executable, str(ROOT / "tools" / "killable_server.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
 @contextlib.contextmanager
-def served(benchmark: Path, url: str | None) -> Iterator[Server]:
+def served(starter: subprocess.Popen[str], benchmark: Path, url: str | None) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [
-        sys.executable,
-        str(ROOT / "tools" / "killable_server.py"),
-        "review",
-        str(benchmark),
-        "--port",
-        str(port),
-    ]
-    command += ["--database", url] if url is not None else []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
-        assert starter.stdout is not None
-        assert starter.stdout.readline() == "ready\n"
-        server = Server(port, starter)
-        server.start()
-        try:
-            yield server
-        finally:
-            server.kill()
-            starter.kill()
+    arguments = ["review", str(benchmark), "--port", str(port)]
+    arguments += ["--database", url] if url is not None else []
+    server = Server(port, arguments, starter)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 @pytest.fixture
@@ -205,6 +206,7 @@ def benchmark_folder(samples: Path, tmp_path: Path) -> Path:
 
 
 def kill_under_writers(
+    starter: subprocess.Popen[str],
     benchmark: Path,
     url: str | None,
     kills: int,
@@ -233,7 +235,7 @@ def kill_under_writers(
             assert person is not None
             signed_in.append((f"{cookie_name(project)}={token}", person.csrf))
     stop, rng = threading.Event(), random.Random(60)
-    with served(benchmark, url) as server:
+    with served(starter, benchmark, url) as server:
         writers = [Writer(server.port, *known, number, units, stop) for number, known in enumerate(signed_in)]
         threads = [threading.Thread(target=writer.work) for writer in writers]
         for thread in threads:
@@ -294,27 +296,31 @@ def again(server: Server) -> None:
 
 @pytest.mark.timeout(7200)
 def test_kills_of_a_server_with_sqlite_lose_and_double_nothing(
-    benchmark_folder: Path, reliability: Reliability
+    starter: subprocess.Popen[str], benchmark_folder: Path, reliability: Reliability
 ) -> None:
     kills = reliability.count(4, full=200, release=1000)
     what = "SIGKILL of the review server (SQLite)"
-    writers = kill_under_writers(benchmark_folder, None, kills, again, reliability, what)
+    writers = kill_under_writers(starter, benchmark_folder, None, kills, again, reliability, what)
     assert sum(writer.asked_again for writer in writers) >= kills
 
 
 @pytest.mark.timeout(3600)
 def test_kills_of_a_server_with_postgresql_lose_and_double_nothing(
-    benchmark_folder: Path, reliability: Reliability
+    starter: subprocess.Popen[str], benchmark_folder: Path, reliability: Reliability
 ) -> None:
     with own_postgres() as postgres:
         kills = reliability.count(2, full=60, release=200)
         what = "SIGKILL of the review server (PostgreSQL)"
-        writers = kill_under_writers(benchmark_folder, postgres.new_database(), kills, again, reliability, what)
+        writers = kill_under_writers(
+            starter, benchmark_folder, postgres.new_database(), kills, again, reliability, what
+        )
         assert sum(writer.asked_again for writer in writers) >= kills
 
 
 @pytest.mark.timeout(3600)
-def test_kills_of_postgresql_itself_lose_and_double_nothing(benchmark_folder: Path, reliability: Reliability) -> None:
+def test_kills_of_postgresql_itself_lose_and_double_nothing(
+    starter: subprocess.Popen[str], benchmark_folder: Path, reliability: Reliability
+) -> None:
     def cut(_: Server) -> None:
         postgres.kill()
         postgres.start()
@@ -322,7 +328,7 @@ def test_kills_of_postgresql_itself_lose_and_double_nothing(benchmark_folder: Pa
     with own_postgres() as postgres:
         kills = reliability.count(1, full=30, release=100)
         what = "SIGKILL of all processes of PostgreSQL"
-        writers = kill_under_writers(benchmark_folder, postgres.new_database(), kills, cut, reliability, what)
+        writers = kill_under_writers(starter, benchmark_folder, postgres.new_database(), kills, cut, reliability, what)
         assert sum(writer.asked_again for writer in writers) >= kills
 
 
@@ -359,19 +365,24 @@ def shut_down_at_once(postgres: PostgresCluster) -> None:
     ],
 )
 def test_an_outage_of_postgresql_loses_and_doubles_nothing(
-    outage: Callable[[PostgresCluster], None], benchmark_folder: Path, reliability: Reliability
+    outage: Callable[[PostgresCluster], None],
+    starter: subprocess.Popen[str],
+    benchmark_folder: Path,
+    reliability: Reliability,
 ) -> None:
     with own_postgres() as postgres:
         outages = reliability.count(1, full=5, release=25)
         what = "PostgreSQL that stands still for a second, or is shut down and started again"
         url = postgres.new_database()
-        writers = kill_under_writers(benchmark_folder, url, outages, lambda _: outage(postgres), reliability, what)
+        writers = kill_under_writers(
+            starter, benchmark_folder, url, outages, lambda _: outage(postgres), reliability, what
+        )
     check_said({said for writer in writers for said in writer.refusals})
 
 
 @pytest.mark.timeout(3600)
 def test_a_full_disk_under_postgresql_loses_and_doubles_nothing(
-    benchmark_folder: Path, reliability: Reliability
+    starter: subprocess.Popen[str], benchmark_folder: Path, reliability: Reliability
 ) -> None:
     with small_disk("160m") as disk, own_postgres(data=disk) as postgres:
 
@@ -389,7 +400,7 @@ def test_a_full_disk_under_postgresql_loses_and_doubles_nothing(
 
         url = postgres.new_database()
         fills, what = reliability.count(1, full=5, release=25), "PostgreSQL whose disk is full for a second"
-        writers = kill_under_writers(benchmark_folder, url, fills, fill, reliability, what)
+        writers = kill_under_writers(starter, benchmark_folder, url, fills, fill, reliability, what)
     said = {said for writer in writers for said in writer.refusals}
     assert said
     check_said(said)

@@ -230,10 +230,11 @@ def test_a_list_that_cannot_be_used_is_refused_with_its_line(
 
 
 @pytest.fixture(scope="module")
-def household(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A told household with dialogues whose tags are exact; copy it before writing."""
+def household(filmed_household: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A household with dialogues whose tags are exact; copy it before writing."""
     folder = tmp_path_factory.mktemp("asked") / "household"
-    write_question_dialogues(told(folder, scenarios=6, seed=7, houses=3))
+    shutil.copytree(filmed_household, folder)
+    write_question_dialogues(Benchmark.open(folder))
     return folder
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from told_households import told
+from page_world import World
 
 from reeltalk.construct.graph_chains import GraphVideo
 from reeltalk.graph import phrases
@@ -19,6 +19,7 @@ from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import all_forms, fill_form, form_of, forms, linked_forms
 from reeltalk.schema.dialogue import AnswerKey
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.world.kinds import COLOURS, KINDS
 
 EACH = 1
@@ -32,8 +33,8 @@ _RARE = {
 """Kinds that few households give."""
 
 
-def asked(path: Path, scenarios: int) -> Iterator[tuple[Question, AnswerKey]]:
-    for video, clips, texts in stories(told(path / "bench", scenarios)):
+def asked(path: Path) -> Iterator[tuple[Question, AnswerKey]]:
+    for video, clips, texts in stories(Benchmark.open(path)):
         graphs = GraphVideo(video, clips, texts, file="graphs")
         pool: list[tuple[Question, Story]] = [(q, graphs.whole.story) for q in questions(graphs.whole.story, seed=3)]
         if len(clips) > 1:
@@ -58,15 +59,15 @@ def answers(question: Question) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Question, AnswerKey]]:
-    return list(asked(tmp_path_factory.mktemp("told"), 10))
+def pool(world: World) -> list[tuple[Question, AnswerKey]]:
+    return list(asked(world.made("told/12")))
 
 
 def test_every_answer_form_is_read_as_right_under_every_question_form(
     pool: list[tuple[Question, AnswerKey]], full: bool
 ) -> None:
-    # A quick run takes every fifth wording of a kind, each time other ones.
-    every = 1 if full else 5
+    # A quick run takes every tenth wording of a kind, for each household other ones.
+    every = 1 if full else 10
     missed = [
         (text, answer)
         for number, (question, key) in enumerate(pool)

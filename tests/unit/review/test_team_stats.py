@@ -185,7 +185,7 @@ def test_counts_add_up_to_the_total_after_any_operations(project: ReviewProject,
     check_counts(project)
     rng = random.Random(11)
     refused = done = 0
-    while done + refused < (2000 if full else 80) or not settled():
+    while done + refused < (2000 if full else 30) or not settled():
         try:
             random_step(project, rng)
             done += 1

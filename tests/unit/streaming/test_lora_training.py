@@ -3,14 +3,19 @@
 What is trained: LoRA of rank 16 on the linear layers of a frozen random language model, and the projector.
 """
 
+import contextlib
 import json
 import math
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,7 @@ import pytest
 pytest.importorskip("peft", reason="the train extra is not installed")
 
 import torch
+from launched_runs import Launcher, launcher_of_tests
 from safetensors.torch import load_file
 from tiny_architectures import ARCHITECTURES, save_dialogues, save_tiny
 
@@ -124,6 +130,14 @@ def test_the_projector_is_trained_where_that_is_asked_for(architecture: str, che
     assert all("modules_to_save" in name for name in others)
 
 
+@pytest.fixture(scope="module")
+def quick(checkpoints: dict[str, Path], data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the settings `QUICK` to its end; copy it before going on with it."""
+    folder = tmp_path_factory.mktemp("quick") / "run"
+    trained(data, checkpoints["internvl"], folder)
+    return folder
+
+
 def losses_of(run: Path) -> list[float]:
     return [json.loads(line)["loss"] for line in (run / "loss.jsonl").read_text().splitlines()]
 
@@ -140,9 +154,7 @@ def assert_same_run(run: Path, other: Path) -> None:
     assert all((weights[name] - others[name]).abs().max() < 1e-6 for name in weights)
 
 
-def test_an_interrupted_run_goes_on_to_the_same_losses(base: Path, data: Path, tmp_path: Path) -> None:
-    whole = trained(data, base, tmp_path / "whole")
-
+def test_an_interrupted_run_goes_on_to_the_same_losses(base: Path, data: Path, quick: Path, tmp_path: Path) -> None:
     def press(what: str, done: int, total: int, share: float) -> None:
         if what.startswith("training") and done == 3:
             os.kill(os.getpid(), signal.SIGINT)
@@ -153,9 +165,9 @@ def test_an_interrupted_run_goes_on_to_the_same_losses(base: Path, data: Path, t
     assert 3 <= stopped_at < 6
     resumed = trained(data, base, tmp_path / "stopped")
     assert resumed.resumed_at == stopped_at
-    assert resumed.losses == pytest.approx(whole.losses, abs=1e-6)
-    assert_same_run(tmp_path / "stopped", tmp_path / "whole")
-    assert len(set(whole.losses)) == 6
+    assert resumed.losses == pytest.approx(losses_of(quick), abs=1e-6)
+    assert_same_run(tmp_path / "stopped", quick)
+    assert len(set(resumed.losses)) == 6
 
 
 KILLED = """
@@ -178,41 +190,80 @@ train_lora(data, base, out, settings, validation=validation[0] if validation els
 """
 
 
+@pytest.fixture(scope="module")
+def starter() -> Iterator[Launcher]:
+    """Starts processes that have imported torch already, which takes most of the time of a short training."""
+    with launcher_of_tests() as made:
+        yield made
+
+
 def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_losses(
-    base: Path, data: Path, tmp_path: Path
+    base: Path, data: Path, quick: Path, starter: Launcher, tmp_path: Path
 ) -> None:
-    trained(data, base, tmp_path / "whole")
-    arguments = [QUICK.model_dump_json(), str(data), str(base), str(tmp_path / "killed")]
-    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
+    (tmp_path / "killed_training.py").write_text(KILLED)
+    arguments = (QUICK.model_dump_json(), data, base, tmp_path / "killed")
+    with starter.start(*arguments, module="killed_training", cwd=tmp_path) as killed:
+        assert killed.wait() == -signal.SIGKILL
     assert len(losses_of(tmp_path / "killed")) == 4
     resumed = trained(data, base, tmp_path / "killed")
     assert resumed.resumed_at == 2
-    assert_same_run(tmp_path / "killed", tmp_path / "whole")
+    assert_same_run(tmp_path / "killed", quick)
+
+
+def by_torch(module: str, arguments: Iterable[object], folder: Path) -> tuple[int, str]:
+    """What comes of two processes that torch starts, and what they said."""
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", module]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run(
+        [*launch, *map(str, arguments)], capture_output=True, text=True, check=False, env=environment, cwd=folder
+    )
+    return done.returncode, done.stderr
+
+
+def by_hand(starter: Launcher, module: str, arguments: Iterable[object], folder: Path) -> tuple[int, str]:
+    """The same of two that are started as torch starts them; torch takes longer to start than they take to train."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": "2"}
+    with contextlib.ExitStack() as stack, (folder / "said.txt").open("w") as said:
+        runs = [
+            stack.enter_context(
+                starter.start(
+                    *arguments,
+                    module=module,
+                    cwd=folder,
+                    stdout=said,
+                    stderr=said,
+                    environment=place | {"LOCAL_WORLD_SIZE": "2", "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                )
+            )
+            for rank in range(2)
+        ]
+        # Where one ends badly, the other waits for it in vain.
+        while not any(run.poll() for run in runs) and any(run.poll() is None for run in runs):
+            time.sleep(0.05)
+        code = next((run.returncode for run in runs if run.returncode), 0)
+    return code, (folder / "said.txt").read_text()
 
 
 def test_two_processes_that_are_killed_and_go_on_train_what_one_does_that_adds_up_twice_as_many_samples(
-    base: Path, data: Path, tmp_path: Path
+    base: Path, data: Path, starter: Launcher, tmp_path: Path, full: bool
 ) -> None:
     # Dropout draws other numbers in each process.
     settings = QUICK.model_copy(update={"dropout": 0.0, "accumulate": 2, "max_steps": 5, "validate_every": 3})
     held_out = save_dialogues(tmp_path / "held-out", count=3)
     one = trained(data, base, tmp_path / "one", settings, validation=held_out)
-    (tmp_path / "killed.py").write_text(KILLED)
+    (tmp_path / "killed_training.py").write_text(KILLED)
     half = settings.model_copy(update={"accumulate": 1}).model_dump_json()
-
-    def launched(*command: object) -> subprocess.CompletedProcess[bytes]:
-        launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        return subprocess.run([*launch, *map(str, command)], capture_output=True, check=False, env=environment)
-
-    assert launched(tmp_path / "killed.py", half, data, base, tmp_path / "two", held_out).returncode != 0
+    launched = by_torch if full else partial(by_hand, starter)
+    arguments = (half, data, base, tmp_path / "two", held_out)
+    assert launched("killed_training", arguments, tmp_path)[0] != 0
     assert len(losses_of(tmp_path / "two")) == 4
     options = "--cpu --dropout 0 --accumulate 1 --max-steps 5 --learning-rate 0.01 --frame-tokens 6 --save-every 2"
-    command = ["-m", "reeltalk", "train", "lora", data, "--base", base, "--out", tmp_path / "two", *options.split()]
-    done = launched(*command, "--validation", held_out, "--validate-every", "3")
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    assert b"went on after step 3" in done.stderr
+    command = ("train", "lora", data, "--base", base, "--out", tmp_path / "two", *options.split())
+    code, said = launched("reeltalk", (*command, "--validation", held_out, "--validate-every", "3"), tmp_path)
+    assert code == 0, said[-3000:]
+    assert "went on after step 3" in said
     assert json.loads((tmp_path / "two" / "run.json").read_text())["begun"]["processes"] == 2
     assert losses_of(tmp_path / "two") == pytest.approx(one.losses, abs=1e-5)
     # Two processes share three samples, so one of them has one more than the other.
@@ -221,14 +272,14 @@ def test_two_processes_that_are_killed_and_go_on_train_what_one_does_that_adds_u
 
 
 def test_a_finished_run_goes_on_to_more_steps_as_if_nothing_had_been_between(
-    base: Path, data: Path, tmp_path: Path
+    base: Path, data: Path, quick: Path, tmp_path: Path
 ) -> None:
-    six = trained(data, base, tmp_path / "run")
+    shutil.copytree(quick, tmp_path / "run")
     told: list[str] = []
     longer = QUICK.model_copy(update={"max_steps": 10})
     ten = trained(data, base, tmp_path / "run", longer, tell=told.append)
     assert (ten.resumed_at, ten.steps, len(ten.losses)) == (6, 10, 10)
-    assert ten.losses[:6] == six.losses
+    assert ten.losses[:6] == losses_of(quick)
     rows = [json.loads(line) for line in (tmp_path / "run" / "loss.jsonl").read_text().splitlines()]
     rates = [row["learning_rate"] for row in rows]
     assert rates[5] < rates[6] == pytest.approx(0.01 * 0.5 * (1 + math.cos(math.pi * 5 / 9)))
@@ -238,7 +289,7 @@ def test_a_finished_run_goes_on_to_more_steps_as_if_nothing_had_been_between(
     ]
 
     # Interrupted in the steps that were added, and gone on with.
-    trained(data, base, tmp_path / "other")
+    shutil.copytree(quick, tmp_path / "other")
 
     def press(what: str, done: int, total: int, share: float) -> None:
         if what == "training" and done == 8:
@@ -255,9 +306,9 @@ def test_a_finished_run_goes_on_to_more_steps_as_if_nothing_had_been_between(
 
 
 def test_a_finished_run_does_not_become_shorter_and_needs_its_last_state(
-    base: Path, data: Path, tmp_path: Path
+    base: Path, data: Path, quick: Path, tmp_path: Path
 ) -> None:
-    trained(data, base, tmp_path / "run")
+    shutil.copytree(quick, tmp_path / "run")
     for settings in (QUICK, QUICK.model_copy(update={"max_steps": 5}), QUICK.model_copy(update={"patience": None})):
         with pytest.raises(BenchmarkError, match="is done after 6 steps"):
             trained(data, base, tmp_path / "run", settings)
@@ -286,16 +337,25 @@ LEARNT = LoraSettings(
 )
 
 
+@pytest.fixture(scope="module")
+def learnt(
+    checkpoints: dict[str, Path], data: Path, held_out: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Trained, Path]:
+    """A run of the settings `LEARNT` to its end, measured on `held_out`, and its folder."""
+    folder = tmp_path_factory.mktemp("learnt") / "run"
+    return trained(data, checkpoints["internvl"], folder, LEARNT, validation=held_out), folder
+
+
 def validations_of(run: Path) -> dict[int, float]:
     rows = [json.loads(line) for line in (run / "loss.jsonl").read_text().splitlines()]
     return {row["step"]: row["validation_loss"] for row in rows if "validation_loss" in row}
 
 
 def test_the_adapter_with_the_lowest_validation_loss_is_kept_and_so_is_the_last(
-    base: Path, data: Path, held_out: Path, tmp_path: Path
+    base: Path, data: Path, held_out: Path, learnt: tuple[Trained, Path], tmp_path: Path
 ) -> None:
-    done = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
-    found = validations_of(tmp_path / "run")
+    done, run_folder = learnt
+    found = validations_of(run_folder)
     assert list(found) == [4, 8, 12, 16, 20, 24]
     assert done.best is not None
     assert done.best.step < 24, "these answers are wrong, so learning must harm in the end"
@@ -313,15 +373,15 @@ def test_the_adapter_with_the_lowest_validation_loss_is_kept_and_so_is_the_last(
 
     assert loss(done.adapter) == pytest.approx(found[done.best.step], abs=1e-4)
     assert loss(done.state) == pytest.approx(found[24], abs=1e-4)
-    about = json.loads((tmp_path / "run" / "run.json").read_text())
+    about = json.loads((run_folder / "run.json").read_text())
     assert about["best"] == {"step": done.best.step, "loss": done.best.loss}
     # Measuring changes no step.
     alone = LEARNT.model_copy(update={"validate_every": LoraSettings().validate_every})
-    assert losses_of(tmp_path / "run") == trained(data, base, tmp_path / "alone", alone).losses
+    assert losses_of(run_folder) == trained(data, base, tmp_path / "alone", alone).losses
 
 
 def test_a_run_stops_where_validation_gets_no_better_and_goes_on_with_more_patience(
-    base: Path, data: Path, held_out: Path, tmp_path: Path
+    base: Path, data: Path, held_out: Path, learnt: tuple[Trained, Path], tmp_path: Path
 ) -> None:
     impatient = LEARNT.model_copy(update={"patience": 2})
     done = trained(data, base, tmp_path / "run", impatient, validation=held_out)
@@ -331,20 +391,25 @@ def test_a_run_stops_where_validation_gets_no_better_and_goes_on_with_more_patie
     assert json.loads((tmp_path / "run" / "run.json").read_text())["stopped_early"]
     with pytest.raises(BenchmarkError, match="is done after"):
         trained(data, base, tmp_path / "run", impatient, validation=held_out)
-    whole = trained(data, base, tmp_path / "whole", LEARNT, validation=held_out)
+    whole, whole_folder = learnt
     further = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
     assert (further.resumed_at, further.steps, further.stopped_early) == (done.steps, 24, False)
     assert further.losses == whole.losses
     assert further.validations == whole.validations
-    assert_same_run(tmp_path / "run", tmp_path / "whole")
+    assert_same_run(tmp_path / "run", whole_folder)
     with pytest.raises(SettingError, match="--patience needs --validation"):
         trained(data, base, tmp_path / "none", impatient)
 
 
 def test_a_run_that_is_killed_before_the_best_adapter_is_in_place_goes_on_to_the_same_one(
-    base: Path, data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    base: Path,
+    data: Path,
+    held_out: Path,
+    learnt: tuple[Trained, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = trained(data, base, tmp_path / "whole", LEARNT, validation=held_out)
+    whole, whole_folder = learnt
     assert whole.best is not None
 
     def killed(loop: lora_training.Loop) -> None:
@@ -358,7 +423,7 @@ def test_a_run_that_is_killed_before_the_best_adapter_is_in_place_goes_on_to_the
     again = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
     assert again.resumed_at == 4
     assert again.validations == whole.validations
-    assert_same_run(tmp_path / "run", tmp_path / "whole")
+    assert_same_run(tmp_path / "run", whole_folder)
 
 
 def test_the_command_shows_its_numbers_and_says_which_adapter_was_kept(

@@ -63,10 +63,12 @@ def acted(situation: Situation, *commands: tuple[Command, float, Situation]) -> 
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_every_class_is_drawn_where_the_stencil_says(style: str) -> None:
+def test_every_class_is_drawn_where_the_stencil_says(style: str, full: bool) -> None:
     assert set(PAINTERS) >= set(KINDS)
     manner = STYLES[style].manner
-    for class_name, kind in KINDS.items():
+    # A quick run draws half of the classes in each style, and each in half of the styles.
+    classes = list(KINDS.items()) if full else list(KINDS.items())[list(STYLES).index(style) % 2 :: 2]
+    for class_name, kind in classes:
         for values in (frozenset(kind.states), frozenset({*kind.states, "DIRTY"})):
             for size in (1.0, 0.78) if "DIRTY" in values else (1.0,):
                 canvas = Canvas(320, 320, scale=100, left=-1.6, bottom=-0.6, manner=manner)
@@ -154,11 +156,14 @@ def colours_of(style: str, *, light: Light, lamps: bool, houses: range) -> Count
 
 @pytest.mark.parametrize("style", STYLES)
 def test_colours_keep_their_names_in_every_style(style: str, full: bool) -> None:
-    checks: tuple[tuple[Light, bool, float, int], ...] = (
+    checks: list[tuple[Light, bool, float, int]] = [
         ("day", False, 0.95, 4),
         ("evening", False, 0.9, 2),
         ("evening", True, 0.8, 8),
-    )
+    ]
+    if not full:
+        # Styles take turns: every other one is seen with its lamps on.
+        del checks[1 + list(STYLES).index(style) % 2]
     for light, lamps, least, houses in checks:
         found = colours_of(style, light=light, lamps=lamps, houses=range(1, 13 if full else houses + 1))
         assert found[True] + found[False] > 60
@@ -528,7 +533,7 @@ def test_boxes_have_whole_seconds_and_hold_what_moves(
 ) -> None:
     """Where two frames of a shot differ, somebody or something is whose box holds the place."""
     compared = 0
-    for house, made, steps in films if full else films[1:3]:
+    for house, made, steps in films if full else films[1:2]:
         camera = Camera(house, view=made.view, noise=0.0)
         times = {time_s for time_s, _, _ in camera.boxes(steps, fps=1.0)}
         assert times == {float(n) for n in range(len(times))}
