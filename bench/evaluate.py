@@ -174,7 +174,7 @@ class NotingJudge:
         return Reply(JUDGED, self.name, None, None, cut_off=False)
 
 
-def answers_to_judge(load: Load, limit: int | None) -> tuple[dict[str, list[AnsweredTurn]], dict[str, str]]:
+def answers_to_judge(load: Load, limit: int | None) -> tuple[Mapping[str, Sequence[AnsweredTurn]], dict[str, str]]:
     """Turns by unit and model, one model after the other, and summaries by video."""
     vdact = SHARED / "data" / "vdact"
     if files := sorted((vdact / "results").glob("*.json")):
@@ -199,13 +199,14 @@ def answers_to_judge(load: Load, limit: int | None) -> tuple[dict[str, list[Answ
 def judging(load: Load, limit: int | None, folder: Path) -> dict[str, float]:
     units, summaries = answers_to_judge(load, limit)
     videos = {name: Video(id=VideoId(name), summaries={"refine": told}) for name, told in summaries.items()}
-    by_model: dict[str, dict[str, list[AnsweredTurn]]] = {}
+    by_model: dict[str, dict[str, Sequence[AnsweredTurn]]] = {}
     for name, turns in units.items():
         by_model.setdefault(turns[0].model, {})[name] = turns
     about = Background(videos, {}, {}, {})
     settings = JudgeSettings(protocols=("vdeval",), null_units=0)
     prompts: dict[str, list[list[int]]] = {}
-    for order, given in zip(ORDERS, ([units], list(by_model.values())), strict=True):
+    parts: tuple[list[Mapping[str, Sequence[AnsweredTurn]]], ...] = ([units], [*by_model.values()])
+    for order, given in zip(ORDERS, parts, strict=True):
         judge = NotingJudge()
         for part in given:
             setup = JudgingSetup(settings, create_judges(settings), judge)

@@ -66,7 +66,7 @@ def test_all_answers_to_a_unit_are_judged_one_after_the_other_and_units_of_a_vid
 def test_results_have_the_order_in_which_answers_are_given(tmp_path: Path) -> None:
     given = answers()
     found, _ = judged(given, tmp_path / "run")
-    assert found.turns == [turn for turns in given.values() for turn in turns]
+    assert list(found.turns) == [turn for turns in given.values() for turn in turns]
     assert [(row.model, row.unit_id, row.turn_index) for row in found.scores["lave"]] == [
         (turn.model, turn.unit_id, turn.turn_index) for turn in found.turns
     ]
