@@ -285,13 +285,15 @@ def settle_paths(made: NextRevision, changes: Sequence[PathChange]) -> None:
     is_touched = made.places != made.earlier_places or made.before.linkages != made.content.linkages
     reasons: dict[str, str] = {}
     walks = {_walk(change.after) for change in changes if change.after is change.before}
-    for change in changes if is_touched else ():
-        reason = _why_gone(change, before, after) or _why_unsaid(made, change)
-        if reason is None and change.after is not change.before:
-            reason = SAME_WALK if (walk := _walk(change.after)) in walks else None
-            walks.add(walk)
-        if reason is not None:
-            reasons[change.before.id] = reason
+    if is_touched:
+        wordings = _Wordings(made)
+        for change in changes:
+            reason = _why_gone(change, before, after) or wordings.why_unsaid(change)
+            if reason is None and change.after is not change.before:
+                reason = SAME_WALK if (walk := _walk(change.after)) in walks else None
+                walks.add(walk)
+            if reason is not None:
+                reasons[change.before.id] = reason
     for change in changes:
         if change.before.id in reasons:
             made.reject("paths", change.before.id, reasons[change.before.id], change.before)
@@ -311,24 +313,33 @@ def _why_gone(change: PathChange, before: _Moves, after: _Moves) -> str | None:
     return NO_WALK if before.is_walk(earlier) and not after.is_walk(steps) else None
 
 
-def _why_unsaid(made: NextRevision, change: PathChange) -> str | None:
-    """Why a path can no longer enter a chain in its middle, if the draft that it asked there is gone."""
-    path = next((path for path in made.content.paths if path.id == change.before.id), change.after)
-    drafted = {row.draft.to_json() for row in made.before.rewrites}
-    left = {(row.linkage.source, row.linkage.target) for row in made.content.rewrites if row.extra.get(ACCEPTED)}
-    turns: dict[str, Sequence[Turn]] = {chain.id: chain.turns for chain in made.content.chains}
-    kept = {(row.linkage.source, row.linkage.target, row.draft.to_json()) for row in made.content.rewrites}
-    for number, (one, two) in enumerate(pairwise(path.steps), 1):
-        was = change.before.steps[change.steps[number]].turn
-        skips = one.ref.unit_id != two.ref.unit_id and two.ref.turn_index > 0
-        if not skips or was is None or was.to_json() not in drafted or (one.ref, two.ref) in left:
-            continue
-        if two.turn is not None and (one.ref, two.ref, two.turn.to_json()) not in kept:
-            return NO_WORDING
-        # A step in the chain's own words may stay, if its question does not refer back.
-        if two.turn is None and refers_back(turns[two.ref.unit_id][two.ref.turn_index]):
-            return NO_WORDING
-    return None
+class _Wordings:
+    """The wordings in which paths can enter chains in their middle."""
+
+    def __init__(self, made: NextRevision) -> None:
+        self._paths: dict[str, DialoguePath] = {}
+        for path in made.content.paths:
+            self._paths.setdefault(path.id, path)
+        rewrites = made.content.rewrites
+        self._drafted = {row.draft.to_json() for row in made.before.rewrites}
+        self._left = {(row.linkage.source, row.linkage.target) for row in rewrites if row.extra.get(ACCEPTED)}
+        self._turns: dict[str, Sequence[Turn]] = {chain.id: chain.turns for chain in made.content.chains}
+        self._kept = {(row.linkage.source, row.linkage.target, row.draft.to_json()) for row in rewrites}
+
+    def why_unsaid(self, change: PathChange) -> str | None:
+        """Why a path can no longer enter a chain in its middle, if the draft that it asked there is gone."""
+        path = self._paths.get(change.before.id, change.after)
+        for number, (one, two) in enumerate(pairwise(path.steps), 1):
+            was = change.before.steps[change.steps[number]].turn
+            skips = one.ref.unit_id != two.ref.unit_id and two.ref.turn_index > 0
+            if not skips or was is None or was.to_json() not in self._drafted or (one.ref, two.ref) in self._left:
+                continue
+            if two.turn is not None and (one.ref, two.ref, two.turn.to_json()) not in self._kept:
+                return NO_WORDING
+            # A step in the chain's own words may stay, if its question does not refer back.
+            if two.turn is None and refers_back(self._turns[two.ref.unit_id][two.ref.turn_index]):
+                return NO_WORDING
+        return None
 
 
 def _follow(made: NextRevision, changes: Sequence[PathChange], reasons: dict[str, str]) -> None:

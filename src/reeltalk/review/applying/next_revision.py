@@ -365,9 +365,10 @@ class NextRevision:
     @classmethod
     def after(cls, content: Content) -> "NextRevision":
         """The start: everything unchanged."""
-        fresh = replace(content)
+        content, fresh = replace(content), replace(content)
         for name, rows in content.rows():
-            setattr(fresh, name, list(rows))
+            setattr(content, name, list(rows))
+            setattr(fresh, name, list(getattr(content, name)))
         history = ReviewHistory(content.reviews)
         made = cls(content, fresh, history, latest_revision(content.reviews) + 1)
         units: tuple[tuple[UnitTable, Sequence[QAChain | Dialogue]], ...] = (

@@ -126,7 +126,7 @@ def apply_reviews(
         left = undecided_counts(session)
         chain = session.scalars(select(ChainRow)).one_or_none()
         head = (chain.seq, chain.hash) if chain is not None else (0, "")
-    changed = [name for name, rows in made.content.rows() if rows != list(getattr(content, name))]
+    changed = [name for name, rows in made.content.rows() if rows != getattr(made.before, name)]
     applied = Applied(
         revision=made.number if changed else made.number - 1,
         is_changed=bool(changed),
