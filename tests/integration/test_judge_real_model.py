@@ -38,7 +38,9 @@ COMMAND = "import sys; from reeltalk.cli import run; sys.exit(run(sys.argv[1:]))
 
 @pytest.fixture(scope="module")
 def vdact(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The benchmark that the answers are about."""
+    """The benchmark that the answers are about, where there is a model to judge them."""
+    if not is_installed():
+        pytest.skip(NEEDS_LLM)
     folder = tmp_path_factory.mktemp("vdact") / "bench"
     assert run(["import", "vdact", str(shared / "data" / "vdact"), str(folder)]) in (0, 1)
     return folder

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +14,6 @@ import pytest
 from busy_scenes import busy_story
 from peopled_scenes import SCENES, Does, Scene
 from peopled_scenes import story as peopled_story
-from told_households import told
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
@@ -61,6 +61,11 @@ def all_of(story: Story, split: str = "train", *, seed: int = 5, per_kind: int =
 
 
 @pytest.fixture(scope="module")
+def checkers(busy: list[tuple[Story, dict[str, str]]]) -> list[tuple[Story, StreamChecker]]:
+    return [(story, StreamChecker(texts, [0.0], end_of(story))) for story, texts in busy]
+
+
+@pytest.fixture(scope="module")
 def written(busy: list[tuple[Story, dict[str, str]]]) -> list[tuple[Story, ProactiveTask]]:
     return [(story, task) for story, _ in busy for task in all_of(story)]
 
@@ -83,10 +88,9 @@ def test_all_kinds_are_written_about_several_people_and_about_one(busy: list[tup
     assert "enter" in told
 
 
-def test_sparql_finds_all_moments_and_answers_again(busy: list[tuple[Story, dict[str, str]]]) -> None:
+def test_sparql_finds_all_moments_and_answers_again(checkers: list[tuple[Story, StreamChecker]]) -> None:
     checked: Counter[str] = Counter()
-    for story, texts in busy:
-        checker = StreamChecker(texts, [0.0], end_of(story))
+    for story, checker in checkers:
         for task in all_of(story):
             assert list(checker.disagreements(task)) == []
             checked.update(request.act for request in task.requests if request.fact)
@@ -138,11 +142,10 @@ def _later(request: UserRequest, by_s: float) -> UserRequest:
     ],
 )
 def test_sparql_finds_what_is_wrong(
-    act: str, wrong: Callable[[UserRequest], UserRequest], busy: list[tuple[Story, dict[str, str]]]
+    act: str, wrong: Callable[[UserRequest], UserRequest], checkers: list[tuple[Story, StreamChecker]]
 ) -> None:
     found = 0
-    for story, texts in busy:
-        checker = StreamChecker(texts, [0.0], end_of(story))
+    for story, checker in checkers:
         for task in all_of(story, per_kind=2):
             for place, request in enumerate(task.requests):
                 if (
@@ -364,8 +367,10 @@ def test_only_the_oracle_is_right_in_all_streams(written: list[tuple[Story, Proa
 
 
 @pytest.fixture(scope="module")
-def household(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    return told(tmp_path_factory.mktemp("told") / "household", 4, seed=11, houses=4)
+def household(filmed_household: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    folder = tmp_path_factory.mktemp("proactive") / "household"
+    shutil.copytree(filmed_household, folder)
+    return Benchmark.open(folder)
 
 
 def test_tasks_are_a_table_of_the_benchmark(household: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:

@@ -406,19 +406,25 @@ def trained(
     return folder
 
 
-@pytest.mark.parametrize("part", ["learning to see", "learning to answer"])
+PARTS = ("learning to see", "learning to answer")
+
+
+@pytest.mark.parametrize("parts", [PARTS, *(pytest.param((part,), marks=pytest.mark.slow) for part in PARTS)], ids=str)
 def test_training_that_was_interrupted_goes_on_to_the_same_loss_curve_and_weights(
-    training: MiniSettings, filmed_household: Path, frames: Path, trained: Path, tmp_path: Path, part: str
+    training: MiniSettings, filmed_household: Path, frames: Path, trained: Path, tmp_path: Path, parts: tuple[str, ...]
 ) -> None:
     benchmark, executor = Benchmark.open(filmed_household), LocalExecutor(1)
-    step = training.eye.steps // 2 if part == "learning to see" else training.speech.steps * 2 // 3
+    steps = {PARTS[0]: training.eye.steps // 2, PARTS[1]: training.speech.steps * 2 // 3}
+    stops = [(part, steps[part]) for part in parts]
 
     def stop(at: str, done: int, of: int, share: float) -> None:
-        if (at, done) == (part, step):
+        if stops and (at, done) == stops[0]:
+            del stops[0]
             raise Stopped
 
-    with pytest.raises(Stopped):
-        train_mini(benchmark, tmp_path / "parts", training, frames=frames, executor=executor, progress=stop)
+    while stops:
+        with pytest.raises(Stopped):
+            train_mini(benchmark, tmp_path / "parts", training, frames=frames, executor=executor, progress=stop)
     train_mini(benchmark, tmp_path / "parts", training, frames=frames, executor=executor)
     curves = [
         [json.loads(line) for line in (folder / LOSSES).read_text(encoding="utf-8").splitlines()]

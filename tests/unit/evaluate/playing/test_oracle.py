@@ -40,6 +40,17 @@ def household(world: World, tmp_path_factory: pytest.TempPathFactory, full: bool
 
 
 @pytest.fixture(scope="module")
+def player(household: Benchmark) -> OraclePlayer:
+    """One for all tests: it keeps no more than the graphs that it has read."""
+    return OraclePlayer.of(household)
+
+
+@pytest.fixture(scope="module")
+def written_player(world: World) -> OraclePlayer:
+    return OraclePlayer.of(Benchmark.open(world.made("written/4")))
+
+
+@pytest.fixture(scope="module")
 def dialogues(household: Benchmark) -> list[Dialogue]:
     return list(household.read(DIALOGUES))
 
@@ -61,9 +72,8 @@ def said_to(player: OraclePlayer, seen: TurnInput) -> Response:
 
 @pytest.mark.parametrize("options", [False, True])
 def test_nearly_every_turn_of_a_graph_is_answered_and_none_wrongly(
-    household: Benchmark, dialogues: list[Dialogue], options: bool
+    player: OraclePlayer, dialogues: list[Dialogue], options: bool
 ) -> None:
-    player = OraclePlayer.of(household)
     outcomes = []
     for dialogue in dialogues:
         for turn in dialogue.turns:
@@ -85,16 +95,15 @@ def test_nearly_every_turn_of_a_graph_is_answered_and_none_wrongly(
 
 @pytest.mark.parametrize("mode", ["dialogue", "streaming"])
 def test_every_turn_with_a_key_that_construct_writes_is_answered_right(
-    world: World, mode: Literal["dialogue", "streaming"]
+    world: World, written_player: OraclePlayer, mode: Literal["dialogue", "streaming"]
 ) -> None:
-    benchmark = Benchmark.open(world.made("written/4"))
-    player, kinds = OraclePlayer.of(benchmark), set()
+    benchmark, kinds = Benchmark.open(world.made("written/4")), set()
     for script in make_scripts(benchmark.content(), PlaySettings(mode=mode, split="all")):
         for step in script.steps:
             if step.turn.key is None or not step.understood:
                 continue
             seen = asked(step.turn, script.video_id)
-            said = said_to(player, replace(seen, step=replace(step, turn=seen.step.turn)))
+            said = said_to(written_player, replace(seen, step=replace(step, turn=seen.step.turn)))
             assert said.text is not None, (step.turn.question, said.reason)
             assert read_answer(step.turn.question, step.turn.key, said.text).right, (step.turn.question, said.text)
             kinds.add(str(step.turn.extra["kind"]))
@@ -102,11 +111,10 @@ def test_every_turn_with_a_key_that_construct_writes_is_answered_right(
     assert mode == "streaming" or {kind for kind in kinds if kind.startswith("premise")} >= {"premise_by"}
 
 
-def test_a_false_premise_is_denied_by_the_graph_alone(household: Benchmark) -> None:
+def test_a_false_premise_is_denied_by_the_graph_alone(household: Benchmark, player: OraclePlayer) -> None:
     video, _, texts = next(iter(stories(household)))
     graphs = [read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()]
     taken = next(event for graph in graphs for event in graph.events if event.action == "grab" and event.agent)
-    player = OraclePlayer.of(household)
 
     def reply(**params: object) -> Response:
         kind = "premise_by" if "agent" in params else "premise"
@@ -120,8 +128,8 @@ def test_a_false_premise_is_denied_by_the_graph_alone(household: Benchmark) -> N
     assert reply(action="grab", object=taken.main, agent=taken.agent) == Response(text=None, reason=NOT_HELD)
 
 
-def test_what_is_not_in_the_graphs_is_not_answered(household: Benchmark, dialogues: list[Dialogue]) -> None:
-    player, video = OraclePlayer.of(household), dialogues[0].video_id
+def test_what_is_not_in_the_graphs_is_not_answered(player: OraclePlayer, dialogues: list[Dialogue]) -> None:
+    video = dialogues[0].video_id
     assert said_to(player, asked(Turn(question="What is the capital of Peru?"), video)).text is None
     assert said_to(player, asked(Turn(question="Who?"), "nowhere")).reason == "the video has no graph"
     made_up = Turn(question="Where does he put it?", extra={"kind": "where_put", "params": {"object": "violin9"}})
@@ -129,9 +137,8 @@ def test_what_is_not_in_the_graphs_is_not_answered(household: Benchmark, dialogu
 
 
 def test_a_turn_that_says_no_kind_is_read_by_its_wording(
-    household: Benchmark, dialogues: list[Dialogue], full: bool
+    player: OraclePlayer, dialogues: list[Dialogue], full: bool
 ) -> None:
-    player = OraclePlayer.of(household)
     answered = 0
     for dialogue in dialogues:
         for turn in dialogue.turns[:: 1 if full else 2]:
@@ -144,17 +151,16 @@ def test_a_turn_that_says_no_kind_is_read_by_its_wording(
     assert answered > 10
 
 
-def test_a_wrong_graph_gives_a_wrong_answer(household: Benchmark) -> None:
+def test_a_wrong_graph_gives_a_wrong_answer(household: Benchmark, player: OraclePlayer) -> None:
     # It is the graph that answers: of another video's graphs the same question has another answer, or none.
     (one, _, _), (_, clips, texts) = list(stories(household))[:2]
     from reeltalk.evaluate.playing.oracle import KnownVideo
 
-    right, wrong = OraclePlayer.of(household), OraclePlayer({one.id: KnownVideo(tuple(clips), texts)})
-    turns = [t for d in household.read(DIALOGUES) if d.video_id == one.id for t in d.turns]
-    answers = [[said_to(player, asked(turn, one.id)).text for turn in turns] for player in (right, wrong)]
+    wrong = OraclePlayer({one.id: KnownVideo(tuple(clips), texts)})
+    turns = next(dialogue.turns for dialogue in household.read(DIALOGUES) if dialogue.video_id == one.id)
+    answers = [[said_to(each, asked(turn, one.id)).text for turn in turns] for each in (player, wrong)]
     assert answers[0] != answers[1]
 
 
-def test_it_is_named_and_sees_no_frame(household: Benchmark) -> None:
-    player = OraclePlayer.of(household)
+def test_it_is_named_and_sees_no_frame(player: OraclePlayer) -> None:
     assert (player.name, player.sees_frames, player.signature) == ("oracle", False, (("oracle", "graph"),))
