@@ -71,6 +71,7 @@ def test_evaluate_and_judge_keep_no_rows_in_memory(
     # Buffers and caches of a fixed size would still fill at these sizes.
     for module, name, most in (
         (stored_rows, "BLOCK_BYTES", 1 << 12),
+        (stored_rows, "INDEXED_BYTES", 1 << 12),
         (sorting, "PART_BYTES", 1 << 12),
         (documents, "LARGEST_TEXT_BYTES", 1 << 19),
         (keyed, "KEPT_ROWS", 4),

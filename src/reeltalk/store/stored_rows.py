@@ -30,6 +30,8 @@ RowKey = Callable[[dict[str, Any]], "str | Iterable[str] | None"]
 """Takes a row as a JSON object, and gives its key, several keys, or None for a row that is left out."""
 BLOCK_BYTES: Final = 1 << 20
 """Bytes that are read at a time when all rows are."""
+INDEXED_BYTES: Final = 1 << 16
+"""Bytes that are read at a time to find where rows end."""
 
 
 class StoredRows(Sequence[R]):
@@ -51,7 +53,7 @@ class StoredRows(Sequence[R]):
     def _ends(self) -> "array[int]":
         """Place of the byte after each row; found when the first row is asked for."""
         ends, start = array("Q"), 0
-        while block := os.pread(self._descriptor, BLOCK_BYTES, start):
+        while block := os.pread(self._descriptor, INDEXED_BYTES, start):
             found = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")).astype(np.uint64)
             ends.frombytes((found + np.uint64(start + 1)).tobytes())
             start += len(block)

@@ -58,8 +58,8 @@ def content() -> Content:
     )
 
 
-def played(settings: PlaySettings, of: Content | None = None, **more: int) -> Sequence[Script]:
-    return make_scripts(of or content(), settings, **more)
+def played(settings: PlaySettings, of: Content | None = None, **more: int) -> list[Script]:
+    return list(make_scripts(of or content(), settings, **more))
 
 
 def questions(script: Script) -> list[str]:
