@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import shutil
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,7 +191,7 @@ class Calls:
                     folder.mkdir(parents=True, exist_ok=True)
                 argument["settings"]["save_frames"] = str(folder)
             calls[index] = (candidate.scan_key, Call(argument, self._limits(candidate)))
-        for index, outcome in self._results("decoding", "reeltalk.curate.workers:scan", Scan, calls, candidates):
+        for index, outcome in self._results("decoding", "reeltalk.curate.scanning:scan", Scan, calls, candidates):
             candidate = candidates[index]
             if isinstance(outcome, Failure):
                 candidate.reason = self._failure("it cannot be decoded", outcome, candidate)
@@ -392,7 +393,7 @@ def _mean_flow(found: Scan) -> float | None:
             before_s = sample.pts_s if before_s is None else before_s
             continue
         start_s = before_s if before_s is not None else 0.0
-        if not any(start_s < cut <= sample.pts_s for cut in found.cuts_s):
+        if bisect_right(found.cuts_s, start_s) == bisect_right(found.cuts_s, sample.pts_s):
             flows.append(sample.flow_px)
         before_s = sample.pts_s
     return sum(flows) / len(flows) if flows else None
