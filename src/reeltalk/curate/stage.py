@@ -56,7 +56,7 @@ def curate(
 
     Raises:
         InputError: An input does not exist, or a sidecar or transcript is damaged.
-        SettingError: Settings contradict each other, or a video has subtitles in several languages.
+        SettingError: Settings contradict each other, a video has subtitles in several languages, or no GPU can decode.
         BenchmarkError: The benchmark has tables of other stages, or cannot be written.
     """
     detector = settings.detector_settings
@@ -76,6 +76,7 @@ def curate(
         for candidate in candidates:
             benchmark.media.check_link(candidate.source.path)
     run = Calls(benchmark, settings, executor, progress)
+    run.check_decoder()
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
     if _is_up_to_date(benchmark, stored, parents):

@@ -41,7 +41,7 @@ def scan_video(
     # Processes run in parallel, so threads are not needed.
     cv2.setNumThreads(1)
     try:
-        with open_video(path) as source:
+        with open_video(path, settings.decoder) as source:
             return _Scanner(source, settings, rotation_deg, make_finder or pyscenedetect_finder).run()
     except VideoError as error:
         return Scan(reason=str(error))
