@@ -1,10 +1,16 @@
-"""One decode against the usual four passes: CPU time, memory, growth, and two processes against one.
+"""One decode against the usual four passes and against splitting at a fixed stride: CPU time, memory and growth.
 
 CPU seconds are user and system time of a process and of all its children, so they are valid on a busy machine. Each
 figure is a ratio of medians over rounds in which the sides take turns, the long ones in the first round only. The naive
 pipeline is a typical user's script: PySceneDetect over the file; frames at 2 fps by OpenCV to JPEG; those read again
 for sharpness and histograms; again for dense flow; and, if clips are cut, PySceneDetect's own re-encoding splitter,
 which needs ffmpeg on the path.
+
+Splitting at a fixed stride is NeMo Curator's published method (`FixedStrideExtractorStage` and
+`ClipTranscodingStage` of nemo-curator 1.4.0): clips of 10 seconds, the last one at least 2, encoded by libx264 with its
+defaults in one thread. It is written here with PyAV, since the package needs PyTorch, Ray and ffmpeg. It decodes a
+video once, where the package seeks and decodes for each clip, which is a small advantage. Its cost for the first clips
+stands for the whole video.
 """
 
 import json
@@ -21,10 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import av
+import numpy as np
 
-from record import ROOT, Measure, options_of, record
+from record import ROOT, Goal, Measure, at_most, options_of, record
 from reeltalk.curate.calls import KEY_FRAMES, SHEETS
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.video.write import write_video
+from spending import Growth, Spent
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import Recomposed, cached
@@ -93,6 +102,44 @@ scenes = scenedetect.detect(sys.argv[1], scenedetect.ContentDetector())
 scenedetect.split_video_ffmpeg(sys.argv[1], scenes, output_dir=sys.argv[2])
 """
 
+STRIDE = """
+import sys, av
+LENGTH_S, LEAST_S = 10.0, 2.0
+with av.open(sys.argv[1]) as source:
+    pictures = source.streams.video[0]
+    pictures.thread_count = 1
+    end_s = min(float(pictures.duration * pictures.time_base), float(sys.argv[3]))
+    clip, output = -1, None
+    for frame in source.decode(pictures):
+        number = int(frame.time / LENGTH_S)
+        if number != clip:
+            if output is not None:
+                output.mux(stream.encode(None))
+                output.close()
+            clip, output = number, None
+            if end_s - number * LENGTH_S < LEAST_S:
+                break
+            output = av.open(f"{sys.argv[2]}/{number:06d}.mp4", "w")
+            stream = output.add_stream("libx264", rate=pictures.average_rate)
+            stream.width, stream.height, stream.pix_fmt = frame.width, frame.height, "yuv420p"
+            stream.thread_count = 1
+        frame.pict_type = 0
+        output.mux(stream.encode(frame))
+    if output is not None:
+        output.mux(stream.encode(None))
+        output.close()
+"""
+
+PARENT = """
+import sys
+from pathlib import Path
+from reeltalk.cli import run
+code = run(sys.argv[1:])
+# Not getrusage, whose peak includes that of the process that started this one.
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+print(code, status["VmHWM"].split()[0])
+"""
+
 WIDE = (
     *("--min-duration-s", "0", "--min-shots", "1", "--max-shots", "5000", "--min-mean-shot-s", "0"),
     *("--max-mean-shot-s", "9000", "--min-flow-px", "0", "--max-flow-px", "9999"),
@@ -117,7 +164,10 @@ def cpu_of(command: list[str]) -> tuple[float, float, int]:
 def measure(command: list[str]) -> None:
     """Run a command as the only child, so that its usage is that of all children."""
     begun = time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # A run that accepts no video ends with 1.
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{command} ended with {done.returncode}")
     wall_s = time.monotonic() - begun
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(json.dumps([usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss * 1024]))
@@ -143,7 +193,7 @@ def naive(video: Path, folder: Path) -> dict[str, list[str]]:
     }
 
 
-LONG = frozenset({"naive", "split", "curate_and_cut_exactly"})
+LONG = frozenset({"naive", "split", "stride", "curate_and_cut_exactly"})
 
 
 def medians(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
@@ -158,8 +208,10 @@ def medians(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, flo
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def compare(name: str, video: Path, folder: Path, rounds: int, *, exact: bool) -> dict[str, float]:
-    """All ratios for one video."""
+def compare(
+    name: str, video: Path, folder: Path, rounds: int, *, exact: bool, length_s: int, split_s: int
+) -> dict[str, float]:
+    """All ratios for one video; the first `split_s` of its `length_s` seconds are split at a fixed stride."""
 
     def cpu(command: list[str]) -> float:
         return cpu_of(command)[0]
@@ -176,6 +228,7 @@ def compare(name: str, video: Path, folder: Path, rounds: int, *, exact: bool) -
         "curate": lambda: cpu(curate(folder, video)),
         "naive": naive_cpu,
         "curate_and_cut": lambda: cpu(curate(folder, video, options=("--cut", "lossless"))),
+        "stride": lambda: cpu(python(STRIDE, str(video), tempfile.mkdtemp(dir=folder), str(split_s))),
         "nothing": lambda: cpu(curate(folder, EMPTY)),
         "gate_metadata": lambda: cpu(curate_gated(folder, video, "--min-duration-s", "8000")),
         "gate_key_frames": lambda: cpu(curate_gated(folder, video, "--max-brisque", "-100")),
@@ -186,11 +239,14 @@ def compare(name: str, video: Path, folder: Path, rounds: int, *, exact: bool) -
         sides["split"] = lambda: cpu(python(SPLIT, str(video), tempfile.mkdtemp(dir=folder)))
     found = medians(sides, rounds)
     scenedetect = statistics.median(scenedetect_s)
+    stride_s = found["stride"] * length_s / split_s
     figures = {
         f"{name}_decode_cpu_s": found["decode"],
         f"{name}_curate_cpu_s": found["curate"],
         f"{name}_start_cpu_s": found["nothing"],
         f"{name}_curate_and_cut_cpu_s": found["curate_and_cut"],
+        f"{name}_stride_cpu_s": stride_s,
+        f"{name}_stride_over_curate_and_cut": stride_s / found["curate_and_cut"],
         f"{name}_naive_over_curate": found["naive"] / found["curate"],
         f"{name}_curate_over_decode": found["curate"] / found["decode"],
         f"{name}_curate_without_start_over_decode": (found["curate"] - found["nothing"]) / found["decode"],
@@ -215,6 +271,8 @@ def curate_gated(folder: Path, video: Path, option: str, value: str) -> list[str
     return [*command, option, value]
 
 
+SCALE = "scale of curation"
+"""Who set the goals: the plan for a million clips."""
 PACKAGES = ("reeltalk", "av", "scenedetect-headless", "opencv-python-headless")
 EMPTY = Path(__file__)
 """A file that is no video: what a run costs that finds nothing to decode."""
@@ -256,6 +314,63 @@ def memory(video: Path, folder: Path, minutes: tuple[int, ...]) -> dict[str, flo
         print(f"  {length} minutes: {peak / 2**20:.0f} MiB", flush=True)
     figures["peak_mib_growth_an_hour"] = (peaks[-1] - peaks[0]) / (minutes[-1] - minutes[0]) * 60
     return figures
+
+
+def drawn(seed: int) -> Any:
+    """A picture of 160 × 90 pixels."""
+    draw = np.random.default_rng(seed)
+    return np.kron(draw.integers(0, 255, (9, 16, 3), dtype=np.uint8), np.ones((10, 10, 1), dtype=np.uint8))
+
+
+def hours_long(folder: Path, hours: tuple[float, float, float]) -> dict[str, float]:
+    """CPU time and peak memory for videos of several lengths, with 900 small shots an hour."""
+
+    def write(path: Path) -> None:
+        write_video(path, (np.roll(drawn(number // 20), 2 * number, axis=1) for number in range(600)), fps=5)
+
+    two_minutes = cached("small-shots.mp4", "30 shots of 4 s at 5 fps", write)
+    growth = Growth("curate", "hours")
+    for length in hours:
+        command = curate(folder, longer(two_minutes, round(length * 30)))
+        for option in ("--max-shots", "--max-mean-shot-s"):
+            command[command.index(option) + 1] = "90000"
+        cpu_s, wall_s, peak = cpu_of(command)
+        growth.add(round(length * 3600), Spent(wall_s, cpu_s, peak / 2**20))
+        print(f"  {length:g} hours: {growth.cpu_s[-1]:.1f} CPU s, {growth.peak_mib[-1]:.0f} MiB", flush=True)
+    figures = {"longest_hours": hours[-1], "longest_peak_mib": growth.peak_mib[-1]}
+    return figures if growth.exponent is None else figures | {"longest_exponent": growth.exponent}
+
+
+def many(folder: Path, counts: tuple[int, int]) -> dict[str, float]:
+    """What one more short video costs beside its decoding, and how much the process that holds all grows by it."""
+    spent, decoded, held_kib = [], [], []
+    for count in counts:
+        videos = folder / f"short-{count}"
+        videos.mkdir()
+        for number in range(count):
+            pictures = (np.roll(drawn(2 * number + frame // 20), 2 * frame, axis=1) for frame in range(40))
+            write_video(videos / f"video-{number:05d}.mp4", pictures, fps=10)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(python(PARENT, *curate(folder, videos)[3:]), capture_output=True, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        code, kib = done.stdout.split()[-2:]
+        if code != "0":
+            raise RuntimeError(done.stdout[-2000:])
+        held_kib.append(float(kib))
+        begun = time.process_time()
+        for path in videos.iterdir():
+            with av.open(str(path)) as container:
+                container.streams.video[0].thread_count = 1
+                for _ in container.decode(video=0):
+                    pass
+        decoded.append(time.process_time() - begun)
+        print(f"  {count} short videos: {spent[-1]:.1f} CPU s, {decoded[-1]:.1f} to decode", flush=True)
+    more = counts[1] - counts[0]
+    return {
+        "short_video_ms": 1000 * (spent[1] - spent[0] - decoded[1] + decoded[0]) / more,
+        "short_video_kib": (held_kib[1] - held_kib[0]) / more,
+    }
 
 
 def stored(video: Path, folder: Path, seconds: int) -> dict[str, float]:
@@ -317,22 +432,37 @@ def main() -> None:
             videos[height], _ = made.make()
         for height, video in videos.items():
             print(f"{height}p", flush=True)
-            figures |= compare(f"{height}p", video, folder, rounds, exact=options.exact)
+            length_s = seconds[height == 1080]
+            figures |= compare(
+                f"{height}p",
+                video,
+                folder,
+                rounds,
+                exact=options.exact,
+                length_s=length_s,
+                split_s=3 if options.quick else 60,
+            )
         if options.only:
-            measures = stated(figures, {options.only: seconds[options.only == 1080]})
+            measures = stated(figures, {options.only: seconds[options.only == 1080]}, quick=options.quick)
             record(f"curate-{options.only}p", measures, figures=figures, packages=PACKAGES, quick=options.quick)
             return
         part = Recomposed(f"{prefix}-part.mp4", 1280, 720, 20 if options.quick else 120, shot_s=(6.0, 24.0)).make()[0]
         figures |= stored(part, folder, 20 if options.quick else 120)
         figures |= two_processes(part, folder, rounds)
         figures |= memory(part, folder, (2, 4) if options.quick else (2, 10, 40))
+        figures |= hours_long(folder, (0.05, 0.1, 0.2) if options.quick else (1.0, 3.0, 6.0))
+        figures |= many(folder, (10, 30) if options.quick else (500, 2000))
     notes = [] if shutil.which("ffmpeg") else ["clips were not compared: no ffmpeg here for PySceneDetect's splitter"]
-    measures = stated(figures, dict(zip((720, 1080), seconds, strict=True)))
+    measures = stated(figures, dict(zip((720, 1080), seconds, strict=True)), quick=options.quick)
     record("curate", measures, figures=figures, packages=PACKAGES, notes=notes, quick=options.quick)
 
 
-def stated(figures: dict[str, float], seconds: dict[int, int]) -> list[Measure]:
-    """What this suite vouches for; `seconds` is how long the video of each height was."""
+def stated(figures: dict[str, float], seconds: dict[int, int], *, quick: bool) -> list[Measure]:
+    """What this suite vouches for; `seconds` is how long the video of each height was. Small counts have no goals."""
+
+    def goal(value: float) -> Goal | None:
+        return None if quick else at_most(value, SCALE)
+
     found = []
     for height, length in seconds.items():
         name = f"{height}p"
@@ -343,6 +473,15 @@ def stated(figures: dict[str, float], seconds: dict[int, int]) -> list[Measure]:
                     "the usual four passes over ours", over),
             Measure(f"curating an hour of {name}", hour_s, "core s", "as much as decoding alone", decoding,
                     feeds=f"core_s_an_hour_{name}"),
+        ]  # fmt: skip
+        split_s = figures[f"{name}_stride_cpu_s"] / length * 3600
+        found += [
+            Measure(f"curating {name} over decoding it, start left out", decoding, "ratio", goal=goal(1.10)),
+            Measure(f"curating {name} over PySceneDetect alone", figures[f"{name}_curate_over_scenedetect"], "ratio",
+                    goal=goal(0.75)),
+            Measure(f"starting, beside {name}", figures[f"{name}_start_cpu_s"], "CPU s", goal=goal(0.4)),
+            Measure(f"an hour of {name} in clips of 10 s, each encoded again", split_s, "core s",
+                    "as much as curating and clips cut without loss", figures[f"{name}_stride_over_curate_and_cut"]),
         ]  # fmt: skip
         if (clips := figures.get(f"{name}_naive_with_clips_over_curate_with_clips")) is not None:
             cut = figures[f"{name}_curate_and_cut_cpu_s"]
@@ -355,6 +494,14 @@ def stated(figures: dict[str, float], seconds: dict[int, int]) -> list[Measure]:
         found.append(Measure("two workers", gain, "ratio", "one worker, videos a second", gain))
         growth = figures["peak_mib_growth_an_hour"]
         found.append(Measure("memory for each hour more of a video", growth, "MiB", feeds="curate_mib_an_hour"))
+        longest = f"a video of {figures['longest_hours']:g} hours"
+        found.append(Measure(f"{longest}: memory", figures["longest_peak_mib"], "MiB", goal=goal(250)))
+        if (exponent := figures.get("longest_exponent")) is not None:
+            found.append(Measure(f"{longest}: exponent of its CPU time", exponent, "exponent", goal=goal(1.15)))
+        found += [
+            Measure("one short video more, decoding left out", figures["short_video_ms"], "CPU ms", goal=goal(60)),
+            Measure("one short video more: memory of the command", figures["short_video_kib"], "KiB", goal=goal(20)),
+        ]
         found += [
             Measure("clips cut without loss", figures["cut_over_original"], "ratio", "bytes of the original",
                     figures["cut_over_original"], feeds="clips_over_original"),

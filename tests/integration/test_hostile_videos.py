@@ -362,7 +362,7 @@ def test_mutated_videos_never_take_the_parent_with_them(
             calls.append(path)
         for function, told in (
             ("reeltalk.curate.workers:ingest", {"judge": True, "pictures": False, "shortest_s": 0}),
-            ("reeltalk.curate.workers:scan", {"rotation_deg": 0, "settings": settings}),
+            ("reeltalk.curate.scanning:scan", {"rotation_deg": 0, "settings": settings}),
         ):
             for _, outcome in executor.map(function, [Call({"path": str(path), **told}, limits) for path in calls]):
                 if isinstance(outcome, Failure):

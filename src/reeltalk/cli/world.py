@@ -41,7 +41,7 @@ def film(
         Videos that are filmed at a time; by default one for each core.
     """
     from reeltalk.parallel import open_executor
-    from reeltalk.stages.curating import film as run_stage
+    from reeltalk.stages.filming import film as run_stage
 
     with ProgressBar() as bar:
         done = run_stage(

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import shutil
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from reeltalk.curate.records import CutClip, FileFacts
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo
 from reeltalk.curate.transcripts import Transcript
-from reeltalk.errors import BenchmarkError
+from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
 from reeltalk.progress import Progress
 from reeltalk.schema.intervals import Interval
@@ -74,6 +75,8 @@ SMALL_FILE_S: Final = 25.0
 SECONDS_A_MEGABYTE: Final = 10.0
 TORCH_MEMORY_BYTES: Final = 2 << 30
 """Memory that a network may use on top of the limit in the settings."""
+CUDA_ADDRESS_BYTES: Final = 1 << 40
+"""CUDA reserves address space for the memory of all GPUs and of the machine, so no useful limit can hold."""
 
 
 @dataclass
@@ -112,6 +115,22 @@ class Calls:
     def __init__(self, benchmark: Benchmark, settings: CurateSettings, executor: Executor, progress: Progress) -> None:
         self.benchmark, self.settings, self.executor, self.progress = benchmark, settings, executor, progress
         self.journal = Journal(benchmark.path, STAGE)
+
+    def check_decoder(self) -> None:
+        """Decode a sample on the GPU, if the settings ask for one.
+
+        Raises:
+            SettingError: The GPU cannot decode.
+        """
+        if self.settings.decoder == "software":
+            return
+        call = Call({}, Limits(wall_s=60.0, memory_bytes=CUDA_ADDRESS_BYTES))
+        ((_, outcome),) = self.executor.map("reeltalk.video.stream:try_nvdec", [call])
+        why = str(outcome) if isinstance(outcome, Failure) else outcome["why"]
+        if why is not None:
+            raise SettingError(
+                f"--decoder nvdec: no NVIDIA GPU decodes here ({why}); leave it out to decode on the CPU"
+            )
 
     def ingest(self, candidates: list[Candidate]) -> None:
         """Read facts, hash and quality of every file."""
@@ -170,6 +189,7 @@ class Calls:
             min_sharpness=self.settings.min_sharpness,
             max_similarity=self.settings.max_similarity,
             max_shots=self.settings.max_shots,
+            decoder=self.settings.decoder,
         ).model_dump(mode="json")
         calls = {}
         for index, candidate in enumerate(candidates):
@@ -190,9 +210,15 @@ class Calls:
                     folder.mkdir(parents=True, exist_ok=True)
                 argument["settings"]["save_frames"] = str(folder)
             calls[index] = (candidate.scan_key, Call(argument, self._limits(candidate)))
-        for index, outcome in self._results("decoding", "reeltalk.curate.workers:scan", Scan, calls, candidates):
+        for index, outcome in self._results("decoding", "reeltalk.curate.scanning:scan", Scan, calls, candidates):
             candidate = candidates[index]
             if isinstance(outcome, Failure):
+                if self.settings.decoder == "nvdec" and outcome.kind is FailureKind.ERROR:
+                    # A GPU that fails says nothing about the video, so the video is not rejected for it.
+                    raise BenchmarkError(
+                        f"{candidate.source.place} was not decoded on the GPU: {outcome}; run the command again, "
+                        "with fewer --workers or without --decoder nvdec"
+                    )
                 candidate.reason = self._failure("it cannot be decoded", outcome, candidate)
                 continue
             candidate.reason = outcome.reason
@@ -323,6 +349,8 @@ class Calls:
         memory_bytes = self.settings.max_memory_mib << 20
         if self.settings.detector == "transnetv2":
             wall_s, memory_bytes = wall_s + self.settings.max_minutes * 60, memory_bytes + TORCH_MEMORY_BYTES
+        if self.settings.decoder == "nvdec":
+            memory_bytes += CUDA_ADDRESS_BYTES
         return Limits(wall_s=wall_s, memory_bytes=memory_bytes)
 
     def _failure(self, what: str, failure: Failure, candidate: Candidate) -> str:
@@ -392,7 +420,7 @@ def _mean_flow(found: Scan) -> float | None:
             before_s = sample.pts_s if before_s is None else before_s
             continue
         start_s = before_s if before_s is not None else 0.0
-        if not any(start_s < cut <= sample.pts_s for cut in found.cuts_s):
+        if bisect_right(found.cuts_s, start_s) == bisect_right(found.cuts_s, sample.pts_s):
             flows.append(sample.flow_px)
         before_s = sample.pts_s
     return sum(flows) / len(flows) if flows else None

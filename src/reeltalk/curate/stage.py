@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Final
 
@@ -55,7 +56,7 @@ def curate(
 
     Raises:
         InputError: An input does not exist, or a sidecar or transcript is damaged.
-        SettingError: Settings contradict each other, or a video has subtitles in several languages.
+        SettingError: Settings contradict each other, a video has subtitles in several languages, or no GPU can decode.
         BenchmarkError: The benchmark has tables of other stages, or cannot be written.
     """
     detector = settings.detector_settings
@@ -75,6 +76,7 @@ def curate(
         for candidate in candidates:
             benchmark.media.check_link(candidate.source.path)
     run = Calls(benchmark, settings, executor, progress)
+    run.check_decoder()
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
     if _is_up_to_date(benchmark, stored, parents):
@@ -327,18 +329,28 @@ def clips_of(shots: Sequence[Interval], duration_s: float, *, merge_below_s: flo
         merge_below_s: Shortest clip before it is extended.
         extend_s: Extension on each side; neighbouring clips overlap by twice as much.
     """
-    parts = list(shots)
-    while len(parts) > 1:
-        shortest = min(range(len(parts)), key=lambda index: (parts[index].duration_s, index))
-        if parts[shortest].duration_s >= merge_below_s:
+    parts = dict(enumerate(shots))
+    before = {index: index - 1 for index in parts}
+    after = {index: index + 1 for index in parts}
+    # A long video may have thousands of shots, so the shortest is looked up and not searched for.
+    lengths = [(part.duration_s, index) for index, part in parts.items()]
+    heapify(lengths)
+    while lengths:
+        length_s, shortest = heappop(lengths)
+        if shortest not in parts or parts[shortest].duration_s != length_s:
+            continue
+        neighbours = [index for index in (before[shortest], after[shortest]) if index in parts]
+        if length_s >= merge_below_s or not neighbours:
             break
-        neighbours = [index for index in (shortest - 1, shortest + 1) if 0 <= index < len(parts)]
         other = min(neighbours, key=lambda index: (parts[index].duration_s, index))
         first, last = min(shortest, other), max(shortest, other)
-        parts[first : last + 1] = [Interval(start_s=parts[first].start_s, end_s=parts[last].end_s)]
+        parts[first] = Interval(start_s=parts[first].start_s, end_s=parts.pop(last).end_s)
+        after[first] = after[last]
+        before[after[first]] = first
+        heappush(lengths, (parts[first].duration_s, first))
     return [
         Interval(start_s=max(0.0, part.start_s - extend_s), end_s=min(duration_s, part.end_s + extend_s))
-        for part in parts
+        for part in parts.values()
     ]
 
 

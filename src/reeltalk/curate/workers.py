@@ -1,4 +1,4 @@
-"""Functions for child processes: ingest, scan or cut one file. Arguments and results are JSON."""
+"""Functions for child processes: ingest or cut one file. Arguments and results are JSON."""
 
 import base64
 from pathlib import Path
@@ -9,12 +9,12 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.store.manifest import hash_file
 from reeltalk.video.cut import cut_clip
 from reeltalk.video.encode import centre_square, upright
-from reeltalk.video.measure import brisque
+from reeltalk.video.measure import brisque, load_brisque
 from reeltalk.video.probe import probe
-from reeltalk.video.records import DetectorSettings, Probe, ScanSettings, TransNetSettings
-from reeltalk.video.scan import pyscenedetect_finder, scan_video
-from reeltalk.video.shots import CutFinder, SmallFrame, tiny_rgb
-from reeltalk.video.stream import Source, VideoError, open_video, rgb
+from reeltalk.video.records import Probe
+from reeltalk.video.stream import VideoError, open_video, rgb
+
+load_brisque()
 
 LOOKED_AT: Final = (1 / 6, 1 / 2, 5 / 6)
 """Positions of the judged key frames, as shares of the video's length."""
@@ -65,44 +65,6 @@ def _key_frames(path: Path, facts: Probe) -> list[Any]:
             if picture is not None:
                 pictures.append(upright(rgb(picture), facts.rotation_deg))
     return pictures
-
-
-def scan(argument: dict[str, Any]) -> dict[str, Any]:
-    """Scan one file.
-
-    Args:
-        argument: `path`, `rotation_deg`, and `settings` as `ScanSettings`.
-
-    Returns:
-        `Scan` as JSON.
-    """
-    settings = ScanSettings.model_validate(argument["settings"])
-    found = scan_video(Path(argument["path"]), settings, rotation_deg=argument["rotation_deg"], make_finder=_finder)
-    return found.model_dump(mode="json")
-
-
-def _finder(settings: DetectorSettings, source: Source) -> CutFinder:
-    return (
-        _Network(settings.threshold)
-        if isinstance(settings, TransNetSettings)
-        else pyscenedetect_finder(settings, source)
-    )
-
-
-class _Network:
-    """TransNetV2 as a `CutFinder`."""
-
-    def __init__(self, threshold: float) -> None:
-        # torch takes seconds to import and is an extra.
-        from reeltalk.inference.transnet import TransNetFinder
-
-        self._finder = TransNetFinder(threshold)
-
-    def push(self, frame: SmallFrame) -> list[int]:
-        return self._finder.push(frame.pts, tiny_rgb(frame.bgra))
-
-    def finish(self) -> list[int]:
-        return self._finder.finish()
 
 
 def cut(argument: dict[str, Any]) -> dict[str, Any]:

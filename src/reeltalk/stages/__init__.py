@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from reeltalk.pages.settings import ReportSettings
     from reeltalk.stages.calibrating import attack, calibrate, write_rating_sheet
     from reeltalk.stages.constructing import ConstructReport, construct
-    from reeltalk.stages.curating import curate, film
+    from reeltalk.stages.curating import curate
     from reeltalk.stages.evaluating import evaluate
+    from reeltalk.stages.filming import film
     from reeltalk.stages.judging import judge
     from reeltalk.stages.layouts import ExportReport, export_layout, import_layout, import_questions
     from reeltalk.stages.planning import plan_evaluation
@@ -111,7 +112,7 @@ _HOMES: Final = {
     "construct": "reeltalk.stages.constructing",
     "curate": "reeltalk.stages.curating",
     "evaluate": "reeltalk.stages.evaluating",
-    "film": "reeltalk.stages.curating",
+    "film": "reeltalk.stages.filming",
     "RunConfig": "reeltalk.evaluate.settings",
     "RunReport": "reeltalk.stages.run",
     "judge": "reeltalk.stages.judging",

@@ -1,4 +1,4 @@
-"""Curate and film: make a benchmark of clips from videos, or from a simulated household whose facts are all known."""
+"""Curate: make a benchmark of clips from videos."""
 
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,6 @@ from reeltalk.schema.outcomes import StageReport
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.remote import is_address
 from reeltalk.store.sources import fetch_sources
-from reeltalk.world.film import film as film_scenarios
-from reeltalk.world.settings import FilmSettings
 
 
 def curate(
@@ -61,29 +59,3 @@ def curate(
         for video in videos
     ]
     return curate_videos(inputs, benchmark, settings, executor=executor or open_executor(), progress=progress)
-
-
-def film(
-    *,
-    into: Path | str,
-    settings: FilmSettings | None = None,
-    executor: Executor | None = None,
-    progress: Progress = unseen,
-) -> StageReport:
-    """Film scenarios of a household. Writes videos, clips, graphs, template summaries, and splits by house.
-
-    Call it again to continue after an interruption. The same settings give the same tables and the same frames.
-
-    Args:
-        into: Folder of the new benchmark.
-        settings: Scenarios, houses, pictures, seed.
-        executor: Runs the filming. The default is one process for each core of this machine.
-        progress: Called with the share of the work that is done.
-
-    Raises:
-        BenchmarkError: The houses do not give enough scenarios, or the benchmark holds something else.
-    """
-    executor = executor or open_executor()
-    return film_scenarios(
-        Benchmark.create(Path(into)), settings or FilmSettings(), executor=executor, progress=progress
-    )

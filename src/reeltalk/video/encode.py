@@ -131,6 +131,15 @@ class Thumbs:
         return [self.kept[int(place)] for place in sorted(places)]
 
 
+def load_font() -> None:
+    """Unpack the font of the contact sheet now, so that processes forked from this one find it in memory."""
+    _write(np.zeros((1, 1, 3), np.uint8), "0", (0, 0))
+
+
+def _write(sheet: NDArray[np.uint8], text: str, at: tuple[int, int]) -> None:
+    cv2.putText(sheet, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (INK,) * 3, 1, cv2.LINE_AA)
+
+
 def contact_sheet(thumbs: Sequence[Thumb]) -> bytes:
     """Pictures in rows with their times beneath, as PNG.
 
@@ -149,9 +158,7 @@ def contact_sheet(thumbs: Sequence[Thumb]) -> bytes:
         sheet[top : top + height, left : left + width] = thumb.bgr[:height, :width]
         minutes, seconds = divmod(thumb.pts_s, 60)
         at = (left, top + height + LABEL_PX - 3)
-        cv2.putText(
-            sheet, f"{int(minutes)}:{seconds:04.1f}", at, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (INK,) * 3, 1, cv2.LINE_AA
-        )
+        _write(sheet, f"{int(minutes)}:{seconds:04.1f}", at)
     done, encoded = cv2.imencode(".png", sheet, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     if not done:
         raise ValueError("a contact sheet cannot be written as PNG")

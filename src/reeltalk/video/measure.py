@@ -53,6 +53,11 @@ def brisque(rgb: NDArray[np.uint8]) -> float | None:
     return float(model["weights"] @ kernel - model["rho"])
 
 
+def load_brisque() -> None:
+    """Read the model and its tables now, so that processes forked from this one find them in memory."""
+    _model(), _shapes()
+
+
 @cache
 def _model() -> dict[str, Floats]:
     with (files("reeltalk.video") / "brisque.npz").open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:

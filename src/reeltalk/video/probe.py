@@ -8,6 +8,9 @@ from typing import Any, Final
 
 import av
 import av.error
+
+# av.open imports it for a file with subtitles; here it is imported once and not in each forked process.
+import av.subtitles.stream
 import numpy as np
 
 from reeltalk.video import missing
@@ -56,15 +59,15 @@ class _Times:
         together = source.container.format.name.split(",")[0] in missing.LENGTH_IN_HEADER
         streams = source.container.streams
         others = [s for s in (*streams.video, *streams.audio, *streams.subtitles) if s.index != source.stream.index]
-        ends_s = {source.stream.index: 0.0}
+        # In ticks until the last packet: a Fraction for each packet would cost as much as reading it.
+        ends = {source.stream.index: 0}
         try:
             with missing.Complaints() as complaints:
                 for packet in source.container.demux(source.stream, *(others if together else ())):
                     stamp = packet.pts if packet.pts is not None else packet.dts
                     if stamp is not None:
                         index = packet.stream_index
-                        end_s = float((stamp + (packet.duration or 0)) * (packet.time_base or 0))
-                        ends_s[index] = max(ends_s.get(index, 0.0), end_s)
+                        ends[index] = max(ends.get(index, 0), stamp + (packet.duration or 0))
                     if packet.stream_index != source.stream.index:
                         continue
                     if packet.dts is not None:
@@ -82,6 +85,7 @@ class _Times:
                         damaged_pts.append(stamp)
         except (av.error.FFmpegError, ValueError, OSError) as error:
             raise VideoError(f"its packets cannot be read ({str(error)[:80]})") from None
+        ends_s = {index: float(end * (streams[index].time_base or 0)) for index, end in ends.items()}
         if not counted:
             raise VideoError("it has no video frames")
         self.frames = counted

@@ -41,7 +41,7 @@ def scan_video(
     # Processes run in parallel, so threads are not needed.
     cv2.setNumThreads(1)
     try:
-        with open_video(path) as source:
+        with open_video(path, settings.decoder) as source:
             return _Scanner(source, settings, rotation_deg, make_finder or pyscenedetect_finder).run()
     except VideoError as error:
         return Scan(reason=str(error))
@@ -89,7 +89,7 @@ class _Scanner:
         self.hsv: list[Any] = [None, None]
         self.samples: list[Sample] = []
         self.hashes: list[str] = []
-        self.cuts: list[int] = []
+        self.cuts: dict[int, float] = {}
         self.contents: dict[int, float] = {}
         self.next_sample = 0
         self.largest_content = 0.0
@@ -133,12 +133,12 @@ class _Scanner:
             if self.next_sample / self.settings.sample_fps < end_s:
                 self._sample(before, end_s)
             self._cut(finder.finish(), None, 0.0)
-        cuts = sorted(set(self.cuts))
+        cuts = sorted(self.cuts)
         cuts_s = tuple(float((cut - self.source.start_pts) * self.source.time_base) for cut in cuts)
         thumbs = self.thumbs.chosen(cuts_s, end_s)
         return Scan(
             cuts_s=cuts_s,
-            cut_contents=tuple(round(self.contents.get(cut, 0.0), DECIMALS) for cut in cuts),
+            cut_contents=tuple(round(self.cuts[cut], DECIMALS) for cut in cuts),
             samples=tuple(self.samples),
             hashes=tuple(dict.fromkeys(self.hashes)),
             decoded_s=round(end_s, 6),
@@ -161,14 +161,13 @@ class _Scanner:
         return content_score(second, first)
 
     def _cut(self, cuts: list[int], pts: int | None, content: float) -> None:
-        self.cuts += cuts
-        if pts is None:
-            return
-        # A detector reports a cut some frames later, so the scores of that many frames are kept.
-        self.contents[pts] = content
-        if len(self.contents) > 4096:
-            wanted = {*self.cuts, *list(self.contents)[-1024:]}
-            self.contents = {at: score for at, score in self.contents.items() if at in wanted}
+        if pts is not None:
+            # A detector reports a cut some frames later, so the scores of that many frames are kept.
+            self.contents[pts] = content
+            if len(self.contents) > 4096:
+                self.contents = dict(list(self.contents.items())[-1024:])
+        for cut in cuts:
+            self.cuts[cut] = self.contents.get(cut, 0.0)
 
     def _sample(self, seen: _Looked, until_s: float) -> None:
         """Measure the frame that is on the screen at the next time of the grid, and move the grid beyond it."""

@@ -18,10 +18,12 @@ from typing import Any, Final, NamedTuple
 import av
 import av.error
 import numpy as np
+from av.codec.hwaccel import HWAccel
 from numpy.typing import NDArray
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.video.missing import unfinished_box
+from reeltalk.video.records import Decoder
 
 CONTAINERS: Final = (
     "mov,mp4,m4a,3gp,3g2,mj2",
@@ -44,6 +46,8 @@ CONTAINERS: Final = (
     "rm",
 )
 """FFmpeg's names of the allowed demuxers. None of them reads a second file by default."""
+PLANAR_OF: Final = {"nv12": "yuv420p", "p010le": "yuv420p10le"}
+"""Layouts of frames from a GPU, with those of the same frames from a decoder of the CPU."""
 MOST_DAMAGED: Final = 10_000
 LARGEST_FRAME_PX: Final = 8192 * 4352
 """Frames larger than 8K are refused. One of 16384 × 16384 takes 400 MB, and a decoder holds several."""
@@ -59,6 +63,10 @@ class VideoError(ReeltalkError):
     """A file cannot be read as a video. The message is the reason, in lower case, without the file name."""
 
 
+class DeviceError(ReeltalkError):
+    """A GPU cannot decode a file that can be opened without it."""
+
+
 class Frame(NamedTuple):
     """A decoded frame."""
 
@@ -70,17 +78,26 @@ class Frame(NamedTuple):
 
 
 @contextlib.contextmanager
-def open_video(path: Path) -> Iterator["Source"]:
+def open_video(path: Path, decoder: Decoder = "software") -> Iterator["Source"]:
     """Opens a video file for one pass.
+
+    Args:
+        path: The file.
+        decoder: `nvdec` decodes on an NVIDIA GPU. What the GPU does not support is decoded on the CPU.
 
     Raises:
         VideoError: The file is not a supported video; the message gives the reason.
+        DeviceError: The GPU cannot be used.
     """
+    accelerator = _nvdec() if decoder == "nvdec" else None
     options = {"protocol_whitelist": "file", "format_whitelist": ",".join(CONTAINERS)}
     try:
         # With this prefix, a name such as `concat:a|b` is a file name and not a protocol.
-        container = av.open(f"file:{path.absolute()}", options=options, metadata_errors="replace")
+        container = av.open(f"file:{path.absolute()}", options=options, metadata_errors="replace", hwaccel=accelerator)
     except (av.error.FFmpegError, ValueError, OSError, IndexError, UnicodeDecodeError) as error:
+        if accelerator is not None:
+            with open_video(path):
+                raise DeviceError(f"CUDA cannot be used ({_words(error)})") from None
         why = unfinished_box(path) or _words(error)
         raise VideoError(f"no container that we read ({why})") from None
     with container:
@@ -138,7 +155,8 @@ class Source:
         size = self.width_px, self.height_px
         # Integers until the last step: a Fraction for every frame would cost as much as measuring it.
         tick_s, ticks = self.time_base.numerator, self.time_base.denominator
-        for picture in self._decoded():
+        for decoded in self._decoded():
+            picture = planar(decoded)
             if (picture.width, picture.height) != size:
                 raise VideoError(
                     f"the frames change their size, from {self.width_px} × {self.height_px} "
@@ -175,6 +193,8 @@ class Source:
             except (av.error.FFmpegError, ValueError, OSError, IndexError) as error:
                 if isinstance(error, av.error.MemoryError):
                     raise MemoryError from None
+                if isinstance(error, av.error.ExternalError) and self.stream.codec_context.is_hwaccel:
+                    raise DeviceError(f"the GPU stopped decoding ({_words(error)})") from None
                 raise VideoError(f"it cannot be decoded ({_words(error)})") from None
 
     def seek(self, pts: int) -> None:
@@ -194,6 +214,12 @@ class Source:
         if self._decoding is None:
             self._decoding = self._decoded()
         return next(self._decoding, None)
+
+
+def planar(picture: av.VideoFrame) -> av.VideoFrame:
+    """A frame in the layout of the decoders of the CPU; NVDEC's has its two chroma planes in one. No value changes."""
+    layout = PLANAR_OF.get(picture.format.name)
+    return picture if layout is None else picture.reformat(format=layout)
 
 
 def rgb(picture: av.VideoFrame) -> NDArray[np.uint8]:
@@ -251,6 +277,31 @@ def try_codec(argument: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         return {"encoder": None, "decodes": False, "why": str(error)[:200]}
     return {"encoder": None, "decodes": None, "why": why}
+
+
+def try_nvdec(argument: dict[str, Any]) -> dict[str, Any]:
+    """Decode a few frames of H.264 on the GPU.
+
+    Args:
+        argument: Empty.
+
+    Returns:
+        `why`: the reason of a failure, or null.
+    """
+    container: Any
+    try:
+        with av.open(io.BytesIO(_encoded("libx264")), hwaccel=_nvdec()) as container:
+            stream = container.streams.video[0]
+            frames = len(list(container.decode(stream)))
+            if not stream.codec_context.is_hwaccel:
+                return {"why": "this build of FFmpeg has no NVDEC"}
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        return {"why": f"CUDA: {_words(error)}"}
+    return {"why": None if frames == FRAMES else f"{frames} of {FRAMES} frames came back"}
+
+
+def _nvdec() -> HWAccel:
+    return HWAccel("cuda", allow_software_fallback=True)
 
 
 def _encoded(encoder: str) -> bytes:

