@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.baselines import constant
+from reeltalk.evaluate import eval_log
 from reeltalk.evaluate.playing import baseline_players
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.media import Video
@@ -19,7 +20,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 FEW, MANY = 8, 24
-A_VIDEO_BYTES = 20 << 10
+A_VIDEO_BYTES = 24 << 10
 """Most bytes that one more video of 20 turns may take. Its turns alone take five times as much as records."""
 PLACES = ("kitchen", "bathroom", "bedroom", "hall")
 
@@ -75,6 +76,7 @@ def test_evaluate_and_judge_keep_no_rows_in_memory(
         (sorting, "PART_BYTES", 1 << 12),
         (documents, "LARGEST_TEXT_BYTES", 1 << 19),
         (keyed, "KEPT_ROWS", 4),
+        (eval_log, "WAITING", 2),
         (baseline_players, "KEPT_UNITS", 4),
         (constant, "KEPT_VIDEOS", 4),
     ):
