@@ -353,7 +353,7 @@ def test_a_disk_that_is_full_when_tables_are_written_is_a_clear_error(
     (out / "answers.jsonl").unlink()
     stopped = runs.run(*command, largest_file_bytes=largest)
     assert stopped.code == 2, stopped.said
-    check_said(stopped.said, f"reeltalk: cannot write {out / 'answers.jsonl'}")
+    check_said(stopped.said, f"reeltalk: cannot write {out}")
     finished(*command)
     check_the_same(out, undisturbed[0])
     assert server.count == undisturbed[1]

@@ -1,11 +1,9 @@
 """The memory of an evaluation and of judging hardly grows with the benchmark: rows stay in files."""
 
-import gc
-import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from traced_memory import traced_peak
 
 from reeltalk.baselines import constant
 from reeltalk.evaluate import eval_log
@@ -44,16 +42,6 @@ def benchmark_of(folder: Path, videos: int) -> Benchmark:
     benchmark = Benchmark.create(folder)
     benchmark.write_content(content, stage="test")
     return benchmark
-
-
-def traced_peak(work: Callable[[], object]) -> int:
-    gc.collect()
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
 """Commands read rows when they need them: what they keep of one more video is small."""
 
-import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from traced_memory import traced_peak
 
 from reeltalk.metrics.counting import count_benchmark
 from reeltalk.metrics.turn_checks import benchmark_quality
@@ -95,12 +95,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 def grown_kib(run: Callable[[Path], object], folders: dict[int, Path]) -> float:
     """How much more memory a command needs at most, for one more video. The first run fills caches."""
     run(folders[WARM])
-    peaks: list[int] = []
-    for size in SIZES:
-        tracemalloc.start()
-        run(folders[size])
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+    peaks = [traced_peak(lambda size=size: run(folders[size])) for size in SIZES]  # type: ignore[misc]
     return (peaks[1] - peaks[0]) / 1024 / (SIZES[1] - SIZES[0])
 
 

@@ -8,8 +8,7 @@ words, which is deterministic, needs no model and has one threshold; a writer ma
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, combinations, groupby
+from itertools import chain, combinations
 from typing import Final
 
 from reeltalk.construct.dialogue_quality import write_checked_dialogue
@@ -152,66 +151,42 @@ def write_scenes(run: ConstructRun) -> StepResult:
     made = run.spooled(SCENES)
     sighted = run.benchmark.table(SIGHTINGS).grouped(lambda row: row.get("clip_id"))
 
-    def caption(item: tuple[Video, Clip]) -> _Captioned:
+    def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
         video, clip = item
-        objects = frozenset(str(sighting.entity) for sighting in sighted.get(clip.id, ()))
-        if isinstance(run.writer, KnowsObjects):
-            objects |= run.writer.objects(video, clip)
+        handled = run.writer.objects(video, clip) if isinstance(run.writer, KnowsObjects) else frozenset()
         if isinstance(run.writer, SeesSurroundings):
-            text, gates = run.writer.checked_caption(video, clip)
-        else:
-            text, gates = run.writer.caption(video, clip), []
-        return _Captioned(video, clip, text, gates, objects)
+            return clip.id, *run.writer.checked_caption(video, clip), handled
+        return clip.id, run.writer.caption(video, clip), [], handled
 
-    def suit(item: tuple[Video, Scene, list[GateResult]]) -> tuple[Scene, dict[str, int], list[GateResult]]:
-        video, scene, before = item
-        suitability, gates = _suited(run, video, scene)
-        return scene, suitability, [*before, *gates]
-
+    captions: dict[str, str] = {}
+    objects: dict[str, frozenset[str]] = {}
     clips = ((video, clip) for video in run.videos for clip in run.clips_of(video.id))
-    captions = run.map_ordered("captioning clips", clips, caption, total=run.clip_count)
-    # The scenes of a video are rated while the next video's clips are captioned.
-    scenes = (
-        found
-        for _, group in groupby(captions, key=lambda captioned: captioned.video.id)
-        for found in _scenes_of(run, list(group))
-    )
-    for scene, suitability, gates in run.map_ordered(None, scenes, suit):
+    for clip_id, text, gates, handled in run.map_ordered("captioning clips", clips, caption, total=run.clip_count):
+        made.gates.extend(gates)
+        if held := handled | {str(sighting.entity) for sighting in sighted.get(clip_id, ())}:
+            objects[clip_id] = held
+        if isinstance(text, Unwritten):
+            made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
+        else:
+            captions[clip_id] = text
+    scenes = run.benchmark.spool(Scene)
+    for video in run.videos:
+        own = run.clips_of(video.id)
+        made.gates.extend(propose_category(video, own, captions))
+        settings = run.settings.scene_settings
+        alike = _judged_alike(run.writer, video, made.gates) if isinstance(run.writer, JudgesScenes) else None
+        single = single_scenes(video.id, own, captions, settings, writer=run.writer.signature, alike=alike)
+        scenes.extend((*single, *cross_scenes(single, objects, settings)))
+
+    def suit(item: tuple[Video, Scene]) -> tuple[Scene, dict[str, int], list[GateResult]]:
+        return item[1], *_suited(run, *item)
+
+    found = scenes.grouped()
+    pairs = ((video, scene) for video in run.videos for scene in found.get(video.id, ()))
+    for scene, suitability, gates in run.map_ordered("choosing tasks", pairs, suit, total=len(scenes)):
         made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
         made.gates.extend(gates)
     return made
-
-
-@dataclass(frozen=True)
-class _Captioned:
-    """A clip, and what its writer says of it."""
-
-    video: Video
-    clip: Clip
-    text: str | Unwritten
-    gates: list[GateResult]
-    objects: frozenset[str]
-    """Names of the objects in it."""
-
-
-def _scenes_of(run: ConstructRun, captioned: Sequence[_Captioned]) -> Iterator[tuple[Video, Scene, list[GateResult]]]:
-    """The scenes of one video, single ones first. The first one comes with what is found while they are made."""
-    video, clips = captioned[0].video, [one.clip for one in captioned]
-    captions: dict[str, str] = {}
-    gates: list[GateResult] = []
-    for one in captioned:
-        gates += one.gates
-        if isinstance(one.text, Unwritten):
-            gates.append(unwritten_gate("caption", "clip", one.clip.id, one.text))
-        else:
-            captions[one.clip.id] = one.text
-    gates += propose_category(video, clips, captions)
-    settings = run.settings.scene_settings
-    alike = _judged_alike(run.writer, video, gates) if isinstance(run.writer, JudgesScenes) else None
-    single = single_scenes(video.id, clips, captions, settings, writer=run.writer.signature, alike=alike)
-    cross = cross_scenes(single, {one.clip.id: one.objects for one in captioned}, settings)
-    for number, scene in enumerate((*single, *cross)):
-        yield video, scene, [] if number else gates
 
 
 def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, int], list[GateResult]]:
@@ -232,7 +207,7 @@ def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, in
     return found, gates
 
 
-def _judged_alike(writer: JudgesScenes, video: Video, gates: list[GateResult]) -> Alike:
+def _judged_alike(writer: JudgesScenes, video: Video, gates: GateResults) -> Alike:
     """Let the writer compare captions. If it gives no answer, they stay apart and a gate result says so."""
 
     def alike(before: str, after: str) -> bool:

@@ -383,7 +383,7 @@ def _stored_settings(database: Database) -> ProjectSettings:
     return ProjectSettings.model_validate(row.settings) if row is not None else ProjectSettings()
 
 
-def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+def in_batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
     """The rows in lists of a size; the last one may be shorter."""
     left = iter(rows)
     while some := list(islice(left, size)):

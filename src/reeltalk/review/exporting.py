@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.review.database import Database, batches
+from reeltalk.review.database import Database, in_batches
 from reeltalk.review.describing import describe_units
 from reeltalk.review.events import broken_links
 from reeltalk.review.tables import Base, JsonText
@@ -276,7 +276,7 @@ def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, 
     more = {**SECRET.get(table.name, {}), **added}
     with file.open("rb") as stream:
         rows = _rows(stream, file, given, more)
-        for some in batches(map(_with_remarks, rows) if table.name == "entries" and added else rows, BATCH):
+        for some in in_batches(map(_with_remarks, rows) if table.name == "entries" and added else rows, BATCH):
             try:
                 session.execute(insert(table), some)
             except IntegrityError as error:

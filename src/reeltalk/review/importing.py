@@ -14,7 +14,7 @@ from sqlalchemy import exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
-from reeltalk.review.database import ReviewProject, batches
+from reeltalk.review.database import ReviewProject, in_batches
 from reeltalk.review.describing import describe_units, forget_words
 from reeltalk.review.duties import drop_duties
 from reeltalk.review.events import OPERATOR, Transaction, transaction
@@ -163,7 +163,7 @@ def _put_videos(session: Session, videos: Iterable[Video], served: ServedVideos 
         videos: All videos of the benchmark.
         served: How each is served; None to keep the stored values.
     """
-    for some in batches(videos, BATCH):
+    for some in in_batches(videos, BATCH):
         ids = [str(video.id) for video in some]
         known = {row.id: row for row in session.scalars(select(VideoRow).where(VideoRow.id.in_(ids)))}
         for video in some:
@@ -283,7 +283,7 @@ def _put_units(
     last = max(session.scalars(select(UnitRow.position).where(UnitRow.queue_id == queue.id)), default=-1)
     counts = {"new": 0, "renewed": 0, "behind": 0}
     there: set[str] = set()
-    for some in batches(_named(drafts), BATCH):
+    for some in in_batches(_named(drafts), BATCH):
         rows: list[dict[str, Any]] = []
         for draft in some:
             unit_id = _unit_id(queue, draft)
@@ -573,7 +573,7 @@ def add_queue(
     position = last + 1 if last is not None else 0
     queue = _put_queue(change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {})
     task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
-    for some in batches(enumerate(_named(drafts)), BATCH):
+    for some in in_batches(enumerate(_named(drafts)), BATCH):
         rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in some]
         session.execute(insert(UnitRow), rows)
     change.record("load", queue_id, after={"units": len(drafts), "overlap": overlap, "task": kind})
