@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -213,7 +214,9 @@ def test_connections_and_decoders_are_closed_after_an_error(tmp_path: Path) -> N
     assert closed == [True]
 
 
-def test_the_samples_so_far_can_be_read_while_others_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_samples_so_far_can_be_read_while_others_run(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(eval_log, "SHOWN_AGAIN_S", 0.0)
     seen: list[set[str]] = []
 
@@ -223,7 +226,10 @@ def test_the_samples_so_far_can_be_read_while_others_run(tmp_path: Path, monkeyp
             await asyncio.sleep(0.01)
         if name == "c":
             [path] = tmp_path.glob("*.eval")
-            log = read_eval_log(str(path))
+            # The log may be replaced while its parts are read.
+            copy = shutil.copy(path, tmp_path_factory.mktemp("copy") / "copy.eval")
+            # In this thread inspect_ai would change asyncio for the whole process, and loops would stay open.
+            log = await asyncio.to_thread(read_eval_log, str(copy))
             assert log.status == "started"
             seen.append(set(samples_of(log)))
 
