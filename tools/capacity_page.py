@@ -24,9 +24,10 @@ What do {videos} videos cost? This page calculates cores, storage, tokens, GPUs,
   what people review.
 - **GPU time depends on how models are asked.** Reading a video again at each turn takes {anew} GPU hours, reading
   each frame once {once}.
-- **The memory of one process is the limit.** All work on cores takes {cluster} hours. But a process holds the whole
-  benchmark while it constructs it, so half the memory of a node is enough for about {pieces} videos. Make several
-  benchmarks, and [distribute the work](../how-to/scale.md).
+- **The memory of one process may be the limit.** All work on cores takes {cluster} hours. By the memory that
+  `construct` took when it was last measured, half of a node is enough for about {pieces} videos. It has kept rows in
+  files since, and was not measured with many videos yet. Make several benchmarks if it takes too much, and
+  [distribute the work](../how-to/scale.md).
 
 `python tools/capacity_page.py --videos 200000 --minutes 5` prints this page for your numbers; run it in a clone of the
 repository. Add `--help` to see all numbers that you can set. Prices and the speed of your servers are round numbers

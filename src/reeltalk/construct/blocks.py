@@ -59,6 +59,9 @@ def write_in_blocks(run: ConstructRun, spec: StepSpec, parents: Mapping[str, str
     if spec.name in BALANCED_STEPS:
         key = _key(run, [parents.get(f"{GRAPHS}/"), run.settings.seed, run.settings.limit, run.settings.block])
         possible = folder / f"{POSSIBLE}-{key}.json"
+        for old in folder.glob(f"{POSSIBLE}-*"):
+            if old != possible:
+                old.unlink()
         if not possible.is_file():
             _count_possible(run, possible)
     kept = folder / f"{spec.name}-{_key(run, [dict(parents), _told(run.settings)])}"
