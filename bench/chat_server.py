@@ -150,6 +150,8 @@ class Connection(asyncio.Protocol):
         elif path == "/done":
             work = self._served["now"]
             answer = work.counts | {"calls": work.calls}
+        elif path.endswith("/models"):
+            answer = {"object": "list", "data": [{"id": "bench", "object": "model", "created": 0, "owned_by": "bench"}]}
         else:
             answer = await self._served["now"].answer(body)
         content = json.dumps(answer).encode()
