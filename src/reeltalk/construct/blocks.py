@@ -26,7 +26,7 @@ from reeltalk.questions.balancing import AnswerCounts
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import make_directory, storage_errors, sync_directory, write_bytes
 from reeltalk.store.benchmark import GRAPHS, WORK, Benchmark
-from reeltalk.store.tables import GATES, write_rows
+from reeltalk.store.tables import GATES, VIDEOS, write_rows
 
 BLOCK_STEPS: Final[Mapping[str, StepSpec]] = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS)}
 """Steps that write about each video by itself."""
@@ -126,7 +126,8 @@ def _write_block(argument: Any) -> None:
     possible = None
     if argument["possible"] is not None:
         possible = AnswerCounts.from_json(json.loads(Path(argument["possible"]).read_bytes()))
-    writer = GraphWriter(benchmark, settings, graphs_needed=False, possible=possible)
+    among = frozenset(row["id"] for row in benchmark.table(VIDEOS)[start:stop].raw())
+    writer = GraphWriter(benchmark, settings, graphs_needed=False, possible=possible, among=among)
     made = spec.work(ConstructRun(benchmark, settings, writer, LocalExecutor(1), block=(start, stop)))
     partial = into.with_name(f".{into.name}-{os.uname().nodename}-{os.getpid()}")
     with storage_errors(partial):

@@ -224,7 +224,7 @@ def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
 def write_paths(run: ConstructRun) -> StepResult:
     """Seeded walks along the links, and for every link a gate result: can a walk land on its target?"""
     chains = ChainsByVideo(run)
-    video_of = {chain["id"]: chain["video_id"] for chain in run.benchmark.table(CHAINS).raw()}
+    video_of = {chain["id"]: chain["video_id"] for chain in run.benchmark.table(CHAINS, among=run.among).raw()}
     linkages = run.benchmark.table(LINKAGES).grouped(lambda row: video_of.get(row["source"]["unit_id"]))
     rewrites = run.benchmark.table(REWRITES).grouped(lambda row: video_of.get(row["linkage"]["source"]["unit_id"]))
 

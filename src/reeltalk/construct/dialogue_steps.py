@@ -149,7 +149,7 @@ PROPOSED_WORDS: Final = 2
 def write_scenes(run: ConstructRun) -> StepResult:
     """Scenes merged from clips, segments across scenes, and the suitability of each for each task."""
     made = run.spooled(SCENES)
-    sighted = run.benchmark.table(SIGHTINGS).grouped(lambda row: row.get("clip_id"))
+    sighted = run.benchmark.table(SIGHTINGS, among=run.among).grouped(lambda row: row.get("clip_id"))
 
     def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
         video, clip = item

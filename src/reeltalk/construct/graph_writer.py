@@ -5,7 +5,7 @@ SPARQL answers every question again before the writer returns it. It writes Engl
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -68,6 +68,7 @@ class GraphWriter:
         settings: Lengths, seed and counts.
         graphs_needed: False to write paths only: for a video without graphs, a rule decides where paths land.
         possible: How often each answer is possible in all videos; counted when it is needed by default.
+        among: Identifiers of the videos to write about; all by default.
 
     Raises:
         BenchmarkError: The benchmark has no graphs, but they are needed.
@@ -84,9 +85,10 @@ class GraphWriter:
         *,
         graphs_needed: bool = True,
         possible: AnswerCounts | None = None,
+        among: Collection[str] | None = None,
     ) -> None:
         self.settings = settings
-        self._graphs, self._known = ClipGraphs(benchmark), possible
+        self._graphs, self._known = ClipGraphs(benchmark, among), possible
         videos = benchmark.table(VIDEOS)[: settings.limit]
         if graphs_needed and not any(self._graphs.of(video.id)[0] for video in videos):
             raise BenchmarkError(

@@ -75,8 +75,13 @@ class ConstructRun:
         return self.benchmark.table(VIDEOS)[: self.settings.limit][slice(*(self.block or (None, None)))]
 
     @cached_property
+    def among(self) -> frozenset[str] | None:
+        """The identifiers of `videos`, for a run about a block; None for a run about all videos."""
+        return None if self.block is None else frozenset(video.id for video in self.videos)
+
+    @cached_property
     def _clips(self) -> Mapping[str, Sequence[Clip]]:
-        return self.benchmark.table(CLIPS).grouped()
+        return self.benchmark.table(CLIPS, among=self.among).grouped()
 
     @cached_property
     def clip_count(self) -> int:
@@ -94,8 +99,11 @@ class ConstructRun:
 
     def written_rows(self, table: Table[R]) -> ChosenRows[R]:
         """Rows of a table that a writer of ours wrote; all rows if there are none, as in an imported benchmark."""
-        rows = self.benchmark.table(table)
-        return rows.where(is_written) or rows[:]
+        rows = self.benchmark.table(table, among=self.among)
+        written = rows.where(is_written)
+        if not written and (self.among is None or not self.benchmark.table(table).where(is_written)):
+            return rows[:]
+        return written
 
     def spooled(self, *tables: Table[Any]) -> "StepResult":
         """A result whose rows and gate results are put into files as they come."""

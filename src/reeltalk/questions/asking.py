@@ -5,7 +5,7 @@ SPARQL checks every question before anything is stored.
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,14 +57,15 @@ class ClipGraphs:
 
     Args:
         benchmark: The benchmark.
+        among: The videos to ask for; all by default. Parts of the table without clips of these are not read.
 
     Raises:
         InputError: A table is damaged.
     """
 
-    def __init__(self, benchmark: Benchmark) -> None:
+    def __init__(self, benchmark: Benchmark, among: Collection[str] | None = None) -> None:
         self._benchmark, self._names = benchmark, set(benchmark.graphs())
-        self._clips = benchmark.table(CLIPS).grouped()
+        self._clips = benchmark.table(CLIPS, among=among).grouped()
 
     def of(self, video_id: str) -> tuple[list[Clip], dict[str, str]]:
         """The clips of a video that have graphs, in order, and these as N-Quads by name; both empty without graphs."""
@@ -85,8 +86,9 @@ def stories(benchmark: Benchmark, *, among: slice = slice(None)) -> Iterator[tup
     Raises:
         InputError: A table is damaged.
     """
-    graphs = ClipGraphs(benchmark)
-    for video in benchmark.table(VIDEOS)[among]:
+    videos = benchmark.table(VIDEOS)[among]
+    graphs = ClipGraphs(benchmark, {row["id"] for row in videos.raw()})
+    for video in videos:
         yield video, *graphs.of(video.id)
 
 

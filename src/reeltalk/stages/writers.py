@@ -63,8 +63,10 @@ def _copy_or_open(benchmark: Benchmark, folder: Path) -> Benchmark:
                 )
         return found
     with writing_directory(folder) as partial:
-        for name in (*benchmark.manifest.files, MANIFEST):
-            _copy(benchmark.path / name if name == MANIFEST else benchmark.file(name), partial / name)
+        _copy(benchmark.path / MANIFEST, partial / MANIFEST)
+        for listed in benchmark.manifest.files:
+            for stored, path in benchmark.stored_files(listed).items():
+                _copy(path, partial / stored)
         for name in (REMOTE, LINK_ROT):
             if (benchmark.path / name).is_file():
                 _copy(benchmark.path / name, partial / name)

@@ -6,10 +6,12 @@ first. If a process ends at any moment, the benchmark therefore contains either 
 """
 
 import contextlib
+import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -17,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, FrozenError, InputError, shorten
+from reeltalk.schema.media import Video
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json, Record
 from reeltalk.schema.texts import fold_name
@@ -24,11 +27,23 @@ from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_text
 from reeltalk.store.file_hashes import OPENINGS, FileHashes, ReplacedError, mark_of
-from reeltalk.store.foreign import check_folder, file_name_problem, names_problems, open_file, path_inside
-from reeltalk.store.manifest import MANIFEST, REMOVED, RESERVED, FileEntry, Manifest, Origin, hash_file, read_manifest
+from reeltalk.store.foreign import check_folder, file_name_problem, names_problems, path_inside
+from reeltalk.store.manifest import (
+    MANIFEST,
+    PART_BYTES,
+    REMOVED,
+    RESERVED,
+    FileEntry,
+    Manifest,
+    Origin,
+    Part,
+    hash_file,
+    part_name,
+    read_manifest,
+)
 from reeltalk.store.media import MediaStore
 from reeltalk.store.stored_rows import SpooledRows, StoredRows
-from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, TABLES, Table, open_rows, write_rows
+from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, TABLES, Table, open_rows
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -58,8 +73,13 @@ class Benchmark(HasOverview):
         """Hash of every file that was read, by its name."""
 
     @classmethod
-    def create(cls, path: Path | str, *, name: str | None = None) -> "Benchmark":
+    def create(cls, path: Path | str, *, name: str | None = None, part_bytes: int | None = None) -> "Benchmark":
         """Make an empty benchmark; open it if it exists and has no tables.
+
+        Args:
+            path: Its folder.
+            name: Its name; that of the folder by default.
+            part_bytes: Size from which a table is stored in several files, in all stages; 256 MiB by default.
 
         Raises:
             BenchmarkError: `path` holds something else, or a link, or cannot be written.
@@ -77,11 +97,11 @@ class Benchmark(HasOverview):
             raise BenchmarkError(f"{path} is a file; choose a folder")
         with storage_errors(path):
             make_directory(path)
-        benchmark = cls(path, Manifest(name=name or path.resolve().name))
+        benchmark = cls(path, Manifest(name=name or path.resolve().name, part_bytes=part_bytes))
         with benchmark._locked(), storage_errors(path):
             benchmark._finish_commit()
             if not (path / MANIFEST).is_file():
-                benchmark._commit({}, benchmark.manifest)
+                benchmark._commit(benchmark.manifest)
         return cls.open(path)
 
     @classmethod
@@ -115,13 +135,26 @@ class Benchmark(HasOverview):
         """The path of a file of the manifest, after a check that the file has not changed.
 
         Args:
-            name: Name in the manifest.
+            name: Name in the manifest, of a file that is not stored in parts.
 
         Raises:
             KeyError: The manifest does not list it.
             BenchmarkError: It is missing, was edited by hand, or is reached through a link.
         """
-        if not self._is_listed(name, self.manifest):
+        return next(iter(self.stored_files(name).values()))
+
+    def stored_files(self, name: str, among: Collection[str] | None = None) -> dict[str, Path]:
+        """The files of a table in order, or one other file, by name, after a check that none has changed.
+
+        Args:
+            name: Name in the manifest, such as `chains.jsonl`.
+            among: Leave out the parts of a table without rows of these videos.
+
+        Raises:
+            KeyError: The manifest does not list it.
+            BenchmarkError: One is missing, was edited by hand, or is reached through a link.
+        """
+        if not self._is_listed(name, self.manifest, among):
             fresh = Benchmark.open(self.path, as_it_is=self.as_it_is).manifest
             if fresh.files == self.manifest.files:
                 raise self._edited(name)
@@ -129,25 +162,28 @@ class Benchmark(HasOverview):
             now = {seen: fresh.files[seen].sha256 for seen in (*self._seen, name) if seen in fresh.files}
             if name not in now or any(now.get(seen) != sha256 for seen, sha256 in self._seen.items()):
                 raise ReplacedError(self.path)
-            if not self._is_listed(name, fresh):
+            if not self._is_listed(name, fresh, among):
                 raise self._edited(name)
             self.manifest = fresh
         self._seen[name] = self.manifest.files[name].sha256
-        return self.path / name
+        return {stored: self.path / stored for stored in _stored(self.manifest, name, among)}
 
-    def _is_listed(self, name: str, manifest: Manifest) -> bool:
-        entry, path = manifest.files[name], path_inside(self.path, name)
+    def _is_listed(self, name: str, manifest: Manifest, among: Collection[str] | None = None) -> bool:
+        return all(self._is_same(stored, file.sha256) for stored, file in _stored(manifest, name, among).items())
+
+    def _is_same(self, stored: str, sha256: str) -> bool:
+        path = path_inside(self.path, stored)
         try:
-            if self.as_it_is:
-                return path.is_file()
-            return self.checked.sha256(name) == entry.sha256
+            return path.is_file() if self.as_it_is else self.checked.sha256(stored) == sha256
         except FileNotFoundError:
             return False
         except OSError as error:
             raise BenchmarkError(f"cannot read {path}: {error.strerror}; check the permissions of the file") from None
 
     def _edited(self, name: str) -> BenchmarkError:
-        path, way_on = self.path / name, "copy it again from its source"
+        files = self.manifest.files[name].stored(name)
+        stored = next((part for part, file in files.items() if not self._is_same(part, file.sha256)), name)
+        path, way_on = self.path / stored, "copy it again from its source"
         if not path.is_file():
             return BenchmarkError(f"{path} is missing; {way_on}, or run 'reeltalk validate' to see what else is")
         if self.manifest.release is not None:
@@ -169,7 +205,7 @@ class Benchmark(HasOverview):
         Raises:
             BenchmarkError: As `file`.
         """
-        return self._open(f"{GRAPHS}/{name}.nq", read_text)
+        return self._open(f"{GRAPHS}/{name}.nq", lambda paths: read_text(paths[0]))
 
     def graph_texts(self) -> Iterator[tuple[str, str]]:
         """Each graph's name with its N-Quads text, one at a time.
@@ -189,17 +225,24 @@ class Benchmark(HasOverview):
         """
         if table.file_name not in self.manifest.files:
             return iter(())
-        return self._open(table.file_name, lambda path: open_rows(path, table.record))
+        return self._open(
+            table.file_name, lambda paths: chain.from_iterable([open_rows(path, table.record) for path in paths])
+        )
 
-    def table(self, table: Table[R]) -> StoredRows[R]:
-        """The rows of a table as a sequence that stays in its file; empty if the benchmark has no such table.
+    def table(self, table: Table[R], *, among: Collection[str] | None = None) -> StoredRows[R]:
+        """The rows of a table as a sequence that stays in its files; empty if the benchmark has no such table.
+
+        Args:
+            table: The table.
+            among: Do not read the parts of a large table without rows of these videos. Rows of other videos stand
+                in the same parts, so they may come, too.
 
         Raises:
             BenchmarkError: The table is missing or was edited by hand.
         """
         if table.file_name not in self.manifest.files:
-            return StoredRows(open(os.devnull, "rb"), table.record, self.path / table.file_name)
-        return self._open(table.file_name, lambda path: StoredRows(open_file(path), table.record, path))
+            return StoredRows((), table.record)
+        return self._open(table.file_name, lambda paths: StoredRows(paths, table.record), among)
 
     def spool(self, record: type[R], rows: Iterable[R] = ()) -> SpooledRows[R]:
         """Rows that are put into a temporary file as they come, beside the benchmark's tables.
@@ -215,17 +258,18 @@ class Benchmark(HasOverview):
             make_directory(self.path / WORK)
             return SpooledRows(record, self.path / WORK, rows)
 
-    def _open(self, name: str, opened: Callable[[Path], T]) -> T:
-        """Open a file of the manifest with a function, and make sure that this is the file that was checked.
+    def _open(self, name: str, opened: Callable[[list[Path]], T], among: Collection[str] | None = None) -> T:
+        """Open the files of an entry with a function, and make sure that these are the files that were checked.
 
         Raises:
             BenchmarkError: As `file`.
             ReplacedError: Another process replaced the file each time meanwhile.
         """
         for _ in range(OPENINGS):
-            before = mark_of(self.path / name)
-            found = opened(self.file(name))
-            if mark_of(self.path / name) == before:
+            before = {stored: mark_of(self.path / stored) for stored in _stored(self.manifest, name, among)}
+            files = self.stored_files(name, among)
+            found = opened(list(files.values()))
+            if {stored: mark_of(path) for stored, path in files.items()} == before:
                 return found
         raise ReplacedError(self.path)
 
@@ -300,11 +344,17 @@ class Benchmark(HasOverview):
             prepared = self.path / f"{PARTIAL_PREFIX}{os.getpid()}"
             prepared.mkdir()
             try:
-                writer = BenchmarkWriter(prepared, stage=stage, settings=settings or {}, parents=parents or {})
+                writer = BenchmarkWriter(
+                    prepared,
+                    stage=stage,
+                    settings=settings or {},
+                    parents=parents or {},
+                    part_bytes=self.manifest.part_bytes or PART_BYTES,
+                )
                 yield writer
                 files = {name: entry for name, entry in self.manifest.files.items() if name not in writer.removed}
                 manifest = self.manifest.model_copy(update={"files": dict(sorted((files | writer.entries).items()))})
-                self._commit(writer.entries, manifest, prepared, removed=writer.removed)
+                self._commit(manifest, prepared)
                 self.manifest = manifest
             finally:
                 shutil.rmtree(prepared, ignore_errors=True)
@@ -319,7 +369,7 @@ class Benchmark(HasOverview):
         with self._locked(), storage_errors(self.path):
             self._finish_commit()
             self._remove_partials()
-            yield lambda manifest: self._commit({}, manifest)
+            yield self._commit
 
     def write_content(
         self,
@@ -364,20 +414,13 @@ class Benchmark(HasOverview):
         finally:
             lock.release()
 
-    def _commit(
-        self,
-        entries: dict[str, FileEntry],
-        manifest: Manifest,
-        prepared: Path | None = None,
-        *,
-        removed: frozenset[str] = frozenset(),
-    ) -> None:
+    def _commit(self, manifest: Manifest, prepared: Path | None = None) -> None:
         if prepared is None:
             prepared = self.path / f"{PARTIAL_PREFIX}{os.getpid()}"
             prepared.mkdir()
         _write_synced(prepared / MANIFEST, manifest.to_json().encode())
         # Removed files are listed next to the manifest, since finishing must not need the old manifest.
-        gone = sorted(removed - set(entries))
+        gone = sorted(self.manifest.stored().keys() - manifest.stored().keys())
         _write_synced(prepared / REMOVED, "".join(f"{name}\n" for name in gone).encode())
         for folder, _, _ in os.walk(prepared):
             sync_directory(Path(folder))
@@ -394,6 +437,9 @@ class Benchmark(HasOverview):
             removed, arrived = _moves(commit)
             for name in removed:
                 path_inside(self.path, name).unlink(missing_ok=True)
+            for folder in {Path(name).parent for name in removed} - {Path()}:
+                with contextlib.suppress(OSError):
+                    (self.path / folder).rmdir()
             changed = {self.path}
             for name in arrived:
                 target = path_inside(self.path, name)
@@ -443,8 +489,10 @@ class StoredGraphs(Mapping[str, str]):
 class BenchmarkWriter:
     """Collects the files of one write. Made by `Benchmark.writing`."""
 
-    def __init__(self, folder: Path, *, stage: str, settings: dict[str, Json], parents: dict[str, str]) -> None:
-        self._folder = folder
+    def __init__(
+        self, folder: Path, *, stage: str, settings: dict[str, Json], parents: dict[str, str], part_bytes: int
+    ) -> None:
+        self._folder, self._part_bytes = folder, part_bytes
         self._origin = Origin(stage=stage, version=__version__, settings=settings, parents=parents)
         self.entries: dict[str, FileEntry] = {}
         self.removed: frozenset[str] = frozenset()
@@ -459,9 +507,31 @@ class BenchmarkWriter:
             rows: All of its rows.
             work_of: The old entry of the table, to keep its stage as origin although rows are added.
         """
-        with self._file(table.file_name) as stream:
-            count = write_rows(stream, rows)
-        self._enter(table.file_name, rows=count, work_of=work_of)
+        name, whole, parts = table.file_name, hashlib.sha256(), list[Part]()
+        if name in self.entries:
+            for stored in self.entries.pop(name).stored(name):
+                (self._folder / stored).unlink()
+        left = iter(rows)
+        first = next(left, None)
+        while first is not None or not parts:
+            with self._file(part_name(name, len(parts))) as stream:
+                found = () if first is None else chain([first], left)
+                parts.append(_write_part(stream, found, self._part_bytes, whole))
+            first = next(left, None)
+        if len(parts) == 1:
+            self._check_name(name)
+            only = self._folder / part_name(name, 0)
+            only.replace(self._folder / name)
+            with contextlib.suppress(OSError):
+                only.parent.rmdir()
+        count = sum(part.rows for part in parts)
+        self.entries[name] = FileEntry(
+            sha256=whole.hexdigest(),
+            size_bytes=sum(part.size_bytes for part in parts),
+            rows=count,
+            parts=tuple(parts) if len(parts) > 1 else (),
+            origin=work_of.origin if work_of is not None else self._origin,
+        )
         return count
 
     def add_graph(self, name: str, quads: str) -> None:
@@ -499,35 +569,60 @@ class BenchmarkWriter:
         """Remove all files that this write does not add."""
         self.removed = frozenset(manifest.files)
 
-    @contextlib.contextmanager
-    def _file(self, name: str) -> Iterator[IO[bytes]]:
-        path = self._folder / name
+    def _check_name(self, name: str) -> None:
         if (other := self._names.setdefault(fold_name(name), name)) != name:
             raise BenchmarkError(
                 f"{name} and {other} would be one file on a file system that ignores case; rename one of them"
             )
+
+    @contextlib.contextmanager
+    def _file(self, name: str) -> Iterator[IO[bytes]]:
+        self._check_name(name)
+        path = self._folder / name
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _enter(self, name: str, *, rows: int | None = None, work_of: FileEntry | None = None) -> None:
+    def _enter(self, name: str) -> None:
         sha256, size_bytes = hash_file(self._folder / name)
-        if work_of is not None:
-            self.entries[name] = work_of.model_copy(update={"sha256": sha256, "size_bytes": size_bytes, "rows": rows})
-            return
-        self.entries[name] = FileEntry(
-            sha256=sha256,
-            size_bytes=size_bytes,
-            rows=rows,
-            origin=self._origin,
-        )
+        self.entries[name] = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=self._origin)
+
+
+def _write_part(stream: IO[bytes], rows: Iterable[Record], most_bytes: int, whole: "hashlib._Hash") -> Part:
+    """Write rows until the file has so many bytes; `whole` takes in what is written."""
+    digest, count, size_bytes = hashlib.sha256(), 0, 0
+    first: str | None = None
+    last, is_known = "", True
+    for row in rows:
+        line = row.to_json().encode() + b"\n"
+        stream.write(line)
+        digest.update(line)
+        whole.update(line)
+        video: str | None = row.id if isinstance(row, Video) else getattr(row, "video_id", None)
+        if video is None:
+            is_known = False
+        else:
+            first, last = min(first or video, video), max(last, video)
+        count, size_bytes = count + 1, size_bytes + len(line)
+        if size_bytes >= most_bytes:
+            break
+    videos = (first, last) if is_known and first is not None else None
+    return Part(sha256=digest.hexdigest(), size_bytes=size_bytes, rows=count, videos=videos)
+
+
+def _stored(manifest: Manifest, name: str, among: Collection[str] | None) -> Mapping[str, FileEntry | Part]:
+    """The files of an entry by name, without the parts of a table that hold no rows of `among`."""
+    files = manifest.files[name].stored(name)
+    if among is None:
+        return files
+    return {stored: file for stored, file in files.items() if not isinstance(file, Part) or file.may_hold(among)}
 
 
 def _moves(commit: Path) -> tuple[list[str], list[str]]:
     """The files that a write removes and those that it adds, each with a name that a manifest accepts."""
-    listed = read_manifest(commit).files
+    listed = read_manifest(commit).stored()
     removed = read_text(path_inside(commit, REMOVED)).split("\n") if (commit / REMOVED).is_file() else []
     removed = [name for name in removed if name]
     arrived = [path.relative_to(commit).as_posix() for path in sorted(commit.rglob("*")) if not path.is_dir()]

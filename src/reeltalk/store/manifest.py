@@ -6,8 +6,9 @@ writes a file for every video would list all its inputs for each of these files.
 
 import hashlib
 import json
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -30,6 +31,8 @@ REMOVED: Final = "removed.txt"
 RESERVED: Final = (MANIFEST, MEDIA, REMOTE, LINK_ROT, REMOVED)
 
 HASH_BLOCK_BYTES: Final = 1 << 20
+PART_BYTES: Final = 256 << 20
+"""Size from which a table is stored in several files."""
 
 
 class Origin(BaseModel):
@@ -46,6 +49,22 @@ class Origin(BaseModel):
     """Hash of every file that the stage read, by its name in the benchmark or outside it."""
 
 
+class Part(BaseModel):
+    """One file of a table that is stored in several."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str
+    size_bytes: Annotated[int, Field(ge=0)]
+    rows: Annotated[int, Field(ge=0)]
+    videos: tuple[str, str] | None = None
+    """The first and the last video of its rows, in the order of their identifiers; None if a row belongs to none."""
+
+    def may_hold(self, videos: Collection[str]) -> bool:
+        """False if no row belongs to one of these videos."""
+        return self.videos is None or any(self.videos[0] <= video <= self.videos[1] for video in videos)
+
+
 class FileEntry(BaseModel):
     """One table or graph file of a benchmark."""
 
@@ -55,8 +74,25 @@ class FileEntry(BaseModel):
     size_bytes: Annotated[int, Field(ge=0)]
     rows: Annotated[int, Field(ge=0)] | None = None
     """Records, for a table."""
+    parts: tuple[Part, ...] = ()
+    """The files of a large table, in order; empty for one file. `sha256` is the hash of all together."""
     origin: Origin
     """Its origin; one object for all files of a write."""
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Self:
+        rows, size_bytes = (sum(getattr(part, field) for part in self.parts) for field in ("rows", "size_bytes"))
+        if self.parts and (rows, size_bytes) != (self.rows, self.size_bytes):
+            raise ValueError(f"the parts have {rows:,} rows and {size_bytes:,} bytes, and the table others")
+        return self
+
+    def stored(self, name: str) -> "dict[str, FileEntry | Part]":
+        """The files in which it is stored, by their names in the benchmark.
+
+        Args:
+            name: Its own name, such as `chains.jsonl`; parts of it are `chains/part-00000.jsonl` and so on.
+        """
+        return {part_name(name, number): part for number, part in enumerate(self.parts)} or {name: self}
 
     @property
     def stage(self) -> str:
@@ -91,6 +127,8 @@ class Manifest(BaseModel):
     """Version of a frozen release; None while the benchmark can still change."""
     canary: str | None = None
     """A unique string by which the release can be found in training data."""
+    part_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Size from which a table is stored in several files; `PART_BYTES` by default."""
     files: dict[str, FileEntry] = Field(default_factory=dict)
     """Files by path relative to the benchmark, with forward slashes."""
 
@@ -133,12 +171,21 @@ class Manifest(BaseModel):
         # Equal origins are merged. They are in the order of their files, so that the same files give the same bytes.
         numbers = {text: number for number, text in enumerate(dict.fromkeys(told.values()))}
         document = self.model_dump(mode="json", exclude={"files"})
+        if self.part_bytes is None:
+            del document["part_bytes"]
         document["origins"] = [json.loads(text) for text in numbers]
         document["files"] = {
-            name: {**entry.model_dump(mode="json", exclude={"origin"}), "origin": numbers[told[id(entry.origin)]]}
+            name: {
+                **entry.model_dump(mode="json", exclude={"origin"} if entry.parts else {"origin", "parts"}),
+                "origin": numbers[told[id(entry.origin)]],
+            }
             for name, entry in self.files.items()
         }
         return write_json(document)
+
+    def stored(self) -> dict[str, FileEntry | Part]:
+        """All files by path relative to the benchmark; a table in several files is several here."""
+        return {name: file for table, entry in self.files.items() for name, file in entry.stored(table).items()}
 
     @property
     def content_hash(self) -> str:
@@ -163,15 +210,26 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} has schema version {version} but this reeltalk reads up to {SCHEMA_VERSION}; update reeltalk"
         )
     if isinstance(value, dict) and isinstance(files := value.get("files"), dict):
-        wrong = list(names_problems(files, reserved=RESERVED))
-        if wrong:
-            more = f"; {len(wrong) - 1:,} more names are wrong" if len(wrong) > 1 else ""
-            name, problem = wrong[0]
-            raise InputError(
-                f"not a file of a benchmark: {problem}", file=path, place="$.files", value=name,
-                hint=f"reeltalk does not write such a name: copy the benchmark again from its source{more}",
-            )  # fmt: skip
-    return parse(Manifest, value, file=path)
+        _check_names(files, path)
+    manifest = parse(Manifest, value, file=path)
+    if any(entry.parts for entry in manifest.files.values()):
+        _check_names(manifest.stored(), path)
+    return manifest
+
+
+def _check_names(names: Iterable[str], path: Path) -> None:
+    if wrong := list(names_problems(names, reserved=RESERVED)):
+        more = f"; {len(wrong) - 1:,} more names are wrong" if len(wrong) > 1 else ""
+        name, problem = wrong[0]
+        raise InputError(
+            f"not a file of a benchmark: {problem}", file=path, place="$.files", value=name,
+            hint=f"reeltalk does not write such a name: copy the benchmark again from its source{more}",
+        )  # fmt: skip
+
+
+def part_name(name: str, number: int) -> str:
+    """The name of a part of a table: `part_name("chains.jsonl", 3)` is `chains/part-00003.jsonl`."""
+    return f"{name.removesuffix('.jsonl')}/part-{number:05d}.jsonl"
 
 
 def hash_file(path: Path) -> tuple[str, int]:

@@ -59,8 +59,9 @@ def freeze(
         )
     canary = f"reeltalk-canary-{uuid.uuid5(CANARY_NAMESPACE, f'{benchmark.manifest.content_hash} {version}')}"
     with writing_directory(folder) as partial:
-        for name in benchmark.manifest.files:
-            _copy(benchmark.file(name), partial / name)
+        for listed in benchmark.manifest.files:
+            for stored, path in benchmark.stored_files(listed).items():
+                _copy(path, partial / stored)
         for sha256 in benchmark.media.names():
             _copy(benchmark.media.whole(sha256), partial / MEDIA / sha256)
         for name in (REMOTE, LINK_ROT):

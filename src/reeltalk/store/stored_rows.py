@@ -4,7 +4,7 @@ import os
 import tempfile
 import weakref
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain
@@ -32,33 +32,54 @@ BLOCK_BYTES: Final = 1 << 20
 """Bytes that are read at a time when all rows are."""
 INDEXED_BYTES: Final = 1 << 16
 """Bytes that are read at a time to find where rows end."""
+MOST_BYTES: Final = 1 << 62
+"""More bytes than any file has."""
 
 
 class StoredRows(Sequence[R]):
-    """Rows of a JSON Lines file. A row takes 8 bytes of memory. Safe to share among threads.
+    """Rows of JSON Lines files, one behind the other. A row takes 8 bytes of memory. Safe to share among threads.
+
+    The files are opened here, so rows still come from them if others take their places.
 
     Args:
-        file: The file, open for reading. It is closed here, and rows still come from it if another takes its place.
+        paths: The files.
         record: Type of the rows.
-        path: Its name for errors.
+
+    Raises:
+        OSError: One cannot be read.
     """
 
-    def __init__(self, file: BinaryIO, record: type[R], path: Path) -> None:
-        self._record, self._path = record, path
-        with file:
-            self._descriptor = os.dup(file.fileno())
-        weakref.finalize(self, os.close, self._descriptor)
+    def __init__(self, paths: Iterable[Path], record: type[R]) -> None:
+        self._record, self._paths = record, list(paths)
+        self._descriptors: list[int] = []
+        for path in self._paths:
+            with open_file(path) as file:
+                self._add_file(file)
+
+    def _add_file(self, file: BinaryIO) -> None:
+        self._descriptors.append(os.dup(file.fileno()))
+        weakref.finalize(self, os.close, self._descriptors[-1])
+
+    @cached_property
+    def _starts(self) -> "array[int]":
+        """Place of the first byte of each file, and of the byte after the last file."""
+        starts = array("Q", [0])
+        for descriptor in self._descriptors:
+            starts.append(starts[-1] + os.fstat(descriptor).st_size)
+        return starts
 
     @cached_property
     def _ends(self) -> "array[int]":
         """Place of the byte after each row; found when the first row is asked for."""
-        ends, start = array("Q"), 0
-        while block := os.pread(self._descriptor, INDEXED_BYTES, start):
-            found = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")).astype(np.uint64)
-            ends.frombytes((found + np.uint64(start + 1)).tobytes())
-            start += len(block)
-        if start and (not ends or ends[-1] != start):
-            ends.append(start)
+        ends = array("Q")
+        for descriptor, begin in zip(self._descriptors, self._starts, strict=False):
+            start = 0
+            while block := os.pread(descriptor, INDEXED_BYTES, start):
+                found = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")).astype(np.uint64)
+                ends.frombytes((found + np.uint64(begin + start + 1)).tobytes())
+                start += len(block)
+            if start and (not ends or ends[-1] != begin + start):
+                ends.append(begin + start)
         return ends
 
     def __len__(self) -> int:
@@ -124,10 +145,21 @@ class StoredRows(Sequence[R]):
 
     def _bytes(self, start: int, end: int) -> bytes:
         parts: list[bytes] = []
-        while start < end and (part := os.pread(self._descriptor, end - start, start)):
+        number = bisect_right(self._starts, start) - 1
+        while start < end:
+            begin, stop = self._starts[number : number + 2]
+            if not (part := os.pread(self._descriptors[number], min(end, stop) - start, start - begin)):
+                break
             parts.append(part)
             start += len(part)
+            number += start == stop
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _place(self, number: int) -> tuple[Path, int]:
+        """The file of a row, and its line there, for errors."""
+        start = self._ends[number - 1] if number else 0
+        file = bisect_right(self._starts, start) - 1
+        return self._paths[file], number - bisect_right(self._ends, self._starts[file]) + 1
 
     def _raw(self, line: bytes, number: int) -> dict[str, Any]:
         try:
@@ -135,16 +167,21 @@ class StoredRows(Sequence[R]):
         except ValueError:
             row = None
         if not isinstance(row, dict):
-            raise InputError("not a JSON line", file=self._path, line=number + 1)
+            raise self._damaged(number)
         return row
 
     def _parsed(self, line: bytes, number: int) -> R:
         try:
             return self._record.model_validate_json(line)
         except ValidationError as error:
-            raise input_error(error, file=self._path, line=number + 1, place="") from None
+            path, line_number = self._place(number)
+            raise input_error(error, file=path, line=line_number, place="") from None
         except (UnicodeDecodeError, RecursionError):
-            raise InputError("not a JSON line", file=self._path, line=number + 1) from None
+            raise self._damaged(number) from None
+
+    def _damaged(self, number: int) -> InputError:
+        path, line_number = self._place(number)
+        return InputError("not a JSON line", file=path, line=line_number)
 
 
 class Spool(Protocol):
@@ -169,7 +206,11 @@ class SpooledRows(StoredRows[R]):
     """
 
     def __init__(self, record: type[R], folder: Path, rows: Iterable[R] = ()) -> None:
-        super().__init__(tempfile.TemporaryFile(dir=folder), record, folder)
+        super().__init__((), record)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            self._add_file(file)
+        self._paths.append(folder)
+        self._starts = array("Q", [0, MOST_BYTES])
         self._unwritten, self._size, self._lock = bytearray(), 0, Lock()
         self._ends = array("Q")
         self.extend(rows)
@@ -183,7 +224,7 @@ class SpooledRows(StoredRows[R]):
         self._add(row.to_json().encode() + b"\n")
 
     def _add(self, line: bytes) -> None:
-        with self._lock, storage_errors(self._path):
+        with self._lock, storage_errors(self._paths[0]):
             self._unwritten += line
             if len(self._unwritten) >= BLOCK_BYTES:
                 self._flush()
@@ -214,13 +255,13 @@ class SpooledRows(StoredRows[R]):
         return self
 
     def _bytes(self, start: int, end: int) -> bytes:
-        with self._lock, storage_errors(self._path):
+        with self._lock, storage_errors(self._paths[0]):
             self._flush()
         return super()._bytes(start, end)
 
     def _flush(self) -> None:
         while self._unwritten:
-            del self._unwritten[: os.write(self._descriptor, self._unwritten)]
+            del self._unwritten[: os.write(self._descriptors[0], self._unwritten)]
 
 
 class ChosenRows(Sequence[R]):

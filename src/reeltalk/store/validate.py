@@ -33,8 +33,19 @@ from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
 from reeltalk.store.content import ReadsTables
 from reeltalk.store.documents import parse, read_document
-from reeltalk.store.foreign import escape_path, foreign_entries, path_inside
-from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file, read_manifest
+from reeltalk.store.foreign import escape_path, foreign_entries, open_file, path_inside
+from reeltalk.store.manifest import (
+    HASH_BLOCK_BYTES,
+    LINK_ROT,
+    MANIFEST,
+    MEDIA,
+    REMOTE,
+    FileEntry,
+    Origin,
+    Part,
+    hash_file,
+    read_manifest,
+)
 from reeltalk.store.runs import (
     CURVES,
     FILES,
@@ -287,7 +298,7 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
     foreign = dict(foreign_entries(benchmark.path, HIDDEN))
     for name, problem in foreign.items():
         yield Finding("error", name, f"it {problem}; put a copy in its place if you trust it, or delete it")
-    for name, entry in benchmark.manifest.files.items():
+    for name, entry in benchmark.manifest.stored().items():
         if name in foreign or name.split("/")[0] in foreign:
             continue
         path = benchmark.path / name
@@ -301,8 +312,9 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
             continue
         if sha256 != entry.sha256:
             yield Finding("error", name, EDITED)
+    yield from _joined(benchmark)
     media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
-    known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT, *media, *foreign}
+    known = {*benchmark.manifest.stored(), MANIFEST, LOCK, REMOTE, LINK_ROT, *media, *foreign}
     for path in sorted(benchmark.path.rglob("*")):
         name = escape_path(path.relative_to(benchmark.path))
         if (path.is_dir() and not path.is_symlink()) or name in known or name.split("/")[0] in (COMMIT, WORK):
@@ -311,6 +323,21 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
             is_table = name in {table.file_name for table in TABLES.values()}
             way_on = "; 'reeltalk validate --accept' adds it" if is_table else ""
             yield Finding("warning", name, f"not listed in the manifest, so not part of the benchmark{way_on}")
+
+
+def _joined(benchmark: Benchmark) -> Iterator[Finding]:
+    """Tables in parts whose hash is not that of the parts together."""
+    for name, entry in benchmark.manifest.files.items():
+        digest = hashlib.sha256()
+        try:
+            for stored in entry.stored(name) if entry.parts else ():
+                with open_file(path_inside(benchmark.path, stored)) as stream:
+                    while block := stream.read(HASH_BLOCK_BYTES):
+                        digest.update(block)
+        except (OSError, ReeltalkError):
+            continue
+        if entry.parts and digest.hexdigest() != entry.sha256:
+            yield Finding("error", name, "its hash in the manifest is not that of its parts together")
 
 
 class _Keys:
@@ -728,17 +755,37 @@ def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
     """New entries of files whose content differs from the manifest, and of new tables."""
     found = _new_tables(benchmark)
     for name, entry in benchmark.manifest.files.items():
-        path = path_inside(benchmark.path, name)
-        if not path.is_file():
-            raise BenchmarkError(f"{path} is missing; copy it again from its source, or make it again")
-        sha256, size_bytes = hash_file(path)
-        if sha256 != entry.sha256:
-            # Keep the settings, since they made the rest of the file.
-            origin = Origin(
-                stage=EDITED_BY_HAND, version=__version__, settings=entry.settings, parents={name: entry.sha256}
+        # Keep the settings, since they made the rest of the file.
+        parents = {name: entry.sha256}
+        origin = Origin(stage=EDITED_BY_HAND, version=__version__, settings=entry.settings, parents=parents)
+        whole, parts = hashlib.sha256(), list[Part]()
+        for stored, file in entry.stored(name).items():
+            path = path_inside(benchmark.path, stored)
+            if not path.is_file():
+                raise BenchmarkError(f"{path} is missing; copy it again from its source, or make it again")
+            part = _part_now(path, whole)
+            # Nobody has said which videos the rows of an edited part are about.
+            parts.append(file if isinstance(file, Part) and file.sha256 == part.sha256 else part)
+        if whole.hexdigest() != entry.sha256:
+            found[name] = FileEntry(
+                sha256=whole.hexdigest(),
+                size_bytes=sum(part.size_bytes for part in parts),
+                rows=sum(part.rows for part in parts) if entry.parts else None,
+                parts=tuple(parts) if entry.parts else (),
+                origin=origin,
             )
-            found[name] = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=origin)
     return found
+
+
+def _part_now(path: Path, whole: "hashlib._Hash") -> Part:
+    """Hash, size and number of lines of a file; `whole` takes in its content."""
+    digest, lines, size_bytes, ended = hashlib.sha256(), 0, 0, True
+    with open_file(path) as stream:
+        while block := stream.read(HASH_BLOCK_BYTES):
+            digest.update(block)
+            whole.update(block)
+            lines, size_bytes, ended = lines + block.count(b"\n"), size_bytes + len(block), block.endswith(b"\n")
+    return Part(sha256=digest.hexdigest(), size_bytes=size_bytes, rows=lines + (not ended))
 
 
 def _refuse_errors(benchmark: Benchmark) -> None:

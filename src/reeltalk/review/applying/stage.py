@@ -287,13 +287,18 @@ def _copy(source: Benchmark, folder: Path) -> None:
     """A benchmark's files as a benchmark that can change, without a release card."""
     manifest = source.manifest
     files = {name: entry for name, entry in manifest.files.items() if name != CARD}
-    for name in (*files, *(f"{MEDIA}/{sha256}" for sha256 in source.media.names())):
+    found = [
+        (name, source.stored_files(entry)[name], file.sha256)
+        for entry in files
+        for name, file in files[entry].stored(entry).items()
+    ]
+    found += [(f"{MEDIA}/{sha256}", source.media.whole(sha256), sha256) for sha256 in source.media.names()]
+    for name, path, expected in found:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source.file(name) if name in files else source.media.whole(Path(name).name), target)
-        expected = files[name].sha256 if name in files else Path(name).name
+        shutil.copyfile(path, target)
         if hash_file(target)[0] != expected:
-            raise BenchmarkError(f"{source.path / name} changed while it was copied; run the command again")
+            raise BenchmarkError(f"{path} changed while it was copied; run the command again")
     copied = manifest.model_copy(update={"files": files, "release": None, "canary": None})
     (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
 
