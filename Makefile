@@ -17,7 +17,7 @@ CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/nu
 # What people read, and what they read in code.
 SPELLED := README.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md Makefile mkdocs.yml docs src tests tools bench examples
 
-.PHONY: setup check test test-full reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -101,6 +101,9 @@ bench-household: setup ## Baselines and the oracle on turns that need the video,
 bench-large: setup ## Frames, tokens and FLOPs a second of training an adapter and a large reeltalk-mini, where there is a GPU
 	$(BIN)/python bench/train_large.py $(if $(QUICK),--quick)
 	$(BIN)/python bench/mini_large.py $(if $(QUICK),--quick)
+
+bench-many-videos: setup ## 10,000 videos in one benchmark: time and memory of each command, and tables of a million rows
+	$(BIN)/python bench/many_videos.py $(if $(QUICK),--quick)
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 	$(BIN)/python bench/metrics.py $(if $(QUICK),--quick)

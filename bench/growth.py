@@ -1,4 +1,4 @@
-"""How the cost of work grows: 10 to 1,000 videos, and 1,000 to 50,000 turns.
+"""How the cost of work grows: 8 to 1,000 videos, and 1,000 to 50,000 turns.
 
 Every command runs in a process of its own; CPU seconds are user and system time of it and of what it starts, so that
 they hold on a busy machine. The exponent is the slope between the two largest sizes on logarithmic axes, of what was
@@ -30,7 +30,7 @@ from report import TURNS_A_DIALOGUE, Drawn
 from review import content, served
 from spending import Growth, Spent, reeltalk, size_bytes, spend
 
-VIDEOS, TURNS = (10, 100, 1000), (1_000, 10_000, 50_000)
+VIDEOS, TOLD, TURNS = (10, 100, 1000), (8, 64, 512), (1_000, 10_000, 50_000)
 QUICK_VIDEOS, QUICK_TOLD, QUICK_TURNS = (10, 30, 90), (2, 4, 8), (500, 1_000, 2_000)
 WIDE = (
     *("--min-duration-s", "0", "--min-shots", "1", "--max-shots", "5000", "--min-mean-shot-s", "0"),
@@ -200,7 +200,7 @@ def main() -> None:
         hash_mb_s = hashing(folder)
         parts = [
             curated(folder, QUICK_VIDEOS if quick else VIDEOS),
-            constructed(folder, QUICK_TOLD if quick else VIDEOS),
+            constructed(folder, QUICK_TOLD if quick else TOLD),
             asked(folder, QUICK_TURNS if quick else TURNS),
         ]
     growths = [growth for part, _ in parts for growth in part]

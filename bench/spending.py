@@ -1,16 +1,23 @@
 """What a command takes, and how that grows with the work: exponents, what one more costs, and what any run costs."""
 
 import math
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 LEAST_WORK_S = 0.5
 """CPU seconds of work below which its growth cannot be told from noise."""
+WAIT: Final = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+"""Runs a command from a small process, since the kernel counts the memory of the one that forks as the command's."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +38,13 @@ def spend(command: Sequence[str], *, ok: Sequence[int] = (0,)) -> Spent:
         RuntimeError: It ended otherwise than expected.
     """
     begun = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in ok:
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    return Spent(time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    waited = subprocess.run(
+        [sys.executable, "-S", "-c", WAIT, *command], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    code, cpu_s, peak_kib = waited.stdout.split()
+    if int(code) not in ok:
+        raise RuntimeError(f"{' '.join(command)} ended with {int(code)}")
+    return Spent(time.monotonic() - begun, float(cpu_s), float(peak_kib) / 1024)
 
 
 def reeltalk(*arguments: str) -> list[str]:

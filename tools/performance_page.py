@@ -4,6 +4,7 @@ import ast
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,8 +90,9 @@ def _suite(suite: Mapping[str, Any]) -> str:
         lines.append(f"| {' | '.join(map(_cell, table['head']))} |")
         lines.append(f"| --- |{' ---: |' * (len(table['head']) - 1)}")
         lines += [f"| {' | '.join(map(_cell, row))} |" for row in table["rows"]]
-    if suite["name"] == "growth":
-        lines += ["", *(f"![{title}](../images/{file})\n" for file, title in DRAWINGS.items())]
+    for file, drawing in DRAWINGS.items():
+        if drawing.suite == suite["name"]:
+            lines += ["", f"![{drawing.title}](../images/{file})"]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -112,35 +114,63 @@ def _cell(text: object) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing of what a suite measured at several sizes."""
+
+    suite: str
+    unit: str
+    """Of what there are more and more."""
+    costs: str
+    """Name of the measured values in the suite's lines."""
+    cost_unit: str
+    title: str
+
+
 DRAWINGS: Final = {
-    "growth-videos.svg": "CPU seconds against the number of videos, logarithmic: curate, construct, validate, read",
-    "growth-turns.svg": "CPU seconds against the number of turns, logarithmic: evaluate to review",
-}
+    "growth-videos.svg": Drawing(
+        "growth", "videos", "cpu_s", "s",
+        "CPU seconds against the number of videos, logarithmic: curate, construct, validate, read",
+    ),
+    "growth-turns.svg": Drawing(
+        "growth", "turns", "cpu_s", "s",
+        "CPU seconds against the number of turns, logarithmic: evaluate to review",
+    ),
+    "many-videos-time.svg": Drawing(
+        "many_videos", "videos", "cpu_s", "s",
+        "CPU seconds against the number of videos, logarithmic: evaluate to review",
+    ),
+    "many-videos-memory.svg": Drawing(
+        "many_videos", "videos", "peak_mib", "MiB",
+        "Memory of the largest process against the number of videos, logarithmic: evaluate to review",
+    ),
+}  # fmt: skip
 
 
 def drawings() -> dict[str, str]:
-    """Drawings of the growth suite by file name; none where it was not measured."""
+    """Drawings of what was measured at several sizes, by file name; none of a suite that was not measured."""
     book = json.loads(BOOK.read_text(encoding="utf-8"))
-    growth = next((suite.get("growth") for suite in book["suites"] if suite["name"] == "growth"), None) or []
+    lines = {suite["name"]: suite.get("growth") or () for suite in book["suites"]}
     found = {}
-    for (file, title), unit in zip(DRAWINGS.items(), ("videos", "turns"), strict=True):
-        if own := [line for line in growth if line["unit"] == unit]:
-            found[file] = _drawn(own, title, unit)
+    for file, drawing in DRAWINGS.items():
+        if own := [line for line in lines.get(drawing.suite, ()) if line["unit"] == drawing.unit]:
+            found[file] = _drawn(own, drawing)
     return found
 
 
-def _drawn(lines: Sequence[Mapping[str, Any]], title: str, unit: str) -> str:
+def _drawn(lines: Sequence[Mapping[str, Any]], drawing: Drawing) -> str:
     """Lines on logarithmic axes, each with its name at its end."""
     sizes = [size for line in lines for size in line["sizes"]]
     rows, names = [], []
     for number, line in enumerate(lines):
         look = {"colour": COLOURS[number % len(COLOURS)], "line": number}
         points = [
-            {"at": at, "cost": max(cost, 1e-3), **look} for at, cost in zip(line["sizes"], line["cpu_s"], strict=True)
+            {"at": at, "cost": max(cost, 1e-3), **look}
+            for at, cost in zip(line["sizes"], line[drawing.costs], strict=True)
         ]
         rows += points
-        exponent = "" if line["exponent"] is None else f", exponent {line['exponent']:.2f}"
-        names.append({**points[-1], "name": line["what"] + exponent})
+        told = drawing.costs == "cpu_s" and line["exponent"] is not None
+        names.append({**points[-1], "name": line["what"] + (f", exponent {line['exponent']:.2f}" if told else "")})
 
     def log_scale(field: str, low: float, high: float) -> dict[str, Any]:
         return {"field": field, "type": "quantitative", "scale": {"type": "log", "domain": [low, high], "nice": False}}
@@ -153,19 +183,19 @@ def _drawn(lines: Sequence[Mapping[str, Any]], title: str, unit: str) -> str:
     named = [{**names[number], "y": y} for number, y in zip(order, apart, strict=True)]
     x = {
         **log_scale("at", min(sizes), max(sizes)),
-        "axis": {"values": sorted(set(sizes)), "grid": False, "title": unit, "format": ","},
+        "axis": {"values": sorted(set(sizes)), "grid": False, "title": drawing.unit, "format": ","},
     }
     powers = [10**power for power in range(lowest, math.floor(highest) + 1)]
     y = {
         **log_scale("cost", 10**lowest, 10**highest),
-        "axis": {"values": powers, "labelExpr": "datum.value + ' s'"},
+        "axis": {"values": powers, "labelExpr": f"datum.value + ' {drawing.cost_unit}'"},
     }
     looks = {"detail": {"field": "line"}, "color": {"field": "colour", "type": "nominal", "scale": None}}
     names_at = {"x": {"value": WIDTH + 8}, "y": {"field": "y", "type": "quantitative", "scale": None, "axis": None}}
     return standalone(
         chart_svg(
             {
-                "description": title, "width": WIDTH, "height": HEIGHT, "background": "#fff",
+                "description": drawing.title, "width": WIDTH, "height": HEIGHT, "background": "#fff",
                 "layer": [
                     {"data": {"values": rows}, "mark": {"type": "line", "aria": False, "point": True},
                      "encoding": {"x": x, "y": y, **looks}},

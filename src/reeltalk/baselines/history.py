@@ -8,7 +8,7 @@ from typing import Final
 
 from reeltalk.baselines.answerer import DialogueHistory, Frames, as_option
 from reeltalk.baselines.constant import question_head
-from reeltalk.metrics.agree import content_words, is_negated, is_yes_no, polarity, stem, words_of
+from reeltalk.metrics.agree import KEPT_TEXTS, content_words, is_negated, is_yes_no, polarity, stem, words_of
 from reeltalk.questions.grammar import without_opening
 
 LEAST_COVERAGE: Final = 0.6
@@ -263,7 +263,7 @@ def _contexts(history: DialogueHistory) -> list[frozenset[str]]:
     return contexts
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def _plain(question: str) -> str:
     """A question without its opening, and without the clothes by which it tells whom it means."""
     return _DESCRIBED.sub(r"\1", without_opening(question))
@@ -283,6 +283,7 @@ def _topic(question: str) -> tuple[str, ...]:
     return tuple(word for word in told if word not in alternatives) or told
 
 
+@lru_cache(maxsize=KEPT_TEXTS)
 def _told(text: str) -> tuple[str, ...]:
     """Topic words of a text: content words and words of order, with synonyms as one word."""
     order = [word for word in words_of(text) if word in ORDER_WORDS]

@@ -61,6 +61,8 @@ _IRREGULAR: Final = {
     "men": "man", "got": "get", "made": "make", "gave": "give", "given": "give", "slept": "sleep", "kept": "keep",
     "using": "use", "used": "use",
 }  # fmt: skip
+KEPT_TEXTS: Final = 8192
+"""Texts whose words are kept: those of some dozens of videos, since the same texts come again within a video."""
 _COUNT: Final = re.compile(
     r"\bhow (?:many|much|often|long)\b|\bnumber of\b|\bhow many times\b|\bcount|\bseconds\b|\blength\b|\btotal\b",
     re.IGNORECASE,
@@ -74,13 +76,16 @@ _ASKS_MORE: Final = re.compile(
     re.IGNORECASE,
 )
 """*Can you tell me its colour?* and *Is there more than one, and how many?* are not answered by yes or no."""
+_PARTS: Final = re.compile(r"n't|'\w+|\w+")
 _LETTER: Final = re.compile(r"\s*\(?([A-Za-z])(?:[).:]\s*(.*)|\))?\s*\.?\s*", re.DOTALL)
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _HAN_FUNCTION: Final = frozenset("的了在是他她它我你们吗呢吧啊这那有个之和与及也就都着把被从到对中")
+_NO_CONTENT: Final = FUNCTION_WORDS | _HAN_FUNCTION | frozenset(_RELATIONS)
 _HAN_NO: Final = re.compile(r"^\s*(?:不|没|否|非)")
 _HAN_YES: Final = re.compile(r"^\s*(?:是|对|有的|会的|当然)(?:[的,，。!！]|$)")
 
 
+@lru_cache(maxsize=KEPT_TEXTS)
 def stem(word: str) -> str:
     """A word without its English inflection, such as `put` for *putting* and `tak` for *takes*.
 
@@ -101,14 +106,14 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") and word[:-1] not in FUNCTION_WORDS else word
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def words_of(text: str) -> tuple[str, ...]:
     """All words of a text in order, stemmed, with numbers as digits; of Chinese, single characters."""
     if _HAN.search(text):
         return tuple(re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[A-Za-z]+|\d+", text.lower()))
     found: list[str] = []
     for token in tokenise_coco(text):
-        for part in re.findall(r"n't|'\w+|\w+", token):
+        for part in _PARTS.findall(token):
             if part in _TIMES:
                 found += [_TIMES[part], stem("time")]
             elif part in _NUMBERS:
@@ -120,15 +125,13 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def content_words(text: str) -> tuple[str, ...]:
     """The words of a text that carry facts, numbers included: stemmed, in order, each once."""
-    return tuple(
-        dict.fromkeys(w for w in words_of(text) if w not in FUNCTION_WORDS | _HAN_FUNCTION and w not in _RELATIONS)
-    )
+    return tuple(dict.fromkeys(word for word in words_of(text) if word not in _NO_CONTENT))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def polarity(answer: str) -> Polarity | None:
     """`yes` or `no` if an answer begins so, else None."""
     if _HAN.search(answer):
@@ -141,7 +144,7 @@ def polarity(answer: str) -> Polarity | None:
     return "yes" if head in _YES else None
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def is_yes_no(question: str) -> bool:
     """True if a question can be answered by yes or no: it has an auxiliary first, or after a comma, and no *or*."""
     if _HAN.search(question):
@@ -171,7 +174,7 @@ def _relations(text: str) -> frozenset[str]:
     return frozenset(_RELATIONS[word] for word in words if word in _RELATIONS)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def essence(answer: str, question: str = "") -> tuple[str, ...]:
     """The words that an answer adds to its question, in a form that equivalent answers share.
 
@@ -234,7 +237,7 @@ def first_sentence(text: str) -> str:
     return match[1] if match and content_words(match[1]) else text
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def _same(answer: str, reference: str, question: str) -> bool:
     if words_of(answer) == words_of(reference):
         return bool(words_of(answer))
@@ -274,7 +277,7 @@ def classed_words(text: str) -> frozenset[str]:
     return frozenset(_VERBS.get(word, word) for word in content_words(text))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=KEPT_TEXTS)
 def states(text: str, reference: str, question: str = "") -> bool:
     """True if a longer text contains what a reference adds to its question.
 
