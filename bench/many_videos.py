@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -93,9 +94,8 @@ def used(folder: Path, sizes: tuple[int, ...]) -> tuple[list[Growth], dict[str, 
             folder / f"{name}-{size}" for name in ("videos", "run", "judged", "site", "release")
         )
         benchmark = repeat(source, path, size)
-        figures[f"{size} videos: turns"] = float(
-            sum(len(unit["turns"]) for table in (CHAINS, DIALOGUES) for unit in benchmark.table(table).raw())
-        )
+        units = chain(benchmark.table(CHAINS).raw(), benchmark.table(DIALOGUES).raw())
+        figures[f"{size} videos: turns"] = float(sum(len(unit["turns"]) for unit in units))
         played = ("--model", "baseline:blind", "--policy", "none", "--metrics", "none", "--out", str(run))
         commands = {
             "evaluate": ("evaluate", str(path), *played),
