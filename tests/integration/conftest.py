@@ -11,7 +11,7 @@ from driven_screen import READY_MS
 from first_edition import first_edition_team
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from postgres_cluster import PostgresCluster, postgres_cluster
-from team import Team, make_team, one_loop
+from team import Team, compiled_once, make_team, one_loop
 from walk_report import ARGUMENTS, find_chromium
 
 expect.set_options(timeout=READY_MS)
@@ -73,7 +73,7 @@ def make_any_team(request: pytest.FixtureRequest) -> Iterator[MakeTeam]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _loop() -> Iterator[None]:
-    with one_loop():
+    with one_loop(), compiled_once():
         yield
 
 

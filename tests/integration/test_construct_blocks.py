@@ -52,12 +52,10 @@ def own_ray() -> Iterator[str]:
         ray.shutdown()
 
 
-@pytest.mark.parametrize("workers", ["2", "7"])
+@pytest.mark.parametrize("workers", ["2", pytest.param("7", marks=pytest.mark.slow)])
 def test_any_number_of_processes_writes_the_same(
-    films: Path, unbroken: dict[str, bytes], tmp_path: Path, workers: str, full: bool
+    films: Path, unbroken: dict[str, bytes], tmp_path: Path, workers: str
 ) -> None:
-    if workers == "7" and not full:
-        pytest.skip("full counts: make test-full")
     # Also if tables are stored in parts, of a video or so each.
     parted = Benchmark.create(tmp_path / "b", part_bytes=2000)
     parted.write_content(Benchmark.open(films).content(), stage="test")
@@ -65,9 +63,8 @@ def test_any_number_of_processes_writes_the_same(
     assert len(Benchmark.open(parted.path).manifest.files["chains.jsonl"].parts) > 1
 
 
-def test_ray_writes_the_same(films: Path, unbroken: dict[str, bytes], tmp_path: Path, own_ray: str, full: bool) -> None:
-    if not full:
-        pytest.skip("full counts: make test-full")
+@pytest.mark.slow
+def test_ray_writes_the_same(films: Path, unbroken: dict[str, bytes], tmp_path: Path, own_ray: str) -> None:
     assert construct(shutil.copytree(films, tmp_path / "b"), "--executor", own_ray) == unbroken
 
 

@@ -123,14 +123,11 @@ COMMANDS: dict[str, Callable[[Prepared, Path], list[object]]] = {
 BROUGHT = {"construct": ["house"], "construct graph": ["house"], "tag": ["bench"], "review apply": ["rev"]}
 """What lies on the disk before."""
 OFTEN = [name for name in COMMANDS if name != "demo"]
-FEW = ("evaluate", "curate", "construct graph", "review apply")
-"""What `make test` tries under every cause: what asks, what decodes, what writes into a benchmark, and the database."""
-MORE = (*FEW, "report", "freeze", "import")
-"""What it tries on a disk that is full."""
-BY_FEW = [pytest.param(name, marks=() if name in FEW else pytest.mark.slow) for name in OFTEN]
-UNWRITABLE = ("evaluate", "curate", "tag", "review apply")
-"""What it tries where nothing may be written: there the first write ends a command, so a quick one writes as well."""
-BY_UNWRITABLE = [pytest.param(name, marks=() if name in UNWRITABLE else pytest.mark.slow) for name in OFTEN]
+MORE = ("evaluate", "curate", "construct graph", "review apply", "report", "freeze", "import")
+"""What `make test` tries on a full disk: what asks, what decodes, what writes into a benchmark, and the database."""
+QUICK = ("evaluate", "curate", "tag", "review apply")
+"""What it tries where every write ends a command: there a quick one writes into a benchmark as well."""
+BY_QUICK = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OFTEN]
 
 
 @contextlib.contextmanager
@@ -215,7 +212,7 @@ def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, tmp_path: Pa
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", BY_UNWRITABLE)
+@pytest.mark.parametrize("name", BY_QUICK)
 @pytest.mark.parametrize("cause", ["read-only", "closed"])
 def test_a_disk_that_may_not_be_written(
     runs: Launcher, prepared: Prepared, name: str, cause: str, tmp_path: Path, reliability: Reliability
@@ -263,7 +260,7 @@ def test_folders_for_passing_files_that_are_full(
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", BY_FEW)
+@pytest.mark.parametrize("name", BY_QUICK)
 def test_a_limit_on_the_size_of_files(
     runs: Launcher, prepared: Prepared, name: str, tmp_path: Path, reliability: Reliability
 ) -> None:

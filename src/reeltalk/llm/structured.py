@@ -4,6 +4,7 @@ A reply is data: it is parsed and compared with a type, and the rest of its word
 verdicts is not read, since one of them may be quoted from what the model was shown.
 """
 
+import copy
 import json
 import re
 from collections.abc import Callable, Generator, Hashable, Sequence
@@ -242,7 +243,7 @@ def _conversation(
 
 def json_schema(kind: type[Any]) -> dict[str, Json]:
     """The JSON schema that replies of a type follow."""
-    return _adapter(cast(Hashable, kind)).json_schema()
+    return copy.deepcopy(_schema(cast(Hashable, kind)))
 
 
 def repair_signature() -> str:
@@ -264,6 +265,12 @@ def _record(
 @cache
 def _repair() -> Prompt:
     return Prompt.load(REPAIR)
+
+
+@cache
+def _schema(kind: Any) -> dict[str, Json]:
+    # Making it takes longer than many servers take to reply, and it is sent with each request.
+    return _adapter(kind).json_schema()
 
 
 @cache

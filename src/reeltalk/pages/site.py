@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
+from types import CodeType
 from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from reeltalk._version import __version__
@@ -211,10 +213,28 @@ class Site:
             write_table_files(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
 
 
+class _Compiled(BytecodeCache):
+    """Templates that this process has compiled. Each site has an environment of its own, which would do so again."""
+
+    def __init__(self) -> None:
+        self._code: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._code.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if bucket.code is not None:
+            self._code[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED: Final = _Compiled()
+
+
 def make_environment() -> Environment:
     """Create the template environment: it escapes values, fails on missing ones, and shows invisible characters."""
     made = Environment(
         loader=PackageLoader("reeltalk.pages"),
+        bytecode_cache=_COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

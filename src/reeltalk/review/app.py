@@ -87,8 +87,8 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
     app.state.routers = tuple(area.router for area in AREAS)
-    for router in app.state.routers:
-        app.include_router(router)
+    # `include_router` would analyse all routes again for each application, at its first request.
+    app.router.routes += [route for router in app.state.routers for route in router.routes]
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
     app.state.paths = frozenset(
         route.path for router in app.state.routers for route in router.routes if isinstance(route, Route)

@@ -47,8 +47,8 @@ SLIPS = re.compile(r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|it
 
 @pytest.fixture(scope="session")
 def household(world: World, full: bool) -> Path:
-    """Told scenarios of one house, three in full counts, nothing written about them yet. Copy it before writing."""
-    return world.made(f"told/{3 if full else 2}")
+    """A told scenario, three in full counts, nothing written about them yet. Copy it before writing."""
+    return world.made(f"told/{3 if full else 1}")
 
 
 def written_by(folder: Path, *steps: Step, **settings: object) -> Benchmark:

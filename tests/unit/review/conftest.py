@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from postgres_cluster import postgres_cluster
 from sqlalchemy import make_url
-from team import DATABASES, on_databases, one_loop
+from team import DATABASES, compiled_once, on_databases, one_loop
 
 from reeltalk.review.database import Database, sqlite_url
 
@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _loop() -> Iterator[None]:
-    with one_loop():
+    with one_loop(), compiled_once():
         yield
 
 

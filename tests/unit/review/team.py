@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from served_review import QUICK
+from sqlalchemy import URL, Engine, create_engine
 from starlette.testclient import TestClient
 
 from reeltalk.review.app import create_app
@@ -39,6 +41,27 @@ def on_databases(test: str) -> list[Any]:
     """Databases for the test of a name: SQLite, and PostgreSQL, for some at every change and for all in full counts."""
     rarely = zlib.crc32(test.encode()) % FEW > 0
     return ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow if rarely else ())]
+
+
+@contextlib.contextmanager
+def compiled_once() -> Iterator[None]:
+    """Let all databases that are opened here share what SQLAlchemy compiles, while the block lasts.
+
+    A server compiles a query once in its life. Here each test opens a database of its own, and would compile all anew.
+    """
+    dialects: dict[str, Any] = {}
+    compiled: dict[Any, Any] = {}
+
+    def create(url: URL, **options: Any) -> Engine:
+        engine = create_engine(url, execution_options={"compiled_cache": compiled}, **options)
+        # Its own dialect reads at its first connection what the server can do.
+        shared = dialects.setdefault(url.drivername, engine.dialect)
+        if getattr(shared, "server_version_info", None) is not None:
+            engine.dialect = shared
+        return engine
+
+    with mock.patch("reeltalk.review.database.create_engine", create):
+        yield
 
 
 @contextlib.contextmanager
