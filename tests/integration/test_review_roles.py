@@ -874,7 +874,7 @@ def test_a_token_does_what_its_person_may_by_the_api_and_nothing_by_forms(
         script.client.headers["authorization"] = f"Bearer {world.token_of(script)}"
     wrong = []
     lines = [line for line in LINES if line.route not in OPEN_DOORS | {"/sign-out", "/static/{path}"}]
-    # In a quick run one role tries each form, each time another one, and others take turns: sessions are asked by all roles.
+    # In a quick run one role tries each form, each time another one, and others take turns; sessions do not.
     quick = [
         ROLES[number % len(ROLES) :][:1] if line.is_form else asking_by_turns(number, line)
         for number, line in enumerate(lines)
