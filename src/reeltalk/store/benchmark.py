@@ -268,7 +268,12 @@ class Benchmark(HasOverview):
         for _ in range(OPENINGS):
             before = {stored: mark_of(self.path / stored) for stored in _stored(self.manifest, name, among)}
             files = self.stored_files(name, among)
-            found = opened(list(files.values()))
+            try:
+                found = opened(list(files.values()))
+            except OSError as error:
+                raise BenchmarkError(
+                    f"cannot read {error.filename or self.path}: {error.strerror}; check its permissions and 'ulimit -n'"
+                ) from None
             if {stored: mark_of(path) for stored, path in files.items()} == before:
                 return found
         raise ReplacedError(self.path)
