@@ -292,7 +292,7 @@ class _RunRows:
         return {} if found is None else self.scores[found].scores
 
 
-class Dialogues(Sequence[ShownDialogue]):
+class RunDialogues(Sequence[ShownDialogue]):
     """The dialogues of runs in order of their names. A dialogue is read when you ask for it.
 
     Args:
@@ -444,7 +444,7 @@ def collect_dialogues(
     board: Leaderboard,
     verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None,
     context: BenchmarkContext | None = None,
-) -> Dialogues:
+) -> RunDialogues:
     """All dialogues in order of their names, with all answers of the runs. A dialogue is read when you ask for it.
 
     Args:
@@ -456,7 +456,7 @@ def collect_dialogues(
         BenchmarkError: A run contradicts itself; also raised when a dialogue is read.
         InputError: A run's file is damaged; also raised when a dialogue is read.
     """
-    return Dialogues(board, verdicts, context)
+    return RunDialogues(board, verdicts, context)
 
 
 TITLE_CHARACTERS: Final = 60
@@ -572,7 +572,7 @@ def scores_by_model(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> l
         board: The models.
         dialogues: All dialogues.
     """
-    if isinstance(dialogues, Dialogues):
+    if isinstance(dialogues, RunDialogues):
         return dialogues.scored
     found: list[set[str]] = [set() for _ in board.models]
     for dialogue in dialogues:
@@ -596,7 +596,7 @@ def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list
         dialogues: All dialogues.
     """
     known = scored_metrics(board, dialogues)
-    unjudged = isinstance(dialogues, Dialogues) and not dialogues.judged
+    unjudged = isinstance(dialogues, RunDialogues) and not dialogues.judged
     if not unjudged and any(
         answer.verdicts for dialogue in dialogues for turn in dialogue.turns for answer in turn.answers
     ):

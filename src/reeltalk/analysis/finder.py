@@ -125,10 +125,21 @@ def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finde
 def found_turns(finder: Finder, dialogues: Sequence[ShownDialogue]) -> Iterator[FoundTurn]:
     """Every turn with what each measure gives each model's answer."""
     for place, dialogue in enumerate(dialogues):
-        for turn in dialogue.turns:
-            given = [[_share(metric, answer) for answer in turn.answers] for metric in finder.metrics]
-            given += [[_rated(protocol, judge, a) for a in turn.answers] for protocol, judge in finder.others]
-            yield FoundTurn(place, turn, given)
+        yield from found_in(finder, place, dialogue)
+
+
+def found_in(finder: Finder, place: int, dialogue: ShownDialogue) -> Iterator[FoundTurn]:
+    """Every turn of a dialogue with what each measure gives each model's answer.
+
+    Args:
+        finder: The measures.
+        place: Place of the dialogue among all.
+        dialogue: The dialogue.
+    """
+    for turn in dialogue.turns:
+        given = [[_share(metric, answer) for answer in turn.answers] for metric in finder.metrics]
+        given += [[_rated(protocol, judge, a) for a in turn.answers] for protocol, judge in finder.others]
+        yield FoundTurn(place, turn, given)
 
 
 def column_row(finder: Finder, found: FoundTurn, places: "TurnPlaces") -> Json:

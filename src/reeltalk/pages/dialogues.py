@@ -38,7 +38,7 @@ from reeltalk.analysis.finder import (
     FoundTurn,
     TurnPlaces,
     column_row,
-    found_turns,
+    found_in,
     short,
     word_row,
 )
@@ -143,6 +143,8 @@ FOLDED_MODELS: Final = 6
 """If more models answered, each answer is folded on the page of its dialogue."""
 STILLS: Final = "stills"
 """Pictures of all dialogues, in the memory of the site."""
+FOUND: Final = "found turns"
+"""Data of the page to find turns, in the memory of the site: a dialogue is read once for its page and for these."""
 TASKS: Final = "mt_video_bench.task"
 """The vocabulary of the tasks of dialogues."""
 
@@ -178,7 +180,9 @@ def write_dialogue_pages(site: Site) -> None:
         "left_out": [m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
     }
     listed = site.looked.listed
+    found = site.memory[FOUND] = _FoundTurns(site)
     for number, dialogue in enumerate(dialogues):
+        found.add(number, dialogue)
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
@@ -366,17 +370,12 @@ def write_finder(site: Site) -> None:
     """
     board, looked = site.board, site.looked
     finder = looked.finder
-    places = TurnPlaces.of(finder)
     # The pages of dialogues are written first.
     kept = site.memory.get(STILLS)
     stills = kept if isinstance(kept, list) else [None] * len(looked.listed)
-    turns = _Turns(len(board.models))
-    columns = ShardWriter(site.folder, "turns")
-    words = ShardWriter(site.folder, "words")
-    for found in found_turns(finder, site.dialogues):
-        columns.add(column_row(finder, found, places))
-        words.add(word_row(found.turn))
-        turns.add(found)
+    found = site.memory[FOUND]
+    assert isinstance(found, _FoundTurns)
+    turns = found.turns
     units = write_shards(
         site.folder,
         "units",
@@ -386,8 +385,8 @@ def write_finder(site: Site) -> None:
         ),
     )
     told = {
-        "turns": len(columns.close()),
-        "words": words.close(),
+        "turns": len(found.columns.close()),
+        "words": found.words.close(),
         "units": len(units),
         "count": len(turns),
         "models": [[printable(model.name), model.floor is not None] for model in board.models],
@@ -414,6 +413,23 @@ REPORT_PAGES: Final = (
     Page("Dialogues", "dialogues.html", lambda site: True, write_dialogue_pages, place=120),
     Page("Turns", TURNS_PAGE, lambda site: bool(site.dialogues), write_finder, place=130),
 )
+
+
+class _FoundTurns:
+    """Writes the data of the page to find turns, dialogue by dialogue."""
+
+    def __init__(self, site: Site) -> None:
+        self._finder = site.looked.finder
+        self._places = TurnPlaces.of(self._finder)
+        self.turns = _Turns(len(site.board.models))
+        self.columns = ShardWriter(site.folder, "turns")
+        self.words = ShardWriter(site.folder, "words")
+
+    def add(self, place: int, dialogue: ShownDialogue) -> None:
+        for found in found_in(self._finder, place, dialogue):
+            self.columns.add(column_row(self._finder, found, self._places))
+            self.words.add(word_row(found.turn))
+            self.turns.add(found)
 
 
 class _Turns:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
 from reeltalk.analysis.columns import items_of, metric_kind, metric_title, n_items, split_model_name
-from reeltalk.analysis.dialogues import BenchmarkContext, Dialogues, limit_text, mean_metric, scored_metrics
+from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, limit_text, mean_metric, scored_metrics
 from reeltalk.analysis.finder import Finder, FinderCounter
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
@@ -98,7 +98,7 @@ class Site:
 
     folder: Path
     board: Leaderboard
-    dialogues: Dialogues
+    dialogues: RunDialogues
     settings: ReportSettings
     benchmark: Benchmark | None = None
     """The benchmark of the runs, if it was given: the source of videos, clips, evidence and tags."""
