@@ -130,7 +130,6 @@ def answered(design: Design, agents: list[Agent], seed: int) -> TaggedTurns:
         columns.append(rng.random(QUESTIONS) < _expit(agent.logit + effects[design.scenes]))
     credit = np.column_stack(columns).astype(np.float64)
     return TaggedTurns(
-        names=tuple(f"q{row}" for row in range(QUESTIONS)),
         videos=tuple(f"scene-{scene:03d}" for scene in design.scenes),
         weights=design.weights,
         tags=design.tags.astype(np.bool_),

@@ -67,15 +67,15 @@ def test_the_four_tags_of_the_paper_are_flagged_and_score_below_all_others(turns
 
 def test_a_judge_of_the_same_answers_gives_the_same_profile(turns: TaggedTurns) -> None:
     units = []
-    for row in range(len(turns.names)):
+    for row in range(len(turns.videos)):
         own = [TAGS[place] for place in np.flatnonzero(turns.tags[row])]
         right = bool(turns.credit[row, 0])
         turn = AnsweredTurn(
-            model="m", item_id=turns.names[row], video_id=turns.videos[row], unit_id=turns.names[row], turn_index=0,
+            model="m", item_id=f"q{row}", video_id=turns.videos[row], unit_id=f"q{row}", turn_index=0,
             question="Which?", references=("yes",), text="B" if right else "A", options=("no", "yes"), correct_option=1,
             labels={"cogme.target": tuple(own[:-1]), "cogme.thinking": (own[-1],)},
         )  # fmt: skip
-        units.append(JudgeUnit("m", "dialogue", turns.names[row], turns.videos[row], (turn,)))
+        units.append(JudgeUnit("m", "dialogue", f"q{row}", turns.videos[row], (turn,)))
     judge = CogMEJudge("choice")
     scores = [row for unit in units for row in asyncio.run(judge.judge(unit, None))]
     judged = {measure.name: measure.value for measure in judge.measures(units, scores)}

@@ -1,18 +1,21 @@
-"""The memory of an evaluation and of judging hardly grows with the benchmark: rows stay in files."""
+"""The memory of an evaluation, of judging and of reports hardly grows with the benchmark: rows stay in files."""
 
 from pathlib import Path
 
 import pytest
 from traced_memory import traced_peak
 
+from reeltalk.analysis import score_matrix
 from reeltalk.baselines import constant
 from reeltalk.evaluate import eval_log
 from reeltalk.evaluate.playing import baseline_players
+from reeltalk.pages import dialogues as pages
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.stages.evaluating import evaluate
 from reeltalk.stages.judging import judge
+from reeltalk.stages.reporting import compare, report
 from reeltalk.store import documents, keyed, sorting, stored_rows
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -52,6 +55,44 @@ def benchmarks(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Benchmark]
     evaluate(found[FEW], model="baseline:constant", out=folder / "first")
     judge(folder / "first", out=folder / "first-judged")
     return found
+
+
+@pytest.fixture(scope="module")
+def runs(benchmarks: dict[int, Benchmark], tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Path]]:
+    """Two runs of each benchmark."""
+    folder = tmp_path_factory.mktemp("runs")
+    made: dict[int, list[Path]] = {}
+    for videos, benchmark in benchmarks.items():
+        for model in ("constant", "blind"):
+            made.setdefault(videos, []).append(folder / f"{model}-{videos}")
+            evaluate(benchmark, model=f"baseline:{model}", out=made[videos][-1])
+    return made
+
+
+def test_compare_and_report_keep_no_turns_in_memory(
+    benchmarks: dict[int, Benchmark], runs: dict[int, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, most in (
+        (stored_rows, "BLOCK_BYTES", 1 << 12),
+        (stored_rows, "INDEXED_BYTES", 1 << 12),
+        (keyed, "KEPT_ROWS", 4),
+        (pages, "MOST_BYTES", 1 << 12),
+        (pages, "MOST_CASES", 0),
+        (pages, "ROWS", 4),
+        (score_matrix, "ANSWERS_AT_A_TIME", 64),
+    ):
+        monkeypatch.setattr(module, name, most)
+    compare(*runs[FEW])
+    report(runs[FEW][0], out=tmp_path / "first", benchmark=benchmarks[FEW])
+    compared = {videos: traced_peak(lambda videos=videos: compare(*runs[videos])) for videos in runs}  # type: ignore[misc]
+    reported = {
+        videos: traced_peak(
+            lambda videos=videos: report(runs[videos][0], out=tmp_path / str(videos), benchmark=benchmarks[videos])  # type: ignore[misc]
+        )
+        for videos in runs
+    }
+    grown = [(peaks[MANY] - peaks[FEW]) / (MANY - FEW) for peaks in (compared, reported)]
+    assert max(grown) < A_VIDEO_BYTES, grown
 
 
 def test_evaluate_and_judge_keep_no_rows_in_memory(

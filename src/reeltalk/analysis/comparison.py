@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.analysis.columns import (
@@ -23,7 +22,7 @@ from reeltalk.analysis.columns import (
     signature_parts,
 )
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
-from reeltalk.analysis.score_matrix import Bools, Floats, ScoreMatrix, Turns, average_units, leaderboard_number
+from reeltalk.analysis.score_matrix import Bools, Floats, Ints, ScoreMatrix, Turns, average_units, leaderboard_number
 from reeltalk.analysis.values import format_points, format_range, format_signed
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import (
@@ -429,7 +428,7 @@ class PairComparer:
         rows = average_units(sheet, there, {"first": a, "second": b, "difference": a - b})
         estimate = clustered_contrast(
             rows.values["difference"],
-            rows.videos.tolist(),
+            rows.videos,
             rows.strata,
             rows.weights,
             confidence=self.settings.confidence,
@@ -477,7 +476,7 @@ class PairComparer:
         sign = 1.0 if quiet else -1.0
         estimate = clustered_contrast(
             sign * (rows.values["value"] - fixed),
-            rows.videos.tolist(),
+            rows.videos,
             rows.strata,
             rows.weights,
             confidence=self.settings.confidence,
@@ -511,8 +510,8 @@ class PairComparer:
         estimate = clustered_difference(
             own.values["value"],
             other.values["value"],
-            own.videos.tolist(),
-            other.videos.tolist(),
+            own.videos,
+            other.videos,
             confidence=self.settings.confidence,
         )
         found = dataclasses.replace(
@@ -550,7 +549,7 @@ class PairComparer:
             float(result.from_sums(part.sum(axis=0, keepdims=True), n)[0])
             for part, result in zip(statistics, results, strict=True)
         ]
-        table, videos = np.hstack(statistics), sheet.videos[chosen].tolist()
+        table, videos = np.hstack(statistics), sheet.videos[chosen]
 
         def difference(sums: Floats, n: Floats) -> Floats:
             return results[0].from_sums(sums[:, :width], n) - results[1].from_sums(sums[:, width:], n)
@@ -565,14 +564,14 @@ class PairComparer:
         )
         return self._with(found, dataclasses.replace(estimate, value=values[0] - values[1]))
 
-    def _duel(self, blank: Comparison, differences: Floats, videos: NDArray[np.str_]) -> Comparison:
+    def _duel(self, blank: Comparison, differences: Floats, videos: Ints) -> Comparison:
         signs = np.where(np.abs(differences) <= 1e-12, 0.0, np.sign(differences))
         return dataclasses.replace(
             blank,
             wins=int((signs > 0).sum()),
             ties=int((signs == 0).sum()),
             losses=int((signs < 0).sum()),
-            net=clustered_mean(signs, videos.tolist(), confidence=self.settings.confidence),
+            net=clustered_mean(signs, videos, confidence=self.settings.confidence),
         )
 
     def _left_out(self, sheet: ScoreMatrix, blank: Comparison, within: Bools, alike: Bools) -> LeftOut:

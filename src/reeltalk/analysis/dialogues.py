@@ -2,12 +2,16 @@
 
 import hashlib
 import re
+import sys
+from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from statistics import fmean, quantiles
-from typing import Final
+from typing import Any, Final, TypeVar, overload
 
 from reeltalk.analysis.columns import answer_settings, metric_kind
 from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
@@ -15,15 +19,20 @@ from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
-from reeltalk.schema.dialogue import ChecklistItem, Turn
+from reeltalk.schema.dialogue import ChecklistItem, Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import label_title
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.runs import is_withheld
+from reeltalk.schema.runs import ItemScores, is_withheld
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.runs import ANSWERS, INFO
+from reeltalk.store.keyed import KeyedRows
+from reeltalk.store.runs import ANSWERS, INFO, Run
+from reeltalk.store.stored_rows import NumberedPlaces, StoredRows
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, PATHS, VIDEOS
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -37,14 +46,14 @@ class UnitContext:
 
 @dataclass
 class BenchmarkContext:
-    """All dialogues, chains and paths of a benchmark in memory, with its videos and clips."""
+    """All dialogues, chains and paths of a benchmark, with its videos and clips."""
 
-    videos: dict[str, Video] = field(default_factory=dict)
-    clips: dict[str, list[tuple[str, Interval]]] = field(default_factory=dict)
+    videos: Mapping[str, Video] = field(default_factory=dict)
+    clips: Mapping[str, list[tuple[str, Interval]]] = field(default_factory=dict)
     """Names and known intervals of clips by video, in order of time."""
-    units: dict[tuple[str, str], UnitContext] = field(default_factory=dict)
+    units: Mapping[tuple[str, str], UnitContext] = field(default_factory=dict)
     """By kind (`chain`, `path` or `dialogue`) and id."""
-    activities: dict[str, str] = field(default_factory=dict)
+    activities: Mapping[str, str] = field(default_factory=dict)
     """What is done in a clip, by the clip's id, such as `Wash dishes`; only clips whose source says it."""
 
     def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
@@ -79,35 +88,70 @@ def clip_activity(clip: Clip) -> str:
 
 
 def read_context(benchmark: Benchmark) -> BenchmarkContext:
-    """Read a benchmark's dialogues, chains and paths.
+    """A benchmark's dialogues, chains and paths, which are read when you ask for one.
 
     Raises:
         InputError: A table is damaged.
     """
-    found = BenchmarkContext(videos={video.id: video for video in benchmark.read(VIDEOS)})
-    for clip in benchmark.read(CLIPS):
-        if clip.interval is not None:
-            found.clips.setdefault(clip.video_id, []).append((clip.id, clip.interval))
-        if activity := clip_activity(clip):
-            found.activities[clip.id] = activity
-    for clips in found.clips.values():
-        clips.sort(key=lambda pair: (pair[1].start_s, pair[1].end_s, pair[0]))
-    for chain in benchmark.read(CHAINS):
-        clip_ids = (str(chain.clip_id),) if chain.clip_id is not None else ()
-        found.units["chain", chain.id] = UnitContext(chain.turns, clip_ids)
-    for dialogue in benchmark.read(DIALOGUES):
-        found.units["dialogue", dialogue.id] = UnitContext(dialogue.turns, tuple(map(str, dialogue.clip_ids)))
-    for path in benchmark.read(PATHS):
+    clips = benchmark.table(CLIPS)
+    timed = clips.grouped()
+    chains, dialogues = KeyedRows(benchmark.table(CHAINS), "id"), KeyedRows(benchmark.table(DIALOGUES), "id")
+    paths = KeyedRows(benchmark.table(PATHS), "id")
+    tables: dict[str, Mapping[str, QAChain | Dialogue | DialoguePath]]
+    tables = {"chain": chains, "dialogue": dialogues, "path": paths}
+
+    def intervals_of(video_id: str) -> list[tuple[str, Interval]]:
+        found = [(clip.id, clip.interval) for clip in timed[video_id] if clip.interval is not None]
+        return sorted(found, key=lambda pair: (pair[1].start_s, pair[1].end_s, pair[0]))
+
+    def unit_of(key: tuple[str, str]) -> UnitContext:
+        unit = tables[key[0]][key[1]]
+        if isinstance(unit, QAChain):
+            return UnitContext(unit.turns, (str(unit.clip_id),) if unit.clip_id is not None else ())
+        if isinstance(unit, Dialogue):
+            return UnitContext(unit.turns, tuple(map(str, unit.clip_ids)))
         turns: list[Turn | None] = []
         about: tuple[str, ...] = ()
-        for step in path.steps:
-            unit = found.units.get((step.ref.unit, step.ref.unit_id))
-            own = unit.turns[step.ref.turn_index] if unit and step.ref.turn_index < len(unit.turns) else None
+        for step in unit.steps:
+            source = units.get((step.ref.unit, step.ref.unit_id))
+            own = source.turns[step.ref.turn_index] if source and step.ref.turn_index < len(source.turns) else None
             # A reworded turn may leave out unchanged fields.
             turns.append(step.turn if step.turn is not None and step.turn.evidence else own or step.turn)
-            about += unit.clip_ids if unit else ()
-        found.units["path", path.id] = UnitContext(tuple(turns), tuple(dict.fromkeys(about)))
-    return found
+            about += source.clip_ids if source else ()
+        return UnitContext(tuple(turns), tuple(dict.fromkeys(about)))
+
+    units = ReadWhenAsked(lambda: ((kind, name) for kind, table in tables.items() for name in table), unit_of)
+    return BenchmarkContext(
+        videos=KeyedRows(benchmark.table(VIDEOS), "id"),
+        clips=ReadWhenAsked(lambda: iter(timed), intervals_of),
+        units=units,
+        activities={clip.id: sys.intern(activity) for clip in clips if (activity := clip_activity(clip))},
+    )
+
+
+KEPT: Final = 16
+"""Number of values that `ReadWhenAsked` keeps: a path reads several chains, and pages ask for a unit many times."""
+
+
+class ReadWhenAsked(Mapping[K, V]):
+    """Values that are read when you ask for one; the last few are kept.
+
+    Args:
+        keys: Returns all keys.
+        read: Reads the value of a key; raises KeyError if there is none.
+    """
+
+    def __init__(self, keys: Callable[[], Iterator[K]], read: Callable[[K], V]) -> None:
+        self._keys, self._read = keys, lru_cache(maxsize=KEPT)(read)
+
+    def __getitem__(self, key: K) -> V:
+        return self._read(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return self._keys()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 NEAR_ZERO_FOR_ONE_ANSWER: Final = frozenset({"bleu_2", "bleu_3", "bleu_4"})
@@ -143,6 +187,13 @@ class ShownAnswer:
     """Times of the frames that the model saw."""
     verdicts: Sequence[ShownVerdict] = ()
     """The judges' verdicts."""
+
+    @property
+    def is_missing(self) -> bool:
+        """True if an answer is missing. An answer that was only needed for the history is fine without a reason."""
+        return self.state is not AnswerState.ANSWERED and (
+            self.state is not AnswerState.NOT_SCORED or bool(self.reason)
+        )
 
     def lacks(self, metric: str) -> bool:
         """True if the answer should have a score by a metric and has none: it failed, or its judging did."""
@@ -194,6 +245,15 @@ class ShownDialogue:
     verdicts: list[Sequence[ShownVerdict]] = field(default_factory=list)
     """Verdicts on each model's answers as a whole, in the leaderboard's order."""
 
+    @property
+    def has_failures(self) -> bool:
+        """True if an answer or a judge's score is missing."""
+        answers = [answer for turn in self.turns for answer in turn.answers]
+        verdicts = chain(*self.verdicts, *(answer.verdicts for answer in answers))
+        return any(answer.is_missing for answer in answers) or any(
+            score.failed for verdict in verdicts for score in verdict.scores
+        )
+
     def means(self, metric: str) -> list[float | None]:
         """Each model's mean over the turns with a score; None if there are none, or if it is withheld."""
         means: list[float | None] = []
@@ -204,67 +264,199 @@ class ShownDialogue:
         return means
 
 
-def collect_dialogues(
-    board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None
-) -> list[ShownDialogue]:
-    """All dialogues in order of their names, with all answers of the runs in memory.
+UnitKey = tuple[str, str]
+"""The unit and the video of a dialogue."""
+
+
+@dataclass(frozen=True)
+class _RunRows:
+    """Where the answers of one run are."""
+
+    run: Run
+    answers: StoredRows[AnsweredTurn]
+    scores: StoredRows[ItemScores]
+    score_places: Mapping[tuple[str, str], int] | None
+    """Places of scores by model and item; None if they have the order of the answers."""
+    columns: Mapping[str, int]
+    """Places of the run's models on the leaderboard."""
+    history: Mapping[str, str | None]
+    places: NumberedPlaces
+    """Places of answers by the number of their dialogue."""
+    verdicts: Mapping[Place, Sequence[ShownVerdict]]
+
+    def scores_of(self, place: int, answer: AnsweredTurn) -> dict[str, float]:
+        """The scores of an answer."""
+        if self.score_places is None:
+            return self.scores[place].scores
+        found = self.score_places.get((answer.model, answer.item_id))
+        return {} if found is None else self.scores[found].scores
+
+
+class RunDialogues(Sequence[ShownDialogue]):
+    """The dialogues of runs in order of their names. A dialogue is read when you ask for it.
 
     Args:
         board: The models, with their runs.
         verdicts: The result of `verdicts_of` for each run, by the run's `id`.
+        context: The benchmark of the runs, for titles.
 
     Raises:
-        BenchmarkError: A run contradicts itself.
-        InputError: A run's file is damaged.
+        BenchmarkError: A run contradicts itself; also raised when a dialogue is read.
+        InputError: A run's file is damaged; also raised when a dialogue is read.
     """
-    found: dict[tuple[str, str], dict[str, ShownTurn]] = {}
-    judged = verdicts or {}
-    for run in {id(model.run): model.run for model in board.models}.values():
-        places = {model.info.model: index for index, model in enumerate(board.models) if model.run is run}
+
+    def __init__(
+        self,
+        board: Leaderboard,
+        verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None,
+        context: BenchmarkContext | None = None,
+    ) -> None:
+        self._board, self._context = board, context or BenchmarkContext()
+        self.scored: list[set[str]] = [set() for _ in board.models]
+        """Metrics with a score of a single answer, by model."""
+        self.answered: list[bool] = [False for _ in board.models]
+        """Whether the runs have answers of each model."""
+        self._judged = verdicts or {}
+        found: dict[UnitKey, int] = {}
+        runs = {id(model.run): model.run for model in board.models}.values()
+        indexed = [self._index(run, found) for run in runs]
+        self._runs = [
+            _RunRows(**rest, places=NumberedPlaces(numbers, places, len(found))) for rest, numbers, places in indexed
+        ]
+        times = Counter(unit_id for unit_id, _ in found)
+        self._shared = {unit_id for unit_id, count in times.items() if count > 1}
+        keys = sorted(found, key=lambda key: (_natural(key[0]), key))
+        self._numbers = array("i", (found[key] for key in keys))
+        self._keys: list[UnitKey] = keys
+        self._titles = _Titles(self._context)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, place: int) -> ShownDialogue: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[ShownDialogue]: ...
+    def __getitem__(self, place: int | slice) -> ShownDialogue | list[ShownDialogue]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        number = range(len(self))[place]
+        for earlier in range(self._titles.told, number):
+            # Titles are numbered in order.
+            self._titles.tell(self._read(earlier), earlier)
+        dialogue = self._read(number)
+        self._titles.tell(dialogue, number)
+        return dialogue
+
+    def __iter__(self) -> Iterator[ShownDialogue]:
+        return (self[place] for place in range(len(self)))
+
+    @property
+    def judged(self) -> bool:
+        """False if no run has a judge's verdict."""
+        return any(self._judged.values())
+
+    @property
+    def videos(self) -> set[str]:
+        """Names of the videos that they are about."""
+        return {video_id for _, video_id in self._keys}
+
+    def _index(self, run: Run, found: dict[UnitKey, int]) -> "tuple[dict[str, Any], array[int], array[int]]":
+        """Number the dialogues of a run, and note whose answers and which scores there are."""
+        columns = {model.info.model: index for index, model in enumerate(self._board.models) if model.run is run}
         # The board shows equal floors of several runs once.
         known = {info.model for info in run.info.models}
-        scores = {(row.model, row.item_id): row.scores for row in run.item_scores()}
-        said = judged.get(id(run), {})
-        history = {model: answer_settings(run, model).get("history") for model in places}
-        for answer in run.answers():
-            if answer.model not in known:
+        answers, scores = run.answers(), run.item_scores()
+        numbers, places = array("i"), array("q")
+        score_rows = scores.raw()
+        in_order = True
+        for place, row in enumerate(answers.raw()):
+            names: list[Any] = [row.get(name) for name in ("model", "item_id", "unit_id", "video_id")]
+            if not all(isinstance(name, str) for name in names):
+                # Reading the row says what is wrong with it.
+                names = [getattr(answers[place], name) for name in ("model", "item_id", "unit_id", "video_id")]
+            model, item_id, unit_id, video_id = names
+            score = next(score_rows, {}) if in_order else {}
+            in_order = in_order and (score.get("model"), score.get("item_id")) == (model, item_id)
+            if model not in known:
                 raise BenchmarkError(
-                    f"{run.path / ANSWERS} has an answer of model {answer.model!r}, which {INFO} does not list; "
+                    f"{run.path / ANSWERS} has an answer of model {model!r}, which {INFO} does not list; "
                     "score the answers again"
                 )
-            if answer.model not in places:
+            if model not in columns:
                 continue
-            turns = found.setdefault((answer.unit_id, answer.video_id), {})
-            turn = turns.get(answer.item_id)
-            if turn is None:
-                turn = turns[answer.item_id] = _turn(answer, len(board.models))
-            cell = turn.answers[places[answer.model]]
-            if cell.text is not None:
-                raise BenchmarkError(
-                    f"{run.path / ANSWERS} has two answers of model {answer.model!r} to {answer.item_id!r}; "
-                    "score the answers again"
-                )
-            _fill(cell, turn, answer, scores.get((answer.model, answer.item_id), {}))
-            cell.facts = _facts(answer.played, history[answer.model])
-            cell.frames_s = answer.played.frames_s if answer.played is not None else ()
-            cell.verdicts = said.get((answer.model, answer.unit_id, answer.turn_index), ())
-    names = _file_names(list(found))
-    dialogues = [
-        ShownDialogue(
+            numbers.append(found.setdefault((unit_id, sys.intern(video_id)), len(found)))
+            places.append(place)
+            self.answered[columns[model]] = True
+            if in_order and isinstance(values := score.get("scores"), dict):
+                self.scored[columns[model]].update(values)
+        score_places = None
+        if not in_order:
+            score_places = {(row.model, row.item_id): place for place, row in enumerate(scores)}
+            for answer in answers:
+                if answer.model in columns and (at := score_places.get((answer.model, answer.item_id))) is not None:
+                    self.scored[columns[answer.model]].update(scores[at].scores)
+        rest = {
+            "run": run,
+            "answers": answers,
+            "scores": scores,
+            "score_places": score_places,
+            "columns": columns,
+            "history": {model: answer_settings(run, model).get("history") for model in columns},
+            "verdicts": self._judged.get(id(run), {}),
+        }
+        return rest, numbers, places
+
+    def _read(self, number: int) -> ShownDialogue:
+        unit_id, video_id = self._keys[number]
+        models = self._board.models
+        turns: dict[str, ShownTurn] = {}
+        for rows in self._runs:
+            for place in rows.places[self._numbers[number]].tolist():
+                answer = rows.answers[place]
+                turn = turns.get(answer.item_id)
+                if turn is None:
+                    turn = turns[answer.item_id] = _turn(answer, len(models))
+                cell = turn.answers[rows.columns[answer.model]]
+                if cell.text is not None:
+                    raise BenchmarkError(
+                        f"{rows.run.path / ANSWERS} has two answers of model {answer.model!r} to {answer.item_id!r}; "
+                        "score the answers again"
+                    )
+                _fill(cell, turn, answer, rows.scores_of(place, answer))
+                cell.facts = _facts(answer.played, rows.history[answer.model])
+                cell.frames_s = answer.played.frames_s if answer.played is not None else ()
+                cell.verdicts = rows.verdicts.get((answer.model, answer.unit_id, answer.turn_index), ())
+        dialogue = ShownDialogue(
             unit_id,
             video_id,
-            names[unit_id, video_id],
-            _in_order(found[unit_id, video_id]),
+            _file_name(unit_id, video_id, self._shared),
+            _in_order(turns),
             verdicts=[
-                judged.get(id(model.run), {}).get((model.info.model, unit_id, None), ()) for model in board.models
+                self._judged.get(id(model.run), {}).get((model.info.model, unit_id, None), ()) for model in models
             ],
         )
-        for unit_id, video_id in sorted(found, key=lambda key: (_natural(key[0]), key))
-    ]
-    for dialogue in dialogues:
         _lay_out(dialogue)
-    title_dialogues(dialogues, BenchmarkContext())
-    return dialogues
+        return dialogue
+
+
+def collect_dialogues(
+    board: Leaderboard,
+    verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None,
+    context: BenchmarkContext | None = None,
+) -> RunDialogues:
+    """All dialogues in order of their names, with all answers of the runs. A dialogue is read when you ask for it.
+
+    Args:
+        board: The models, with their runs.
+        verdicts: The result of `verdicts_of` for each run, by the run's `id`.
+        context: The benchmark of the runs, for titles.
+
+    Raises:
+        BenchmarkError: A run contradicts itself; also raised when a dialogue is read.
+        InputError: A run's file is damaged; also raised when a dialogue is read.
+    """
+    return RunDialogues(board, verdicts, context)
 
 
 TITLE_CHARACTERS: Final = 60
@@ -273,19 +465,45 @@ TITLE_ACTIVITIES: Final = 2
 """Maximum number of activities in a title."""
 
 
-def title_dialogues(dialogues: Sequence[ShownDialogue], context: BenchmarkContext) -> None:
-    """Name dialogues, chains and paths for people, by their activities, their video's topic or their first question.
+class _Titles:
+    """Names dialogues, chains and paths for people, by their activities, their video's topic or their first question.
 
     Examples are `Wash dishes · 6 questions` and `Where does he sit? · 4 questions · kitchen-0001`. Repeated titles get
     a number.
 
     Args:
-        dialogues: All dialogues of a report; each gets its `title`.
         context: Their benchmark, if there is one.
     """
-    topics = {video.category for video in context.videos.values()}
-    taken: Counter[str] = Counter()
-    for dialogue in dialogues:
+
+    def __init__(self, context: BenchmarkContext) -> None:
+        self._context = context
+        self._topics = {video.category for video in context.videos.values()}
+        self._taken: Counter[bytes] = Counter()
+        self._times: array[int] = array("i")
+
+    @property
+    def told(self) -> int:
+        """The first so many dialogues have titles."""
+        return len(self._times)
+
+    def tell(self, dialogue: ShownDialogue, number: int) -> None:
+        """Give a dialogue its title.
+
+        Args:
+            dialogue: The dialogue.
+            number: Its place, which is at most `told`.
+        """
+        title = self._title(dialogue)
+        if number == len(self._times):
+            # Millions of titles take much memory.
+            key = hashlib.blake2b(title.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            self._taken[key] += 1
+            self._times.append(self._taken[key])
+        times = self._times[number]
+        dialogue.title = title if times == 1 else f"{title} ({times})"
+
+    def _title(self, dialogue: ShownDialogue) -> str:
+        context = self._context
         first = dialogue.turns[0]
         unit = context.units.get((first.unit, dialogue.unit_id))
         video = context.videos.get(dialogue.video_id)
@@ -296,14 +514,12 @@ def title_dialogues(dialogues: Sequence[ShownDialogue], context: BenchmarkContex
             between = " → " if first.unit == "path" else ", "
             more = " …" if len(activities) > TITLE_ACTIVITIES else ""
             parts = [between.join(activities[:TITLE_ACTIVITIES]) + more, count]
-        elif video is not None and video.category and len(topics) > 1:
+        elif video is not None and video.category and len(self._topics) > 1:
             parts = [video.category.replace("_", " "), count, dialogue.video_id]
         else:
             parts = [_shortened(first.question), count, dialogue.video_id]
         task = [label_title("mt_video_bench.task", first.task).replace("_", " ")] if first.task else []
-        title = " · ".join([*task, *parts])
-        taken[title] += 1
-        dialogue.title = title if taken[title] == 1 else f"{title} ({taken[title]})"
+        return " · ".join([*task, *parts])
 
 
 def _shortened(question: str) -> str:
@@ -349,15 +565,26 @@ def _length(turn: ShownTurn) -> int:
     return length
 
 
+def scores_by_model(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[set[str]]:
+    """Metrics with a score of any single answer, for each model.
+
+    Args:
+        board: The models.
+        dialogues: All dialogues.
+    """
+    if isinstance(dialogues, RunDialogues):
+        return dialogues.scored
+    found: list[set[str]] = [set() for _ in board.models]
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            for known, answer in zip(found, turn.answers, strict=True):
+                known.update(answer.scores)
+    return found
+
+
 def scored_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
     """Metrics with a score of any single answer, in the leaderboard's order."""
-    scored = {
-        metric
-        for dialogue in dialogues
-        for turn in dialogue.turns
-        for answer in turn.answers
-        for metric in answer.scores
-    }
+    scored = set().union(*scores_by_model(board, dialogues))
     return [metric for metric in board.metrics if metric in scored]
 
 
@@ -369,7 +596,10 @@ def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list
         dialogues: All dialogues.
     """
     known = scored_metrics(board, dialogues)
-    if any(answer.verdicts for dialogue in dialogues for turn in dialogue.turns for answer in turn.answers):
+    unjudged = isinstance(dialogues, RunDialogues) and not dialogues.judged
+    if not unjudged and any(
+        answer.verdicts for dialogue in dialogues for turn in dialogue.turns for answer in turn.answers
+    ):
         known = [metric for metric in known if metric_kind(metric) == "text"]
     telling = [metric for metric in known if metric not in NEAR_ZERO_FOR_ONE_ANSWER]
     return telling or known
@@ -383,13 +613,21 @@ def mean_metric(metrics: Sequence[str]) -> str | None:
     return next(iter([*judged, *preferred, *metrics]), None)
 
 
-def heat_levels(rows: Sequence[Sequence[float | None]]) -> list[list[int]]:
-    """The fifth of all values in which each value is, from 0 for the lowest; 0 without a value."""
-    values = [value for row in rows for value in row if value is not None]
-    if len(set(values)) < 2:
-        return [[0 for _ in row] for row in rows]
-    borders = quantiles(values, n=HEAT_LEVELS, method="inclusive")
-    return [[0 if value is None else bisect_right(borders, value) for value in row] for row in rows]
+def heat_borders(values: Sequence[float]) -> list[float]:
+    """The borders between the fifths of some values; empty if they are all equal."""
+    if not values or min(values) == max(values):
+        return []
+    return quantiles(values, n=HEAT_LEVELS, method="inclusive")
+
+
+def heat_level(value: float | None, borders: Sequence[float]) -> int:
+    """The fifth of all values in which a value is, from 0 for the lowest; 0 without a value.
+
+    Args:
+        value: The value.
+        borders: The result of `heat_borders`.
+    """
+    return 0 if value is None else bisect_right(borders, value)
 
 
 def _turn(answer: AnsweredTurn, models: int) -> ShownTurn:
@@ -464,17 +702,19 @@ def _in_order(turns: dict[str, ShownTurn]) -> list[ShownTurn]:
     return ordered
 
 
-def _file_names(dialogues: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A file name for every dialogue: safe on every system, and unique even if case is ignored."""
-    shared = {unit_id for unit_id, count in Counter(unit_id for unit_id, _ in dialogues).items() if count > 1}
-    names = {}
-    for unit_id, video_id in dialogues:
-        plain = re.sub(r"[^a-z0-9_-]", "_", unit_id.lower())[:80]
-        if plain != unit_id or plain in RESERVED_NAMES or unit_id in shared:
-            # A plain name has no dot, so it never equals a hashed one.
-            plain += "." + hashlib.sha256(f"{unit_id}\n{video_id}".encode()).hexdigest()[:16]
-        names[unit_id, video_id] = f"{plain}.html"
-    return names
+def _file_name(unit_id: str, video_id: str, shared: Collection[str]) -> str:
+    """A dialogue's file name: safe on every system, and unique even if case is ignored.
+
+    Args:
+        unit_id: The dialogue.
+        video_id: Its video.
+        shared: Names that several dialogues have.
+    """
+    plain = re.sub(r"[^a-z0-9_-]", "_", unit_id.lower())[:80]
+    if plain != unit_id or plain in RESERVED_NAMES or unit_id in shared:
+        # A plain name has no dot, so it never equals a hashed one.
+        plain += "." + hashlib.sha256(f"{unit_id}\n{video_id}".encode()).hexdigest()[:16]
+    return f"{plain}.html"
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import display_factor, format_value, metric_unit
-from reeltalk.metrics.clustered import clustered_difference, clustered_mean
+from reeltalk.metrics.clustered import Clusters, clustered_difference, clustered_mean
 from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
@@ -55,29 +56,29 @@ def on_display_scale(found: Estimate, metric: str) -> Estimate:
     return replace(found, value=found.value * factor, low=low, high=high, in_percent=in_percent)
 
 
-class VideoValue(NamedTuple):
-    """A number of one turn, with its video."""
+class VideoValues(NamedTuple):
+    """Numbers of turns, with their videos."""
 
-    video_id: str
-    value: float
+    videos: Clusters
+    """(N,) the source video of each turn."""
+    values: NDArray[np.float64]
+    """(N,)"""
 
 
-def mean_estimate(entries: Sequence[VideoValue], scale: tuple[float, float] | None) -> Estimate | None:
+def mean_estimate(entries: VideoValues, scale: tuple[float, float] | None) -> Estimate | None:
     """A mean with its 95 % interval, which is None for fewer than two videos; None for no entries.
 
     Args:
         entries: Numbers of turns.
         scale: Lowest and highest possible value of a turn; None without bounds.
     """
-    if not entries:
+    if not len(entries.values):
         return None
-    found = mean_interval(np.asarray([entry.value for entry in entries]), [e.video_id for e in entries], scale)
+    found = mean_interval(entries.values, entries.videos, scale)
     return Estimate(found.value, found.low, found.high, found.n, found.clusters)
 
 
-def difference_estimate(
-    first: Sequence[VideoValue], second: Sequence[VideoValue], *, paired: bool = False
-) -> Estimate | None:
+def difference_estimate(first: VideoValues, second: VideoValues, *, paired: bool = False) -> Estimate | None:
     """Mean of the second minus mean of the first, with a 95 % interval clustered by video; `n` counts both.
 
     An effect of a video on both does not widen the interval.
@@ -91,19 +92,12 @@ def difference_estimate(
         None if one of them is empty; without an interval if one of them is about a single video, or if no video differs
         from another.
     """
-    if not first or not second:
+    if not len(first.values) or not len(second.values):
         return None
     if paired:
-        differences = np.asarray([own.value - other.value for other, own in zip(first, second, strict=True)])
-        mean = clustered_mean(differences, [entry.video_id for entry in second])
+        mean = clustered_mean(second.values - first.values, second.videos)
         return Estimate(mean.value, mean.low, mean.high, mean.items, mean.clusters)
-    ours, theirs = ([entry.value for entry in entries] for entries in (second, first))
-    found = clustered_difference(
-        np.asarray(ours),
-        np.asarray(theirs),
-        [entry.video_id for entry in second],
-        [entry.video_id for entry in first],
-    )
+    found = clustered_difference(second.values, first.values, second.videos, first.videos)
     return Estimate(found.value, found.low, found.high, found.items, found.clusters)
 
 

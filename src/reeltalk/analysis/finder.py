@@ -62,6 +62,53 @@ class Finder:
     failed: bool = False
 
 
+class FinderCounter:
+    """Counts what there is to choose from among turns; add all dialogues, then `counted`.
+
+    Args:
+        metrics: Metrics with a score of any single answer, in the leaderboard's order.
+    """
+
+    def __init__(self, metrics: Sequence[str]) -> None:
+        judged = [m for m in metrics if metric_kind(m) == "headline" and share_of(m, 0.0) is not None]
+        best = credit_metric(metrics)
+        self._metrics = sorted(judged, key=lambda metric: (metric != best, _rank(metric)))
+        if not self._metrics and best is not None:
+            self._metrics = [best]
+        self._finder = Finder(metrics=self._metrics)
+        self._tasks: set[str] = set()
+        self._labels: Counter[tuple[str, str]] = Counter()
+        self._others: set[tuple[str, str]] = set()
+
+    def add(self, dialogue: ShownDialogue) -> None:
+        """Add a dialogue with all answers."""
+        finder = self._finder
+        for turn in dialogue.turns:
+            if turn.task is not None:
+                self._tasks.add(turn.task)
+            self._labels.update((name, value) for name, values in turn.labels.items() for value in values)
+            for answer in turn.answers:
+                finder.failed |= answer.state not in (AnswerState.ANSWERED, AnswerState.NOT_SCORED)
+                seen: set[str] = set()
+                for verdict in answer.verdicts:
+                    if verdict.judge is not None and (verdict.judge.startswith(HUMAN) or verdict.protocol in seen):
+                        self._others.add((verdict.protocol, verdict.judge))
+                    seen.add(verdict.protocol)
+                    finder.unscored |= any(score.failed for score in verdict.scores)
+                    finder.spreads |= any(len(score.given) > 1 for score in verdict.scores)
+
+    def counted(self) -> Finder:
+        """What there is to choose from."""
+        finder, labels = self._finder, self._labels
+        finder.others = sorted(self._others)
+        finder.measures = [metric_title(metric) for metric in self._metrics]
+        finder.measures += [f"{metric_title(protocol)} by {judge}" for protocol, judge in finder.others]
+        finder.tasks = sorted(self._tasks)
+        frequent = [label for label, _ in labels.most_common(MOST_LABELS)]
+        finder.labels = sorted(frequent, key=lambda label: (label[0], -labels[label], label[1]))
+        return finder
+
+
 def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finder:
     """Look through all turns once for what there is to choose from.
 
@@ -69,45 +116,30 @@ def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finde
         board: The models and metrics.
         dialogues: All dialogues.
     """
-    known = scored_metrics(board, dialogues)
-    judged = [metric for metric in known if metric_kind(metric) == "headline" and share_of(metric, 0.0) is not None]
-    best = credit_metric(known)
-    metrics = sorted(judged, key=lambda metric: (metric != best, _rank(metric)))
-    if not metrics and best is not None:
-        metrics = [best]
-    finder = Finder(metrics=metrics)
-    tasks: set[str] = set()
-    labels: Counter[tuple[str, str]] = Counter()
-    others: set[tuple[str, str]] = set()
-    for turn in (turn for dialogue in dialogues for turn in dialogue.turns):
-        if turn.task is not None:
-            tasks.add(turn.task)
-        labels.update((name, value) for name, values in turn.labels.items() for value in values)
-        for answer in turn.answers:
-            finder.failed |= answer.state not in (AnswerState.ANSWERED, AnswerState.NOT_SCORED)
-            seen: set[str] = set()
-            for verdict in answer.verdicts:
-                if verdict.judge is not None and (verdict.judge.startswith(HUMAN) or verdict.protocol in seen):
-                    others.add((verdict.protocol, verdict.judge))
-                seen.add(verdict.protocol)
-                finder.unscored |= any(score.failed for score in verdict.scores)
-                finder.spreads |= any(len(score.given) > 1 for score in verdict.scores)
-    finder.others = sorted(others)
-    finder.measures = [metric_title(metric) for metric in metrics]
-    finder.measures += [f"{metric_title(protocol)} by {judge}" for protocol, judge in finder.others]
-    finder.tasks = sorted(tasks)
-    frequent = [label for label, _ in labels.most_common(MOST_LABELS)]
-    finder.labels = sorted(frequent, key=lambda label: (label[0], -labels[label], label[1]))
-    return finder
+    counter = FinderCounter(scored_metrics(board, dialogues))
+    for dialogue in dialogues:
+        counter.add(dialogue)
+    return counter.counted()
 
 
 def found_turns(finder: Finder, dialogues: Sequence[ShownDialogue]) -> Iterator[FoundTurn]:
     """Every turn with what each measure gives each model's answer."""
     for place, dialogue in enumerate(dialogues):
-        for turn in dialogue.turns:
-            given = [[_share(metric, answer) for answer in turn.answers] for metric in finder.metrics]
-            given += [[_rated(protocol, judge, a) for a in turn.answers] for protocol, judge in finder.others]
-            yield FoundTurn(place, turn, given)
+        yield from found_in(finder, place, dialogue)
+
+
+def found_in(finder: Finder, place: int, dialogue: ShownDialogue) -> Iterator[FoundTurn]:
+    """Every turn of a dialogue with what each measure gives each model's answer.
+
+    Args:
+        finder: The measures.
+        place: Place of the dialogue among all.
+        dialogue: The dialogue.
+    """
+    for turn in dialogue.turns:
+        given = [[_share(metric, answer) for answer in turn.answers] for metric in finder.metrics]
+        given += [[_rated(protocol, judge, a) for a in turn.answers] for protocol, judge in finder.others]
+        yield FoundTurn(place, turn, given)
 
 
 def column_row(finder: Finder, found: FoundTurn, places: "TurnPlaces") -> Json:

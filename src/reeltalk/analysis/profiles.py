@@ -281,5 +281,5 @@ def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) ->
         at[rows, one],
         at[rows, two],
         turns.weights[rows],
-        [turns.videos[row] for row in rows],
+        turns.video_codes[rows],
     )

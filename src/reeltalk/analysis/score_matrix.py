@@ -4,9 +4,17 @@ A run does not state how the leaderboard's number is computed from single values
 such as the mean over turns or over dialogues, and uses one only if it gives every model's number.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+import dataclasses
+import math
+import tempfile
+import weakref
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+from typing import IO, Any, Final, Generic, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +24,18 @@ from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.turn_scores import scored_turns
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
-from reeltalk.metrics.tokenise import ItemLanguages, Language, Spoken, languages_by_item
+from reeltalk.metrics.tokenise import Language, languages_by_item
 from reeltalk.schema.scoring import JudgedScore
+from reeltalk.store.atomic import storage_errors
+from reeltalk.store.keyed import name_key
 from reeltalk.store.runs import Run
+from reeltalk.store.stored_rows import ChosenRows, RowField
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+Codes = NDArray[np.int32]
+H = TypeVar("H", bound=Hashable)
 
 Nesting = Literal["items", "units", "tasks", "kinds"]
 """Whether items are averaged directly, first within dialogues, or also within tasks or kinds of units."""
@@ -48,13 +61,122 @@ class TurnPlace:
 
 
 @dataclass(frozen=True)
+class ItemPlaces(Sequence[TurnPlace]):
+    """Positions and labels of turns or units, 24 bytes each, with what they name once."""
+
+    videos: Codes
+    """(N,) the source video, as a number in the order of names."""
+    kinds: Codes
+    """(N,) place of the kind of unit in `kind_names`."""
+    units: Codes
+    """(N,) place of the unit's id in `unit_ids`."""
+    turns: Codes
+    """(N,) index of the turn."""
+    tasks: Codes
+    """(N,) place of the task in `task_names`."""
+    labels: Codes
+    """(N,) place of the labels in `label_sets`."""
+    video_names: Sequence[str]
+    kind_names: Sequence[str]
+    unit_ids: Sequence[str]
+    task_names: Sequence[str]
+    """Empty for no task."""
+    label_sets: Sequence[Mapping[str, tuple[str, ...]]]
+
+    @classmethod
+    def of(cls, places: Iterable[TurnPlace]) -> "ItemPlaces":
+        """The places of items, read one by one."""
+        videos, kinds, units, tasks = _Numbered[str](), _Numbered[str](), _Numbered[str](), _Numbered[str]()
+        labels = _Numbered[tuple[tuple[str, tuple[str, ...]], ...]]()
+        turns = array("i")
+        for place in places:
+            videos.add(place.video_id)
+            kinds.add(place.unit)
+            units.add(place.unit_id)
+            tasks.add(place.task or "")
+            labels.add(tuple(place.labels.items()))
+            turns.append(place.turn_index)
+        names = sorted(videos.names)
+        place_of = {name: number for number, name in enumerate(names)}
+        in_order = np.array([place_of[name] for name in videos.names], np.int32)
+        return cls(
+            in_order[videos.numbers] if names else videos.numbers,
+            kinds.numbers,
+            units.numbers,
+            np.array(turns, np.int32),
+            tasks.numbers,
+            labels.numbers,
+            names,
+            list(kinds.names),
+            list(units.names),
+            list(tasks.names),
+            [dict(entry) for entry in labels.names],
+        )
+
+    def at(self, rows: Ints) -> "ItemPlaces":
+        """Some of the items."""
+        names = ("videos", "kinds", "units", "turns", "tasks", "labels")
+        return dataclasses.replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    @overload
+    def __getitem__(self, place: int) -> TurnPlace: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[TurnPlace]: ...
+    def __getitem__(self, place: int | slice) -> TurnPlace | list[TurnPlace]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        return TurnPlace(
+            self.video_names[self.videos[place]],
+            self.kind_names[self.kinds[place]],
+            self.unit_ids[self.units[place]],
+            int(self.turns[place]),
+            self.task_names[self.tasks[place]] or None,
+            self.label_sets[self.labels[place]],
+        )
+
+
+def _flags(rows: "array[int]", count: int) -> Bools:
+    found = np.zeros(count, bool)
+    found[np.array(rows, np.intp)] = True
+    return found
+
+
+class _Numbered(Generic[H]):
+    """Values as numbers, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.names: dict[H, int] = {}
+        self._numbers = array("i")
+
+    def add(self, value: H) -> None:
+        self._numbers.append(self.names.setdefault(value, len(self.names)))
+
+    @property
+    def numbers(self) -> Codes:
+        """(N,) the number of each value."""
+        return np.array(self._numbers, np.int32)
+
+
+def _in_order_of_first(keys: NDArray[Any]) -> tuple[Ints, Ints]:
+    """(N,) keys numbered in the order in which they come, and (K,) the first place of each."""
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[number], first[order]
+
+
+@dataclass(frozen=True)
 class ScoreMatrix:
     """One metric, with a row for each item and a column for each model."""
 
     metric: str
     values: Floats
     """(N, M); NaN where there is no score."""
-    places: Sequence[TurnPlace]
+    places: "ItemPlaces"
     """(N,)"""
     nesting: Nesting
     is_mean: bool
@@ -63,16 +185,16 @@ class ScoreMatrix:
     """The item of a row: a turn, or a chain, path or dialogue judged as a whole."""
 
     @property
-    def videos(self) -> NDArray[np.str_]:
-        """(N,) the source video of each item."""
-        return np.array([place.video_id for place in self.places])
+    def videos(self) -> Ints:
+        """(N,) the source video of each item, as a number in the order of their names."""
+        return self.places.videos.astype(np.intp)
 
 
 @dataclass(frozen=True)
 class AveragedRows:
     """The rows of a mean after averaging within units, with video, stratum and values."""
 
-    videos: NDArray[np.str_]
+    videos: Ints
     strata: Ints
     weights: Floats
     """Weight of the mean of each stratum; the sum is 1."""
@@ -92,21 +214,25 @@ def average_units(sheet: ScoreMatrix, there: Bools, values: Mapping[str, Floats]
         there: (N,) True for items to include; at least one.
         values: (N,) arrays by name, finite for included items.
     """
-    chosen = np.flatnonzero(there)
-    places = [sheet.places[row] for row in chosen.tolist()]
-    kept = {name: column[chosen] for name, column in values.items()}
+    rows = np.flatnonzero(there)
+    places = sheet.places
+    kept = {name: column[rows] for name, column in values.items()}
     if sheet.nesting in ("units", "tasks"):
-        units: dict[tuple[str, str], int] = {}
-        unit = np.array([units.setdefault((p.video_id, p.unit_id), len(units)) for p in places], np.intp)
-        _, first = np.unique(unit, return_index=True)
+        unit, first = _in_order_of_first(
+            places.videos[rows].astype(np.int64) * len(places.unit_ids) + places.units[rows]
+        )
         counts = np.bincount(unit)
         kept = {name: np.bincount(unit, weights=column) / counts for name, column in kept.items()}
-        places = [places[int(row)] for row in first]
-    of: Callable[[TurnPlace], str] = {"tasks": _task, "kinds": _kind}.get(sheet.nesting, _one)
-    numbers: dict[str, int] = {}
-    strata = np.array([numbers.setdefault(of(place), len(numbers)) for place in places], np.intp)
-    weights = np.full(len(numbers), 1 / len(numbers))
-    return AveragedRows(np.array([place.video_id for place in places]), strata, weights, kept)
+        rows = rows[first]
+    if sheet.nesting == "tasks":
+        groups = places.tasks[rows]
+    elif sheet.nesting == "kinds":
+        groups = places.kinds[rows]
+    else:
+        groups = np.zeros(len(rows), np.int32)
+    strata, firsts = _in_order_of_first(groups.astype(np.int64))
+    weights = np.full(len(firsts), 1 / len(firsts))
+    return AveragedRows(places.videos[rows].astype(np.intp), strata, weights, kept)
 
 
 def leaderboard_number(model: ModelRow, metric: str) -> float | None:
@@ -115,18 +241,6 @@ def leaderboard_number(model: ModelRow, metric: str) -> float | None:
     if cell is None:
         return None
     return cell.row.value if cell.row.value is not None else cell.row.over_scored
-
-
-def _task(place: TurnPlace) -> str:
-    return place.task or ""
-
-
-def _kind(place: TurnPlace) -> str:
-    return place.unit
-
-
-def _one(place: TurnPlace) -> str:
-    return ""
 
 
 def turn_groups(place: TurnPlace, by: str) -> Sequence[str]:
@@ -145,43 +259,54 @@ def turn_groups(place: TurnPlace, by: str) -> Sequence[str]:
     return [value for name, values in place.labels.items() if by in (name, name.split(".")[-1]) for value in values]
 
 
+NESTINGS: Final[tuple[Nesting, ...]] = ("items", "units", "tasks")
+KEPT_SHEETS: Final = 4
+"""Matrices that are kept, since pairs of models are compared metric by metric."""
+ANSWERS_AT_A_TIME: Final = 4096
+"""Answers whose scores are read at a time."""
 SAME: Final = 1e-9
 """Maximum relative difference between a mean and an equal number of the leaderboard."""
 SCALES: Final = (1.0, 10.0, 100.0)
 """Factors between a judge's marks and numbers in tables."""
 
 
-@dataclass
 class Turns:
-    """The turns of all models of a leaderboard."""
+    """The turns of all models of a leaderboard, some 100 bytes each; scores of other metrics stay in a file.
 
-    board: Leaderboard
-    places: list[TurnPlace] = field(default_factory=list)
-    asked: Ints = field(default_factory=lambda: np.zeros((0, 0), np.intp))
-    """(N, M) number of the wording that each model was asked, from 1; 0 if it was not asked."""
-    _rows: dict[str, int] = field(default_factory=dict)
-    _sheets: dict[str, ScoreMatrix | None] = field(default_factory=dict)
-    _values: dict[str, Floats] = field(default_factory=dict)
-    _corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = field(default_factory=dict)
+    Args:
+        board: The models with their runs.
+
+    Raises:
+        BenchmarkError: A table of scores lacks a row, or the disk is full.
+        InputError: A table is damaged.
+    """
+
+    def __init__(self, board: Leaderboard) -> None:
+        self.board = board
+        self._columns: list[list[int]] = []
+        """Columns of each model of each run."""
+        items, wordings, models, files = array("Q"), array("Q"), array("i"), array("i")
+        found = ItemPlaces.of(self._answers(items, wordings, models, files))
+        self._models, self._files = np.array(models, np.int32), np.array(files, np.int32)
+        self._rows, first = _in_order_of_first(np.array(items, np.uint64))
+        self.places = found.at(first)
+        self.asked = self._numbered(np.array(wordings, np.uint64))
+        """(N, M) number of the wording that each model was asked, from 1; 0 if it was not asked."""
+        self._scored: set[str] = set()
+        self._scores = self._stored_scores()
+        self.sheet = lru_cache(maxsize=KEPT_SHEETS)(self._make_sheet)
+        """Returns a metric's values; None if the runs have no values of single items."""
+        self._corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = {}
 
     @classmethod
     def read(cls, board: Leaderboard) -> "Turns":
         """Read the answers and scores of every run.
 
         Raises:
-            BenchmarkError: A table of scores lacks a row.
+            BenchmarkError: A table of scores lacks a row, or the disk is full.
             InputError: A table is damaged.
         """
-        turns = cls(board)
-        turns._read_answers()
-        turns._read_scores()
-        return turns
-
-    def sheet(self, metric: str) -> ScoreMatrix | None:
-        """A metric's values; None if the runs have no values of single items."""
-        if metric not in self._sheets:
-            self._sheets[metric] = self._make_sheet(metric)
-        return self._sheets[metric]
+        return cls(board)
 
     def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
         """(N,) true for items that both models were asked in the same words.
@@ -211,26 +336,28 @@ class Turns:
         Raises:
             SettingError: No item has such labels; the message names the existing ones.
         """
-        found: dict[str, set[int]] = {}
-        rows = range(len(sheet.places)) if sheet.item == TURN else []
-        for row in rows:
-            for group in turn_groups(sheet.places[row], by):
-                found.setdefault(group, set()).add(row)
-        if sheet.item != TURN:
+        found: dict[str, array[int]] = {}
+        if sheet.item == TURN:
+            for row, place in enumerate(sheet.places):
+                for group in turn_groups(place, by):
+                    found.setdefault(group, array("i")).append(row)
+        else:
             of_unit: dict[tuple[str, str], set[str]] = {}
             for place in self.places:
                 of_unit.setdefault((place.unit, place.unit_id), set()).update(turn_groups(place, by))
             for row, place in enumerate(sheet.places):
                 for group in of_unit.get((place.unit, place.unit_id), ()):
-                    found.setdefault(group, set()).add(row)
+                    found.setdefault(group, array("i")).append(row)
         if not found and not any(turn_groups(place, by) for place in self.places):
             raise SettingError(f"--by {by}: no turn has it; these turns can be grouped by {', '.join(self.kinds())}")
-        return {group: np.isin(np.arange(len(sheet.places)), sorted(rows)) for group, rows in found.items()}
+        return {group: _flags(rows, len(sheet.places)) for group, rows in found.items()}
 
     def kinds(self) -> list[str]:
         """Names by which turns can be grouped."""
-        labels = {name for place in self.places for name, values in place.labels.items() if values}
-        return [TURN, KIND, *([TASK] if any(place.task for place in self.places) else []), *sorted(labels)]
+        used = [self.places.label_sets[number] for number in np.unique(self.places.labels)]
+        labels = {name for own in used for name, values in own.items() if values}
+        tasks = any(self.places.task_names[number] for number in np.unique(self.places.tasks))
+        return [TURN, KIND, *([TASK] if tasks else []), *sorted(labels)]
 
     def corpus(self, metric: str) -> list[tuple[Ints, MetricResult] | None]:
         """For each model the rows of its scored turns and a text metric of the whole file, computed again.
@@ -252,27 +379,26 @@ class Turns:
         return found
 
     def _score_anew(self, wanted: str, metric: str) -> list[tuple[Ints, dict[str, MetricResult]] | None]:
-        texts: list[tuple[list[int], list[str], list[tuple[str, ...]], list[Spoken]]] = [
-            ([], [], [], []) for _ in self.board.models
-        ]
-        scored = np.isfinite(self._values[metric])
-        spoken: dict[int, ItemLanguages] = {}
+        found: list[tuple[Ints, dict[str, MetricResult]] | None] = [None for _ in self.board.models]
+        scored = np.isfinite(self._values(metric))
+        number = 0
         for run, columns in self._runs():
-            spoken[id(run)] = languages_by_item(
-                ((answer.item_id, answer.references) for answer in run.answers()), _language(run)
-            )
-            for answer in run.answers():
-                row = self._rows[answer.item_id]
-                for column in columns.get(answer.model, ()):
-                    if scored[row, column]:
-                        texts[column][0].append(row)
-                        texts[column][1].append(answer.text)
-                        texts[column][2].append(answer.references)
-                        texts[column][3].append(spoken[id(run)][answer.item_id])
-        found: list[tuple[Ints, dict[str, MetricResult]] | None] = []
-        for rows, answers, references, languages in texts:
-            results = score_texts(answers, references, [wanted], languages=languages) if rows else {}
-            found.append((np.array(rows, np.intp), results) if rows else None)
+            answers = run.answers()
+            spoken = languages_by_item(map(itemgetter("item_id", "references"), answers.raw()), _language(run))
+            for own in columns.values():
+                of_model = np.flatnonzero(self._models == number)
+                number += 1
+                for column in own:
+                    chosen = of_model[scored[self._rows[of_model], column]]
+                    if len(chosen):
+                        texts = ChosenRows(answers, self._files[chosen].astype(np.int64))
+                        results = score_texts(
+                            RowField(texts, "text"),
+                            RowField(texts, "references"),
+                            [wanted],
+                            languages=[spoken[item_id] for item_id in RowField(texts, "item_id")],
+                        )
+                        found[column] = self._rows[chosen], results
         return found
 
     def _runs(self) -> Iterator[tuple[Run, dict[str, list[int]]]]:
@@ -284,50 +410,92 @@ class Turns:
                     columns.setdefault(model.info.model, []).append(index)
             yield run, columns
 
-    def _read_answers(self) -> None:
-        wordings: list[dict[object, int]] = []
-        cells: list[tuple[int, int, int]] = []
+    def _answers(
+        self, items: "array[int]", wordings: "array[int]", models: "array[int]", files: "array[int]"
+    ) -> Iterator[TurnPlace]:
+        """Every answer's place; the item, the wording, the model and the row of its table are added to the arrays."""
         for run, columns in self._runs():
-            for answer in run.answers():
-                if answer.model not in columns:
+            numbers = {model: len(self._columns) + place for place, model in enumerate(columns)}
+            self._columns += columns.values()
+            for place, answer in enumerate(run.answers()):
+                if (number := numbers.get(answer.model)) is None:
                     continue
-                row = self._rows.setdefault(answer.item_id, len(self._rows))
-                if row == len(wordings):
-                    wordings.append({})
-                    labels = answer.labels | ({ANSWER_TYPE: (answer.key.type,)} if answer.key is not None else {})
-                    self.places.append(
-                        TurnPlace(answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.task, labels)
-                    )
-                known = wordings[row]
                 words = (answer.video_id, answer.question, answer.references, answer.options)
-                number = known.setdefault(words, len(known) + 1)
-                cells += [(row, column, number) for column in columns[answer.model]]
-        self.asked = np.zeros((len(wordings), len(self.board.models)), np.intp)
-        for row, column, number in cells:
-            self.asked[row, column] = number
+                for column, value in (
+                    (items, name_key(answer.item_id)),
+                    (wordings, name_key(repr(words))),
+                    (models, number),
+                    (files, place),
+                ):
+                    column.append(value)
+                labels = answer.labels | ({ANSWER_TYPE: (answer.key.type,)} if answer.key is not None else {})
+                yield TurnPlace(answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.task, labels)
 
-    def _read_scores(self) -> None:
-        shape = self.asked.shape
-        for run, columns in self._runs():
-            for turn in scored_turns(run):
-                for column in columns.get(turn.model, ()):
-                    row = self._rows[turn.item_id]
-                    for metric, value in turn.scores.items():
-                        if metric not in self._values:
-                            self._values[metric] = np.full(shape, np.nan)
-                        self._values[metric][row, column] = value
+    def _numbered(self, wordings: NDArray[np.uint64]) -> Codes:
+        """(N, M) different wordings of each turn, from 1, in the order in which they come."""
+        order = np.lexsort((wordings, self._rows))
+        rows, words = self._rows[order], wordings[order]
+        new = np.ones(len(order), bool)
+        new[1:] = (rows[1:] != rows[:-1]) | (words[1:] != words[:-1])
+        # Sorting is stable, so the first answer of each wording comes first.
+        row, first = rows[new], order[new]
+        by_coming = np.lexsort((first, row))
+        begins = np.searchsorted(row, np.arange(len(self.places)))
+        number = np.empty(len(row), np.int32)
+        number[by_coming] = np.arange(len(row)) - begins[row[by_coming]] + 1
+        of_answer = np.empty(len(order), np.int32)
+        of_answer[order] = number[np.cumsum(new) - 1]
+        return self._scattered(of_answer, 0)
+
+    def _scattered(self, of_answer: NDArray[Any], absent: float) -> NDArray[Any]:
+        """(N, M) values of answers by turn and column of the leaderboard."""
+        found = np.full((len(self.places), len(self.board.models)), absent, of_answer.dtype)
+        for number, columns in enumerate(self._columns):
+            own = self._models == number
+            for column in columns:
+                found[self._rows[own], column] = of_answer[own]
+        return found
+
+    def _stored_scores(self) -> IO[bytes]:
+        """A file with the scores of every answer by every metric of the leaderboard."""
+        place = {metric: number for number, metric in enumerate(self.board.metrics)}
+        with storage_errors(Path(tempfile.gettempdir())):
+            file = tempfile.TemporaryFile()
+            weakref.finalize(self, file.close)
+            for run, columns in self._runs():
+                for turn in scored_turns(run):
+                    if turn.model in columns:
+                        own = array("d", [math.nan]) * len(place)
+                        for metric, value in turn.scores.items():
+                            if metric in place:
+                                own[place[metric]] = value
+                                self._scored.add(metric)
+                        file.write(own.tobytes())
+            file.flush()
+        return file
+
+    def _values(self, metric: str) -> Floats:
+        """(N, M) NaN where there is no score."""
+        width, column = len(self.board.metrics), self.board.metrics.index(metric)
+        found = np.empty(len(self._rows))
+        self._scores.seek(0)
+        for start in range(0, len(found), ANSWERS_AT_A_TIME):
+            block = np.frombuffer(self._scores.read(8 * width * ANSWERS_AT_A_TIME)).reshape(-1, width)
+            found[start : start + len(block)] = block[:, column]
+        return self._scattered(found, math.nan)
 
     def _make_sheet(self, metric: str) -> ScoreMatrix | None:
-        if metric in self._values:
-            for nesting in ("items", "units", "tasks"):
-                sheet = ScoreMatrix(metric, self._values[metric], self.places, nesting, True)
+        values = self._values(metric) if metric in self._scored else None
+        if values is not None:
+            for nesting in NESTINGS:
+                sheet = ScoreMatrix(metric, values, self.places, nesting, True)
                 if self._comes_out(sheet):
                     return sheet
         for sheet in self._judged_sheets(metric):
             if self._comes_out(sheet):
                 return sheet
-        if metric in self._values:
-            return ScoreMatrix(metric, self._values[metric], self.places, "items", False)
+        if values is not None:
+            return ScoreMatrix(metric, values, self.places, "items", False)
         return None
 
     def _comes_out(self, sheet: ScoreMatrix) -> bool:
@@ -363,16 +531,14 @@ class Turns:
         if not found:
             return
         tasks = {(place.unit, place.unit_id): place.task for place in self.places}
-        places = [TurnPlace(videos[key], *key, 0, tasks.get(key), {}) for key in found]
+        places = ItemPlaces.of(TurnPlace(videos[key], *key, 0, tasks.get(key), {}) for key in found)
         marks = np.full((len(found), len(self.board.models)), np.nan)
         for row, columns_of in enumerate(found.values()):
             for column, values in columns_of.items():
                 marks[row, column] = sum(values) / len(values)
         nesting: Nesting = "kinds" if rest == ["average"] else "items"
         for scale in SCALES:
-            yield ScoreMatrix(
-                metric, marks * scale, places, nesting, True, item=" or ".join(sorted({p.unit for p in places}))
-            )
+            yield ScoreMatrix(metric, marks * scale, places, nesting, True, item=" or ".join(sorted(places.kind_names)))
 
 
 def score_column(board: Leaderboard, name: str) -> int:

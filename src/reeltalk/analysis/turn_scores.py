@@ -1,8 +1,9 @@
 """Every turn of a run with its scores and tags. Comparisons, calibration and profiles start from these."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -10,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import metric_kind, share_of
-from reeltalk.analysis.dialogues import ShownDialogue
+from reeltalk.analysis.dialogues import KEPT, ShownDialogue, scores_by_model
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.judge.protocol import credit_measures, measure_caution
 from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
+from reeltalk.metrics.uncertainty import numbered_clusters
 from reeltalk.schema.answers import AnswerState
-from reeltalk.schema.dialogue import DialoguePath, TurnRef
+from reeltalk.schema.dialogue import Dialogue, QAChain, TurnRef
 from reeltalk.schema.runs import ItemScores, is_withheld
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.keyed import KeyedRows
 from reeltalk.store.runs import ANSWERS, ITEMS, Run
+from reeltalk.store.stored_rows import rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES, PATHS
 
 RIGHT: Final = 0.5
@@ -77,7 +81,7 @@ def scored_turns(run: Run) -> Iterator[ScoredTurn]:
         InputError: A table is damaged.
     """
     scores: dict[tuple[str, str], ItemScores] = {}
-    found = run.item_scores()
+    found = iter(run.item_scores())
     for answer in run.answers():
         key = (answer.model, answer.item_id)
         # Both tables have the same order, so this dictionary stays empty unless another program wrote them.
@@ -133,9 +137,7 @@ Place = tuple[str, int]
 class TaggedTurns:
     """N turns, M models."""
 
-    names: tuple[str, ...]
-    """(N,) dialogue and turn."""
-    videos: tuple[str, ...]
+    videos: Sequence[str]
     """(N,) source video of each turn."""
     weights: Floats
     """(N,) 1 to 3 by the way of thinking; 0 if a turn has none and is not in the profile."""
@@ -162,8 +164,8 @@ class TaggedTurns:
 
     @cached_property
     def video_codes(self) -> NDArray[np.intp]:
-        """(N,) the source video of each turn as a number, for faster grouping."""
-        return np.unique(np.asarray(self.videos), return_inverse=True)[1]
+        """(N,) the source video of each turn as a number, in the order of their names, for faster grouping."""
+        return numbered_clusters(self.videos)
 
     @property
     def tagged(self) -> Flags:
@@ -214,19 +216,13 @@ class TaggedTurns:
         return found
 
 
-def tagged_turns(
-    board: Leaderboard,
-    dialogues: Sequence[ShownDialogue],
-    benchmark: Benchmark | None = None,
-    *,
-    credit: str | None = None,
-) -> TaggedTurns:
-    """All turns of a report.
+class TurnTagger:
+    """Collects the turns of dialogues with their tags and each model's credit; add all dialogues, then `collected`.
 
     Args:
         board: The models. The most exact measure that all of them have is used; if there is none, each model's
             own.
-        dialogues: All dialogues with all answers.
+        scored: Metrics with a score of any single answer, for each model.
         benchmark: The benchmark of the runs, if given.
         credit: A measure to use instead.
 
@@ -234,62 +230,106 @@ def tagged_turns(
         InputError: A table of the benchmark is damaged.
         SettingError: No answer has a score by the chosen measure, or the measure has no scale.
     """
-    measures = _measures(board, dialogues, credit)
-    more = benchmark_labels(benchmark) if benchmark is not None else {}
-    names: list[str] = []
-    videos: list[str] = []
-    labels: list[Labels] = []
-    shares: list[list[float]] = []
-    asked: list[list[bool]] = []
-    unscored: list[list[bool]] = []
-    at_tags: dict[str, list[tuple[int, int, float]]] = {}
-    from_benchmark = 0
-    for dialogue in dialogues:
+
+    def __init__(
+        self,
+        board: Leaderboard,
+        scored: Sequence[Collection[str]],
+        benchmark: Benchmark | None = None,
+        *,
+        credit: str | None = None,
+    ) -> None:
+        self._models = len(board.models)
+        self._measures = _measures(board, scored, credit)
+        self._labels_of = BenchmarkLabels(benchmark) if benchmark is not None else None
+        self._videos: list[str] = []
+        self._weights, self._shares = array("d"), array("d")
+        self._tags, self._asked, self._unscored = bytearray(), bytearray(), bytearray()
+        self._groups = _Groups()
+        self._at_tags: dict[str, tuple[array[int], array[int], array[float]]] = {}
+        self._from_benchmark = self._without = 0
+
+    def add(self, dialogue: ShownDialogue) -> None:
+        """Add a dialogue with all answers."""
+        more = self._labels_of.of(dialogue.unit_id) if self._labels_of is not None else {}
         for turn in dialogue.turns:
             own: dict[str, tuple[str, ...]] = dict(turn.labels)
-            given = more.get((dialogue.unit_id, turn.number - 1), {})
+            given = more.get(turn.number - 1, {})
             if not any(name.startswith(COGME) for name in own) and any(name.startswith(COGME) for name in given):
-                from_benchmark += 1
+                self._from_benchmark += 1
             own = {**given, **own}
             task = (turn.task,) if turn.task is not None else own.get(TASK_LABEL, ())
             if task:
                 own[TASK] = task
-            names.append(f"{dialogue.unit_id} {turn.number}")
-            videos.append(dialogue.video_id)
-            labels.append(own)
-            row = []
-            for model, (answer, measure) in enumerate(zip(turn.answers, measures, strict=True)):
+            self._add_tags(own)
+            self._groups.add(len(self._videos), own)
+            for model, (answer, measure) in enumerate(zip(turn.answers, self._measures, strict=True)):
                 value = answer.scores.get(measure) if measure is not None else None
                 share = share_of(measure, value) if measure is not None and value is not None else None
-                row.append(np.nan if share is None else share)
+                self._shares.append(np.nan if share is None else share)
                 for tag in TAGS if share is not None and measure is not None else ():
                     if (partial := answer.scores.get(f"{measure}.{tag}")) is not None:
-                        at_tags.setdefault(tag, []).append((len(shares), model, partial / 100))
-            shares.append(row)
-            unscored.append([m is not None and a.lacks(m) for a, m in zip(turn.answers, measures, strict=True)])
-            asked.append([a.text is not None and a.state.is_due for a in turn.answers])
-    weights, tags, without = _tags(labels)
-    groups, crowded = _groups(labels)
-    shape = (len(names), len(board.models))
-    return TaggedTurns(
-        names=tuple(names),
-        videos=tuple(videos),
-        weights=weights,
-        tags=tags,
-        groups=groups,
-        credit=np.array(shares, np.float64).reshape(shape),
-        tag_credit={tag: _scattered(found, shape) for tag, found in at_tags.items()},
-        asked=np.array(asked, np.bool_).reshape(shape),
-        measures=measures,
-        unscored=np.array(unscored, np.bool_).reshape(shape),
-        from_benchmark=from_benchmark,
-        without_thinking=without,
-        crowded=crowded,
-    )
+                        rows, models, shares = self._at_tags.setdefault(tag, (array("q"), array("q"), array("d")))
+                        rows.append(len(self._videos))
+                        models.append(model)
+                        shares.append(partial / 100)
+                self._unscored.append(measure is not None and answer.lacks(measure))
+                self._asked.append(answer.text is not None and answer.state.is_due)
+            self._videos.append(dialogue.video_id)
+
+    def _add_tags(self, own: Labels) -> None:
+        flags = bytearray(len(TAGS))
+        thinking = highest_thinking(own.get(THINKING, ()))
+        carried = [tag for tag in (*own.get(TARGET, ()), *own.get(CONTENT, ())) if tag in _TAG_PLACES]
+        if thinking is None:
+            self._without += bool(carried)
+        else:
+            for tag in (*carried, thinking.value):
+                flags[_TAG_PLACES[tag]] = True
+        self._weights.append(0.0 if thinking is None else WEIGHTS[thinking])
+        self._tags += flags
+
+    def collected(self) -> TaggedTurns:
+        """All turns that were added."""
+        shape = (len(self._videos), self._models)
+        groups, crowded = self._groups.collected(len(self._videos))
+        return TaggedTurns(
+            videos=self._videos,
+            weights=np.array(self._weights, np.float64),
+            tags=np.frombuffer(bytes(self._tags), np.bool_).reshape(shape[0], len(TAGS)),
+            groups=groups,
+            credit=np.array(self._shares, np.float64).reshape(shape),
+            tag_credit={tag: _scattered(found, shape) for tag, found in self._at_tags.items()},
+            asked=np.frombuffer(bytes(self._asked), np.bool_).reshape(shape),
+            measures=self._measures,
+            unscored=np.frombuffer(bytes(self._unscored), np.bool_).reshape(shape),
+            from_benchmark=self._from_benchmark,
+            without_thinking=self._without,
+            crowded=crowded,
+        )
 
 
-def benchmark_labels(benchmark: Benchmark) -> dict[Place, Labels]:
-    """Labels of a benchmark's turns by unit and turn index; on paths including the relation to the previous step.
+def tagged_turns(
+    board: Leaderboard,
+    dialogues: Sequence[ShownDialogue],
+    benchmark: Benchmark | None = None,
+    *,
+    credit: str | None = None,
+) -> TaggedTurns:
+    """All turns of some dialogues; the arguments are those of `TurnTagger`.
+
+    Raises:
+        InputError: A table of the benchmark is damaged.
+        SettingError: No answer has a score by the chosen measure, or the measure has no scale.
+    """
+    tagger = TurnTagger(board, scores_by_model(board, dialogues), benchmark, credit=credit)
+    for dialogue in dialogues:
+        tagger.add(dialogue)
+    return tagger.collected()
+
+
+class BenchmarkLabels:
+    """Labels of a benchmark's turns, read unit by unit.
 
     Args:
         benchmark: The benchmark of the runs.
@@ -297,23 +337,41 @@ def benchmark_labels(benchmark: Benchmark) -> dict[Place, Labels]:
     Raises:
         InputError: A table is damaged.
     """
-    found: dict[Place, Labels] = {}
-    for chain in benchmark.read(CHAINS):
-        found |= {(chain.id, index): turn.labels for index, turn in enumerate(chain.turns)}
-    for dialogue in benchmark.read(DIALOGUES):
-        found |= {(dialogue.id, index): turn.labels for index, turn in enumerate(dialogue.turns)}
-    linked = {
-        ((row.source.unit_id, row.source.turn_index), (row.target.unit_id, row.target.turn_index)): row.relation
-        for row in benchmark.read(LINKAGES)
-    }
-    for path in benchmark.read(PATHS):
-        for index, step_labels in enumerate(_steps(path, found)):
-            found[path.id, index] = step_labels
-        for index, (before, after) in enumerate(pairwise(path.steps), start=1):
-            relation = linked.get((_place(before.ref), _place(after.ref)))
-            if relation is not None:
-                found[path.id, index] = {RELATION: (relation,), **found[path.id, index]}
-    return found
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._chains = KeyedRows(benchmark.table(CHAINS), "id")
+        self._dialogues = KeyedRows(benchmark.table(DIALOGUES), "id")
+        self._paths = KeyedRows(benchmark.table(PATHS), "id")
+        self._links = rows_by(benchmark.table(LINKAGES), "target.unit_id")
+        self._asked = lru_cache(maxsize=KEPT)(self._turns)
+
+    def of(self, unit_id: str) -> Mapping[int, Labels]:
+        """Labels by turn index; on paths including the relation to the previous step.
+
+        Args:
+            unit_id: The chain, dialogue or path.
+        """
+        found = dict(self._asked(unit_id))
+        if (path := self._paths.get(unit_id)) is not None:
+            for index, step in enumerate(path.steps):
+                own = self._asked(step.ref.unit_id).get(step.ref.turn_index, {})
+                found[index] = step.turn.labels if step.turn is not None else own
+            for index, (before, after) in enumerate(pairwise(path.steps), start=1):
+                relation = self._relation(before.ref, after.ref)
+                if relation is not None:
+                    found[index] = {RELATION: (relation,), **found[index]}
+        return found
+
+    def _turns(self, unit_id: str) -> Mapping[int, Labels]:
+        units: tuple[QAChain | Dialogue | None, ...] = (self._chains.get(unit_id), self._dialogues.get(unit_id))
+        return {index: turn.labels for unit in units if unit is not None for index, turn in enumerate(unit.turns)}
+
+    def _relation(self, before: TurnRef, after: TurnRef) -> str | None:
+        found = None
+        for row in self._links.get(after.unit_id, ()):
+            if _place(row.source) == _place(before) and _place(row.target) == _place(after):
+                found = row.relation
+        return found
 
 
 def title_of_vocabulary(name: str) -> str:
@@ -329,18 +387,8 @@ def _place(ref: TurnRef) -> Place:
     return ref.unit_id, ref.turn_index
 
 
-def _steps(path: DialoguePath, found: Mapping[Place, Labels]) -> Iterator[Labels]:
-    for step in path.steps:
-        yield step.turn.labels if step.turn is not None else found.get(_place(step.ref), {})
-
-
-def _measures(board: Leaderboard, dialogues: Sequence[ShownDialogue], chosen: str | None) -> tuple[str | None, ...]:
+def _measures(board: Leaderboard, scored: Sequence[Collection[str]], chosen: str | None) -> tuple[str | None, ...]:
     """The measures of how right answers are: one for all models if they share one."""
-    scored: list[dict[str, None]] = [{} for _ in board.models]
-    for dialogue in dialogues:
-        for turn in dialogue.turns:
-            for known, answer in zip(scored, turn.answers, strict=True):
-                known.update(dict.fromkeys(answer.scores))
     own = [[metric for metric in board.metrics if metric in known] for known in scored]
     if chosen is not None:
         has = [metric for metric in board.metrics if any(metric in metrics for metrics in own)]
@@ -357,45 +405,46 @@ def _measures(board: Leaderboard, dialogues: Sequence[ShownDialogue], chosen: st
     return tuple((common or credit_metric(metrics)) if metrics else None for metrics in own)
 
 
-def _tags(labels: list[Labels]) -> tuple[Floats, Flags, int]:
-    places = {tag: place for place, tag in enumerate(TAGS)}
-    weights = np.zeros(len(labels))
-    tags = np.zeros((len(labels), len(TAGS)), np.bool_)
-    without = 0
-    for row, own in enumerate(labels):
-        thinking = highest_thinking(own.get(THINKING, ()))
-        carried = [tag for tag in (*own.get(TARGET, ()), *own.get(CONTENT, ())) if tag in places]
-        if thinking is None:
-            without += bool(carried)
-            continue
-        weights[row] = WEIGHTS[thinking]
-        tags[row, [places[tag] for tag in (*carried, thinking.value)]] = True
-    return weights, tags, without
+_TAG_PLACES: Final = {tag: place for place, tag in enumerate(TAGS)}
 
 
-def _groups(labels: list[Labels]) -> tuple[dict[str, dict[str, Flags]], tuple[str, ...]]:
-    """Every other vocabulary's labels, and the names of those with too many."""
-    rows: dict[str, dict[str, list[int]]] = {}
-    for row, own in enumerate(labels):
+class _Groups:
+    """The turns of every label of other vocabularies; add all turns, then `collected`."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, array[int]]] = {}
+        self._crowded: set[str] = set()
+
+    def add(self, row: int, own: Labels) -> None:
+        """Add the labels of a turn."""
         for name, given in own.items():
-            if not name.startswith(COGME) and name != TASK_LABEL:
-                for label in given:
-                    rows.setdefault(name, {}).setdefault(label, []).append(row)
-    known = [name for name in VOCABULARY_TITLES if name in rows]
-    order = [*known, *sorted(name for name in rows if name not in VOCABULARY_TITLES)]
-    crowded = tuple(name for name in order if len(rows[name]) > MOST_LABELS)
-    groups: dict[str, dict[str, Flags]] = {}
-    for name in order:
-        if name in crowded:
-            continue
-        groups[name] = {}
-        for label in sorted(rows[name]):
-            flags = np.zeros(len(labels), np.bool_)
-            flags[rows[name][label]] = True
-            groups[name][label] = flags
-    if MEMORY in groups and EXTENT in groups:
-        groups[MEMORY] = {_level(label, flags, groups[EXTENT]): flags for label, flags in groups[MEMORY].items()}
-    return groups, crowded
+            if name.startswith(COGME) or name == TASK_LABEL or not given:
+                continue
+            rows = self._rows.setdefault(name, {})
+            if name in self._crowded:
+                continue
+            for label in given:
+                rows.setdefault(label, array("i")).append(row)
+            if len(rows) > MOST_LABELS:
+                self._crowded.add(name)
+                rows.clear()
+
+    def collected(self, turns: int) -> tuple[dict[str, dict[str, Flags]], tuple[str, ...]]:
+        """Every vocabulary's labels, and the names of those with too many."""
+        known = [name for name in VOCABULARY_TITLES if name in self._rows]
+        order = [*known, *sorted(name for name in self._rows if name not in VOCABULARY_TITLES)]
+        groups: dict[str, dict[str, Flags]] = {}
+        for name in order:
+            if name in self._crowded:
+                continue
+            groups[name] = {}
+            for label in sorted(self._rows[name]):
+                flags = np.zeros(turns, np.bool_)
+                flags[np.array(self._rows[name][label], np.intp)] = True
+                groups[name][label] = flags
+        if MEMORY in groups and EXTENT in groups:
+            groups[MEMORY] = {_level(label, flags, groups[EXTENT]): flags for label, flags in groups[MEMORY].items()}
+        return groups, tuple(name for name in order if name in self._crowded)
 
 
 def _level(label: str, flags: Flags, extents: Mapping[str, Flags]) -> str:
@@ -404,8 +453,8 @@ def _level(label: str, flags: Flags, extents: Mapping[str, Flags]) -> str:
     return f"{label} ({about[0]})" if len(about) == 1 else label
 
 
-def _scattered(found: list[tuple[int, int, float]], shape: tuple[int, int]) -> Floats:
+def _scattered(found: "tuple[array[int], array[int], array[float]]", shape: tuple[int, int]) -> Floats:
+    rows, models, given = (np.array(column) for column in found)
     values = np.full(shape, np.nan)
-    for row, model, value in found:
-        values[row, model] = value
+    values[rows, models] = given
     return values

@@ -1,9 +1,9 @@
 """Judges' verdicts on turns and whole dialogues for display: scores, explanations, and raw replies."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.judge.protocol import COMPAT, find_protocol
@@ -101,7 +101,60 @@ class UnscoredReason:
     count: int
 
 
-def verdicts_of(run: Run) -> dict[Place, list[ShownVerdict]]:
+class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
+    """All verdicts of judges in a run, by model, unit and turn. The rows of a unit are read when you ask for one.
+
+    Args:
+        run: An evaluated or judged run; others have none.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._tables = {protocol: run.judged(protocol).grouped(_unit_of) for protocol in run.protocols()}
+        for table in self._tables.values():
+            list(table.get("", ()))  # reading a row without a unit raises the error
+        self._last: tuple[str, dict[Place, list[ShownVerdict]]] = ("", {})
+
+    def of_unit(self, unit_id: str) -> dict[Place, list[ShownVerdict]]:
+        """The verdicts on a unit and its turns.
+
+        Args:
+            unit_id: The chain, path or dialogue.
+        """
+        if self._last[0] != unit_id:
+            found: dict[Place, list[ShownVerdict]] = defaultdict(list)
+            for protocol, table in self._tables.items():
+                rows: dict[Place, dict[str, list[JudgedScore]]] = {}
+                for row in table.get(unit_id, ()):
+                    place = row.model, row.unit_id, row.turn_index
+                    rows.setdefault(place, {}).setdefault(row.judge, []).append(row)
+                for place, judges in rows.items():
+                    found[place] += [_shown(protocol, judgings) for judgings in judges.values()]
+            self._last = unit_id, dict(found)
+        return self._last[1]
+
+    def __getitem__(self, place: Place) -> list[ShownVerdict]:
+        return self.of_unit(place[1])[place]
+
+    def __iter__(self) -> Iterator[Place]:
+        for unit_id in dict.fromkeys(name for table in self._tables.values() for name in table):
+            yield from self.of_unit(unit_id)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return any(self._tables.values())
+
+
+def _unit_of(row: dict[str, Any]) -> str:
+    found = row.get("unit_id")
+    return found if isinstance(found, str) else ""
+
+
+def verdicts_of(run: Run) -> RunVerdicts:
     """All verdicts of judges in a run, by model, unit and turn.
 
     Args:
@@ -110,37 +163,28 @@ def verdicts_of(run: Run) -> dict[Place, list[ShownVerdict]]:
     Raises:
         InputError: A table is damaged.
     """
-    found: dict[Place, list[ShownVerdict]] = defaultdict(list)
-    for protocol in run.protocols():
-        rows: dict[Place, dict[str, list[JudgedScore]]] = {}
-        for row in run.judged(protocol):
-            place = row.model, row.unit_id, row.turn_index
-            rows.setdefault(place, {}).setdefault(row.judge, []).append(row)
-        for place, judges in rows.items():
-            found[place] += [_shown(protocol, judgings) for judgings in judges.values()]
-    return dict(found)
+    return RunVerdicts(run)
 
 
-def unscored_reasons(
-    board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]]
-) -> list[UnscoredReason]:
+def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
     """Reasons for missing scores, the most frequent of each criterion and model first.
 
     Args:
-        board: The leaderboard, for the names of models.
-        verdicts: The result of `verdicts_of` for each run, by the run's `id`.
+        board: The models with their runs.
+
+    Raises:
+        InputError: A table is damaged.
     """
     names = {(id(model.run), model.info.model): model.name for model in board.models}
     counted: Counter[tuple[str, str, ScoreState, str]] = Counter()
-    for run, places in verdicts.items():
-        for (model, _, _), shown in places.items():
-            for score in (score for verdict in shown for score in verdict.scores):
-                for official, all_given in ((False, score.given), (True, score.official)):
-                    title = f"{score.title} (official script)" if official else score.title
-                    for given in all_given:
-                        if given.state is not ScoreState.SCORED and (run, model) in names:
-                            why = _short(given.said or "not said")
-                            counted[title, names[run, model], given.state, why] += 1
+    for run in {id(model.run): model.run for model in board.models}.values():
+        for protocol in run.protocols():
+            for score in run.judged(protocol).where(_has_no_score):
+                if (id(run), score.model) in names:
+                    name, *official = score.criterion.split(".")
+                    title = title_of_criterion(protocol, name) + (" (official script)" if COMPAT in official else "")
+                    why = _short(score.explanation or score.reason or "not said")
+                    counted[title, names[id(run), score.model], score.state, why] += 1
     rows = [UnscoredReason(*key, count) for key, count in counted.items()]
     rows.sort(key=lambda row: (row.criterion, row.model, -row.count, row.reason))
     kept: Counter[tuple[str, str]] = Counter()
@@ -150,6 +194,10 @@ def unscored_reasons(
         if kept[row.criterion, row.model] <= REASONS_SHOWN:
             found.append(row)
     return found
+
+
+def _has_no_score(row: dict[str, Any]) -> bool:
+    return bool(row.get("state", ScoreState.SCORED) != ScoreState.SCORED)
 
 
 def title_of_criterion(protocol: str, criterion: str) -> str:

@@ -5,7 +5,6 @@ A set of answers is scored here, or by an executor in another process.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +23,7 @@ from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
 from reeltalk.schema.scoring import Signature
-from reeltalk.store.stored_rows import ChosenRows
+from reeltalk.store.stored_rows import RowField
 
 MEMORY_BYTES: Final = 4 << 30
 
@@ -158,8 +157,8 @@ def metric_rows(
     unscored: dict[str, str],
 ) -> MetricRows:
     """All rows of a set, from the results of its metrics and the reasons of those that failed."""
-    positions = np.fromiter(TurnField(answer_set.turns, "turn_index"), np.int64) if results else np.zeros(0, np.int64)
-    videos = numbered_clusters(TurnField(answer_set.turns, "video_id")) if results else np.zeros(0, np.intp)
+    positions = np.fromiter(RowField(answer_set.turns, "turn_index"), np.int64) if results else np.zeros(0, np.int64)
+    videos = numbered_clusters(RowField(answer_set.turns, "video_id")) if results else np.zeros(0, np.intp)
     return MetricRows(
         {name: result.per_item for name, result in results.items()},
         {name: _summary_row(answer_set, result, subject, videos) for name, result in results.items()},
@@ -191,8 +190,8 @@ def metric_results(
     if not answer_set.turns or not metrics:
         return {}
     return score_texts(
-        TurnField(answer_set.turns, "text"),
-        TurnField(answer_set.turns, "references"),
+        RowField(answer_set.turns, "text"),
+        RowField(answer_set.turns, "references"),
         metrics,
         languages=languages,
         spoken=spoken,
@@ -201,31 +200,6 @@ def metric_results(
         embedder=embedder.name if embedder else "",
         unscored=unscored,
     )
-
-
-class TurnField(Sequence[Any]):
-    """A field of turns that every turn has, read when it is asked for.
-
-    Args:
-        turns: Turns that stay in a file, or in memory.
-        name: Name of the field.
-    """
-
-    def __init__(self, turns: Sequence[AnsweredTurn], name: str) -> None:
-        self._turns, self._name = turns, name
-
-    def __len__(self) -> int:
-        return len(self._turns)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return TurnField(self._turns[place], self._name)
-        return getattr(self._turns[place], self._name)
-
-    def __iter__(self) -> Iterator[Any]:
-        if isinstance(self._turns, ChosenRows):
-            return map(itemgetter(self._name), self._turns.raw())
-        return map(attrgetter(self._name), self._turns)
 
 
 def metric_signature(answer_set: AnswerSet, subject: str, metric: tuple[tuple[str, str], ...]) -> str:
@@ -366,7 +340,7 @@ def score_sets(
         results = metric_results(
             answer_set,
             usable,
-            [spoken[item] for item in TurnField(answer_set.turns, "item_id")],
+            [spoken[item] for item in RowField(answer_set.turns, "item_id")],
             spoken.spoken,
             None if isinstance(meteor, ReeltalkError) else meteor,
             None if isinstance(embedder, ReeltalkError) else embedder,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reeltalk._version import __version__
 from reeltalk.evaluate.answers import AnswerSet
-from reeltalk.evaluate.score import ScoredAnswers, TurnField, score_sets
+from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash
 from reeltalk.evaluate.stage import Evaluation, JudgingSetup, NullUnits
@@ -34,7 +34,7 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
 from reeltalk.store.keyed import KeyedNumbers, name_key
-from reeltalk.store.stored_rows import ChosenRows
+from reeltalk.store.stored_rows import ChosenRows, RowField
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
 
@@ -473,7 +473,7 @@ def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> 
     texts = ItemColumns()
     for found in scored.columns:
         for name, values in found.columns.items():
-            items = TurnField(found.answer_set.turns, "item_id")
+            items = RowField(found.answer_set.turns, "item_id")
             texts.add(found.answer_set.model, name, zip(items, values, strict=True))
     rows = zip(evaluation.turns.raw(), tables.items.by_key(models, keys), texts.by_key(models, keys), strict=True)
     for turn, judged, own in rows:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Clusters = Sequence[str] | Ints
+"""The source video of each item: its name, or its number in the order of names."""
 
 CONFIDENCE: Final = 0.95
 """Confidence of all intervals."""
@@ -51,7 +53,7 @@ class ClusteredEstimate:
     """Ratio of the variance to that of independent items; None if it cannot be estimated."""
 
 
-def clustered_mean(values: Floats, clusters: Sequence[str], *, confidence: float = CONFIDENCE) -> ClusteredEstimate:
+def clustered_mean(values: Floats, clusters: Clusters, *, confidence: float = CONFIDENCE) -> ClusteredEstimate:
     """A mean; the mean of differences of two models on the same items is their paired difference.
 
     Args:
@@ -69,8 +71,8 @@ def clustered_mean(values: Floats, clusters: Sequence[str], *, confidence: float
 def clustered_difference(
     first: Floats,
     second: Floats,
-    first_clusters: Sequence[str],
-    second_clusters: Sequence[str],
+    first_clusters: Clusters,
+    second_clusters: Clusters,
     *,
     confidence: float = CONFIDENCE,
 ) -> ClusteredEstimate:
@@ -86,7 +88,7 @@ def clustered_difference(
     strata = np.repeat(np.arange(2), [len(first), len(second)])
     return clustered_contrast(
         np.concatenate([first, second]),
-        [*first_clusters, *second_clusters],
+        np.concatenate([np.asarray(first_clusters), np.asarray(second_clusters)]),
         strata,
         np.array([1.0, -1.0]),
         confidence=confidence,
@@ -95,7 +97,7 @@ def clustered_difference(
 
 def clustered_contrast(
     values: Floats,
-    clusters: Sequence[str],
+    clusters: Clusters,
     strata: Ints,
     weights: Floats,
     *,
@@ -227,7 +229,7 @@ def correlation_of_residuals(sums: Floats, sizes: Floats, squares: float, items:
     return float(np.clip(((sums @ sums) - squares) / pairs / (squares / items), 0.0, 1.0))
 
 
-def paired_difference(one: Floats, two: Floats, weights: Floats, clusters: Sequence[str]) -> ClusteredEstimate:
+def paired_difference(one: Floats, two: Floats, weights: Floats, clusters: Clusters) -> ClusteredEstimate:
     """The difference of two weighted means over the same turns, with interval and test clustered by source video.
 
     Args:

@@ -1,11 +1,14 @@
 """The page of scores along the dialogue: every metric by turn, and the effect of a wrong answer on later turns."""
 
+import sys
+from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final
 
+import numpy as np
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import metric_title
@@ -13,7 +16,7 @@ from reeltalk.analysis.estimates import (
     DIFFERENCES,
     FEW,
     Estimate,
-    VideoValue,
+    VideoValues,
     difference_estimate,
     mean_estimate,
     on_display_scale,
@@ -22,6 +25,8 @@ from reeltalk.analysis.estimates import (
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import RIGHT, ScoredTurn, scored_turns
+from reeltalk.metrics.clustered import Ints
+from reeltalk.metrics.uncertainty import numbered_clusters
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Series, ValuePair
 from reeltalk.pages.site import Page, Site
@@ -75,63 +80,104 @@ def find_cascades(board: Leaderboard) -> list[Cascade]:
     if not metrics:
         return []
     places = {(id(model.run), model.info.model): index for index, model in enumerate(board.models)}
-    units: dict[tuple[str, int], dict[str, list[ScoredTurn]]] = defaultdict(lambda: defaultdict(list))
+    found_turns: dict[int, _Turns] = {}
     for run in {id(model.run): model.run for model in board.models}.values():
         for turn in scored_turns(run):
             place = places.get((id(run), turn.model))
-            if place is None or board.models[place].floor is not None:
-                continue
-            for metric in metrics:
-                cell = board.models[place].cells[metric]
-                if cell is None or not cell.withheld:
-                    units[metric, place][turn.unit_id].append(turn)
+            if place is not None and board.models[place].floor is None:
+                found_turns.setdefault(place, _Turns(metrics)).add(turn)
     found = []
     for metric in metrics:
-        models = [
-            one
-            for place in range(len(board.models))
-            if (metric, place) in units
-            and (one := _of_model(place, metric, list(units[metric, place].values()))) is not None
-        ]
+        models = []
+        for place in sorted(found_turns):
+            cell = board.models[place].cells[metric]
+            if cell is None or not cell.withheld:
+                one = _of_model(place, found_turns[place], metric)
+                models += [one] if one is not None else []
         if models:
             found.append(Cascade(metric, tuple(models)))
     return found
 
 
-def _of_model(place: int, metric: str, units: Sequence[Sequence[ScoredTurn]]) -> ModelCascade | None:
-    after: dict[bool, list[VideoValue]] = {True: [], False: []}
-    untouched: list[VideoValue] = []
-    since: dict[int, list[VideoValue]] = defaultdict(list)
-    for unit in units:
-        turns = sorted(unit, key=lambda turn: turn.turn_index)
-        right = [None if (credit := turn.credit(metric)) is None else credit > RIGHT for turn in turns]
-        for (before, was), (turn, now) in pairwise(zip(turns, right, strict=True)):
-            follows = turn.turn_index == before.turn_index + 1 and not before.planted
-            if was is not None and now is not None and follows:
-                after[was].append(VideoValue(turn.video_id, PER_CENT * now))
-        if any(turn.planted for turn in turns):
+UNKNOWN: Final = -1
+"""In place of right (1) or wrong (0), without a score."""
+
+
+class _Turns:
+    """The turns of a model, some 20 bytes each."""
+
+    def __init__(self, metrics: Sequence[str]) -> None:
+        self._units: dict[str, int] = {}
+        self._unit, self._index = array("i"), array("i")
+        self.videos: list[str] = []
+        self.planted = bytearray()
+        self.right = {metric: array("b") for metric in metrics}
+
+    def add(self, turn: ScoredTurn) -> None:
+        self._unit.append(self._units.setdefault(turn.unit_id, len(self._units)))
+        self._index.append(turn.turn_index)
+        self.videos.append(sys.intern(turn.video_id))
+        self.planted.append(turn.planted)
+        for metric, right in self.right.items():
+            credit = turn.credit(metric)
+            right.append(UNKNOWN if credit is None else credit > RIGHT)
+
+    def units(self) -> Iterator[list[tuple[int, int]]]:
+        """The turns of each unit: their places, and their indices in the unit, in order."""
+        order = np.lexsort((np.array(self._index), np.array(self._unit))).tolist()
+        for _, turns in groupby(order, key=self._unit.__getitem__):
+            yield [(turn, self._index[turn]) for turn in turns]
+
+
+class _Shares:
+    """Places of turns, and whether they are right."""
+
+    def __init__(self) -> None:
+        self._turns, self._right = array("i"), bytearray()
+
+    def __bool__(self) -> bool:
+        return bool(self._turns)
+
+    def add(self, turn: int, right: int) -> None:
+        self._turns.append(turn)
+        self._right.append(right)
+
+    def values(self, videos: Ints) -> VideoValues:
+        """In per cent."""
+        right = np.array(self._right, np.float64)
+        return VideoValues(videos[np.array(self._turns, np.intp)], PER_CENT * right)
+
+
+def _of_model(place: int, found: _Turns, metric: str) -> ModelCascade | None:
+    after = (_Shares(), _Shares())
+    untouched = _Shares()
+    since: dict[int, _Shares] = defaultdict(_Shares)
+    right = found.right[metric]
+    for turns in found.units():
+        for (before, place_before), (turn, index) in pairwise(turns):
+            was, now = right[before], right[turn]
+            if UNKNOWN not in (was, now) and index == place_before + 1 and not found.planted[before]:
+                after[was].add(turn, now)
+        if any(found.planted[turn] for turn, _ in turns):
             continue
-        first = next((turn.turn_index for turn, is_right in zip(turns, right, strict=True) if is_right is False), None)
-        for turn, now in zip(turns, right, strict=True):
-            if now is None or turn.turn_index == 0:
+        first = next((index for turn, index in turns if right[turn] == 0), None)
+        for turn, index in turns:
+            if right[turn] == UNKNOWN or index == 0:
                 continue
-            entry = VideoValue(turn.video_id, PER_CENT * now)
-            if first is None or turn.turn_index <= first:
-                untouched.append(entry)
-            else:
-                since[turn.turn_index - first].append(entry)
+            (untouched if first is None or index <= first else since[index - first]).add(turn, right[turn])
     if not after[True] and not after[False]:
         return None
+    videos = numbered_clusters(found.videos)
     return ModelCascade(
         place,
-        mean_estimate(after[True], SHARES),
-        mean_estimate(after[False], SHARES),
-        difference_estimate(after[False], after[True]),
-        mean_estimate(untouched, SHARES),
+        mean_estimate(after[True].values(videos), SHARES),
+        mean_estimate(after[False].values(videos), SHARES),
+        difference_estimate(after[False].values(videos), after[True].values(videos)),
+        mean_estimate(untouched.values(videos), SHARES),
         tuple(
             (distance, mean)
             for distance in sorted(since)
-            if (mean := mean_estimate(since[distance], SHARES)) is not None
+            if (mean := mean_estimate(since[distance].values(videos), SHARES)) is not None
         ),
     )
 

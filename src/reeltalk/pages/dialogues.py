@@ -8,8 +8,9 @@ The address of the page to find turns sets its filters, after `#` or `?`; `finde
 such as `wrong`, `right`, `failed` or `unscored`.
 """
 
-import heapq
 import json
+import math
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,16 +18,18 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import metric_title, split_model_name
 from reeltalk.analysis.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
     ShownDialogue,
     ShownTurn,
-    heat_levels,
+    heat_borders,
+    heat_level,
     item_metrics,
-    mean_metric,
     scored_metrics,
 )
 from reeltalk.analysis.finder import (
@@ -35,8 +38,7 @@ from reeltalk.analysis.finder import (
     FoundTurn,
     TurnPlaces,
     column_row,
-    found_turns,
-    make_finder,
+    found_in,
     short,
     word_row,
 )
@@ -47,7 +49,7 @@ from reeltalk.analysis.values import format_value
 from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import Page, Site, write_static, write_text
+from reeltalk.pages.site import ListedDialogue, Page, Site, write_static, write_text
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import printable
 
@@ -69,41 +71,68 @@ def script_json(value: Json) -> str:
     return printable(text).translate(_UNFIT)
 
 
-def write_shards(folder: Path, name: str, rows: Iterable[Json], *, most_bytes: int = MOST_BYTES) -> list[int]:
-    """Write a list as `data/NAME-0.js`, `data/NAME-1.js` and so on.
+class ShardWriter:
+    """Writes a list as `data/NAME-0.js`, `data/NAME-1.js` and so on, row by row.
 
     Args:
         folder: The site's.
         name: Name of the list, of letters; the page uses it.
+        most_bytes: Size at which a new script begins.
+    """
+
+    def __init__(self, folder: Path, name: str, *, most_bytes: int = MOST_BYTES) -> None:
+        self._folder, self._name, self._most = folder, name, most_bytes
+        self._starts: list[int] = []
+        self._held: list[str] = []
+        self._rows = self._size = 0
+
+    def add(self, row: Json) -> None:
+        """Add a JSON value."""
+        text = script_json(row)
+        length = len(text) if text.isascii() else len(text.encode())
+        if not self._starts or self._size + length > self._most:
+            self._flush()
+            self._starts.append(self._rows)
+            self._held, self._size = [], 0
+        self._held.append(text)
+        self._size += length + 2
+        self._rows += 1
+
+    def close(self) -> list[int]:
+        """Write the last script.
+
+        Returns:
+            The number of the first row of each script, from 0.
+        """
+        self._flush()
+        return self._starts
+
+    def _flush(self) -> None:
+        if self._starts:
+            name, rows = f"{self._name}-{len(self._starts) - 1}", ",\n".join(self._held)
+            write_text(self._folder / FOLDER / f"{name}.js", f'reeltalk.put("{name}",[\n{rows}\n]);\n')
+
+
+def write_shards(folder: Path, name: str, rows: Iterable[Json], *, most_bytes: int = MOST_BYTES) -> list[int]:
+    """Write a list by `ShardWriter`, which has the same arguments.
+
+    Args:
+        folder: The site's.
+        name: Name of the list.
         rows: JSON values.
         most_bytes: Size at which a new script begins.
 
     Returns:
         The number of the first row of each script, from 0.
     """
-    starts: list[int] = []
-    held: list[str] = []
-    size = 0
-
-    def flush() -> None:
-        slice_name, slice_rows = f"{name}-{len(starts) - 1}", ",\n".join(held)
-        write_text(folder / FOLDER / f"{slice_name}.js", f'reeltalk.put("{slice_name}",[\n{slice_rows}\n]);\n')
-
-    for number, row in enumerate(rows):
-        text = script_json(row)
-        length = len(text) if text.isascii() else len(text.encode())
-        if not starts or size + length > most_bytes:
-            if starts:
-                flush()
-            starts.append(number)
-            held, size = [], 0
-        held.append(text)
-        size += length + 2
-    if starts:
-        flush()
-    return starts
+    writer = ShardWriter(folder, name, most_bytes=most_bytes)
+    for row in rows:
+        writer.add(row)
+    return writer.close()
 
 
+ListRow = tuple[ListedDialogue, list[tuple[float | None, int]], str | None]
+"""A dialogue, the mean and tint of each model, and a picture."""
 ROWS: Final = 200
 """Dialogues on a page of the list."""
 LIST: Final = "dialogues.html"
@@ -114,6 +143,8 @@ FOLDED_MODELS: Final = 6
 """If more models answered, each answer is folded on the page of its dialogue."""
 STILLS: Final = "stills"
 """Pictures of all dialogues, in the memory of the site."""
+FOUND: Final = "found turns"
+"""Data of the page to find turns, in the memory of the site: a dialogue is read once for its page and for these."""
 TASKS: Final = "mt_video_bench.task"
 """The vocabulary of the tasks of dialogues."""
 
@@ -131,10 +162,7 @@ def write_dialogue_pages(site: Site) -> None:
     metrics = item_metrics(board, dialogues)
     # The floor may consist of judged empty answers, which have no rows in a run.
     silent = {
-        index
-        for index, model in enumerate(board.models)
-        if model.floor is not None
-        and all(turn.answers[index].text is None for dialogue in dialogues for turn in dialogue.turns)
+        index for index, model in enumerate(board.models) if model.floor is not None and not dialogues.answered[index]
     }
     metric = credit_metric(scored_metrics(board, dialogues))
     same = {
@@ -151,7 +179,10 @@ def write_dialogue_pages(site: Site) -> None:
         "right_above": f"{RIGHT:.0%}".replace("%", " %"),
         "left_out": [m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
     }
+    listed = site.looked.listed
+    found = site.memory[FOUND] = _FoundTurns(site)
     for number, dialogue in enumerate(dialogues):
+        found.add(number, dialogue)
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
@@ -169,8 +200,8 @@ def write_dialogue_pages(site: Site) -> None:
                 place=place,
                 files=files,
                 list_file=_list_file(number // ROWS),
-                before=dialogues[number - 1] if number else None,
-                after=dialogues[number + 1] if number + 1 < len(dialogues) else None,
+                before=listed[number - 1] if number else None,
+                after=listed[number + 1] if number + 1 < len(listed) else None,
                 **same,
             )
 
@@ -234,30 +265,32 @@ def _list_file(place: int) -> str:
 
 
 def _write_list(site: Site, staging: MediaWriter) -> None:
-    metric = mean_metric(scored_metrics(site.board, site.dialogues))
-    means = [dialogue.means(metric) if metric else [] for dialogue in site.dialogues]
+    looked = site.looked
+    metric, means, listed = looked.metric, looked.means, looked.listed
     # A floor of judged empty answers has no answers in a dialogue.
-    shown = [place for place, column in enumerate(zip(*means, strict=True)) if any(mean is not None for mean in column)]
-    means = [[values[place] for place in shown] for values in means]
-    levels = heat_levels(means)
-    cells = [list(zip(values, heat, strict=True)) for values, heat in zip(means, levels, strict=True)]
-    stills = [staging.still(dialogue) for dialogue in site.dialogues]
+    shown = np.flatnonzero(~np.isnan(means).all(axis=0)).tolist() if len(means) else []
+    borders = heat_borders(means[~np.isnan(means)].tolist())
+    stills = [staging.still(dialogue) for dialogue in site.dialogues] if staging.frames else [None] * len(listed)
     site.memory[STILLS] = stills
-    rows = list(zip(site.dialogues, cells, stills, strict=True))
-    files = [_list_file(place) for place in range(max(1, -(-len(rows) // ROWS)))]
+
+    def rows(first: int, last: int) -> Iterator[ListRow]:
+        for place in range(first, min(last, len(listed))):
+            found = [None if math.isnan(mean) else mean for mean in means[place, shown].tolist()]
+            yield listed[place], [(mean, heat_level(mean, borders)) for mean in found], stills[place]
+
+    files = [_list_file(place) for place in range(max(1, -(-len(listed) // ROWS)))]
     shards = 0
     if len(files) > 1:
         write_static(site.folder, ["dialogues.js", "shards.js"])
-        shards = len(write_shards(site.folder, "dialogues", (_list_row(metric, *row) for row in rows)))
+        shards = len(write_shards(site.folder, "dialogues", (_list_row(metric, *r) for r in rows(0, len(listed)))))
     for place, file in enumerate(files):
-        listed = rows[place * ROWS : (place + 1) * ROWS]
         site.render(
             LIST,
             file,
             metric=metric,
-            rows=listed,
+            rows=list(rows(place * ROWS, (place + 1) * ROWS)),
             shown=shown,
-            total=len(rows),
+            total=len(listed),
             files=files,
             place=place,
             shards=shards,
@@ -266,7 +299,7 @@ def _write_list(site: Site, staging: MediaWriter) -> None:
 
 
 def _list_row(
-    metric: str | None, dialogue: ShownDialogue, cells: Sequence[tuple[float | None, int]], still: str | None
+    metric: str | None, dialogue: ListedDialogue, cells: Sequence[tuple[float | None, int]], still: str | None
 ) -> list[object]:
     """A dialogue's row for the script that searches all pages of the list."""
     means = [["–" if mean is None else format_value(mean, metric), level, mean] for mean, level in cells]
@@ -274,7 +307,7 @@ def _list_row(
         printable(dialogue.title),
         dialogue.file,
         printable(dialogue.video_id),
-        len(dialogue.turns),
+        dialogue.turns,
         means,
         printable(dialogue.unit_id),
         still or "",
@@ -335,26 +368,25 @@ def write_finder(site: Site) -> None:
     Args:
         site: The report.
     """
-    board, dialogues = site.board, site.dialogues
-    finder = make_finder(board, dialogues)
-    places = TurnPlaces.of(finder)
-    turns = list(found_turns(finder, dialogues))
+    board, looked = site.board, site.looked
+    finder = looked.finder
     # The pages of dialogues are written first.
     kept = site.memory.get(STILLS)
-    stills = kept if isinstance(kept, list) else [None] * len(dialogues)
-    columns = write_shards(site.folder, "turns", (column_row(finder, found, places) for found in turns))
-    words = write_shards(site.folder, "words", (word_row(found.turn) for found in turns))
+    stills = kept if isinstance(kept, list) else [None] * len(looked.listed)
+    found = site.memory[FOUND]
+    assert isinstance(found, _FoundTurns)
+    turns = found.turns
     units = write_shards(
         site.folder,
         "units",
         (
             [*(printable(text) for text in (unit.title, unit.file, unit.video_id, unit.unit_id)), still or ""]
-            for unit, still in zip(dialogues, stills, strict=True)
+            for unit, still in zip(looked.listed, stills, strict=True)
         ),
     )
     told = {
-        "turns": len(columns),
-        "words": words,
+        "turns": len(found.columns.close()),
+        "words": found.words.close(),
         "units": len(units),
         "count": len(turns),
         "models": [[printable(model.name), model.floor is not None] for model in board.models],
@@ -383,16 +415,59 @@ REPORT_PAGES: Final = (
 )
 
 
-def _lists(site: Site, finder: Finder, turns: Sequence[FoundTurn]) -> list[TurnList]:
+class _FoundTurns:
+    """Writes the data of the page to find turns, dialogue by dialogue."""
+
+    def __init__(self, site: Site) -> None:
+        self._finder = site.looked.finder
+        self._places = TurnPlaces.of(self._finder)
+        self.turns = _Turns(len(site.board.models))
+        self.columns = ShardWriter(site.folder, "turns")
+        self.words = ShardWriter(site.folder, "words")
+
+    def add(self, place: int, dialogue: ShownDialogue) -> None:
+        for found in found_in(self._finder, place, dialogue):
+            self.columns.add(column_row(self._finder, found, self._places))
+            self.words.add(word_row(found.turn))
+            self.turns.add(found)
+
+
+class _Turns:
+    """What the first measure gives every turn, and where the turns are."""
+
+    def __init__(self, models: int) -> None:
+        self._models = models
+        self._credits, self._dialogues, self._indices = array("d"), array("i"), array("i")
+
+    def __len__(self) -> int:
+        return len(self._dialogues)
+
+    def add(self, found: FoundTurn) -> None:
+        """Add a turn, in the order of dialogues."""
+        same = self._dialogues and self._dialogues[-1] == found.dialogue
+        self._indices.append(self._indices[-1] + 1 if same else 0)
+        self._dialogues.append(found.dialogue)
+        if found.credits:
+            self._credits.extend(np.nan if value is None else value for value in found.credits[0])
+
+    @property
+    def credits(self) -> NDArray[np.float64]:
+        """(N, M) NaN where there is none."""
+        return np.frombuffer(self._credits or b"", np.float64).reshape(len(self), self._models)
+
+    def at(self, place: int) -> tuple[int, int]:
+        """The dialogue of a turn and its place in it, from 0."""
+        return self._dialogues[place], self._indices[place]
+
+
+def _lists(site: Site, finder: Finder, turns: _Turns) -> list[TurnList]:
     """The best model against each other one, and what all get wrong, by the first measure."""
     if not finder.measures:
         return []
-    players = [index for index, model in enumerate(site.board.models) if model.floor is None]
-    means = {}
-    for index in players:
-        values = [value for found in turns if (value := found.credits[0][index]) is not None]
-        if values:
-            means[index] = sum(values) / len(values)
+    credits = turns.credits
+    known = ~np.isnan(credits)
+    players = [index for index, model in enumerate(site.board.models) if model.floor is None and known[:, index].any()]
+    means = {index: sum(map(float, credits[known[:, index], index])) / int(known[:, index].sum()) for index in players}
     if not means:
         return []
     best, *others = sorted(means, key=lambda index: (-means[index], index))
@@ -400,36 +475,41 @@ def _lists(site: Site, finder: Finder, turns: Sequence[FoundTurn]) -> list[TurnL
     lists = []
     for other in others[:MOST_LISTS]:
         for one, two in ((best, other), (other, best)):
-            differing = []
-            for place, found in enumerate(turns):
-                first, second = found.credits[0][one], found.credits[0][two]
-                if first is not None and second is not None and first > RIGHT >= second:
-                    differing.append((second - first, place))
+            differing = np.flatnonzero((credits[:, one] > RIGHT) & (credits[:, two] <= RIGHT))
             title = f"{names[one]} is right and {names[two]} wrong"
-            lists.append(_list(site, title, turns, differing, (one, two)))
-    wrong = []
-    for place, found in enumerate(turns):
-        given = [value for index in means if (value := found.credits[0][index]) is not None]
-        if given and max(given) <= RIGHT:
-            wrong.append((sum(given) / len(given), place))
-    lists.append(_list(site, "All models are wrong", turns, wrong, tuple(means)))
+            ranks = credits[differing, two] - credits[differing, one]
+            lists.append(_list(site, title, turns, differing, ranks, (one, two)))
+    given = known[:, players]
+    wrong = np.flatnonzero(given.any(axis=1) & ~(credits[:, players] > RIGHT).any(axis=1))
+    totals = np.zeros(len(wrong))
+    for index in players:
+        totals += np.where(known[wrong, index], credits[wrong, index], 0.0)
+    ranks = totals / given[wrong].sum(axis=1)
+    lists.append(_list(site, "All models are wrong", turns, wrong, ranks, tuple(means)))
     return [each for each in lists if each.count]
 
 
 def _list(
-    site: Site, title: str, turns: Sequence[FoundTurn], ranked: Sequence[tuple[float, int]], models: tuple[int, ...]
+    site: Site,
+    title: str,
+    turns: _Turns,
+    places: NDArray[np.intp],
+    ranks: NDArray[np.float64],
+    models: tuple[int, ...],
 ) -> TurnList:
     shown = []
-    for _, place in heapq.nsmallest(LISTED, ranked):
-        found = turns[place]
-        marks = [(index, value) for index in models if (value := found.credits[0][index]) is not None]
+    for place in places[np.argsort(ranks, kind="stable")[:LISTED]].tolist():
+        number, index = turns.at(place)
+        dialogue = site.dialogues[number]
+        turn = dialogue.turns[index]
+        marks = [(model, value) for model in models if not math.isnan(value := float(turns.credits[place, model]))]
         shown.append(
             ListedTurn(
-                site.dialogues[found.dialogue].title,
-                found.turn.number,
-                f"dialogues/{found.turn.file}#{found.turn.anchor}",
-                short(found.turn.question, QUESTION_CHARACTERS),
+                dialogue.title,
+                turn.number,
+                f"dialogues/{turn.file}#{turn.anchor}",
+                short(turn.question, QUESTION_CHARACTERS),
                 tuple(marks),
             )
         )
-    return TurnList(title, len(ranked), tuple(shown))
+    return TurnList(title, len(places), tuple(shown))

@@ -11,8 +11,9 @@ from reeltalk.analysis.finder import short
 from reeltalk.analysis.values import format_value
 from reeltalk.analysis.verdicts import ShownVerdict
 from reeltalk.pages.site import Page, Site, write_static
-from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import ScoreState
+from reeltalk.store.stored_rows import SpooledRows
 
 ROWS: Final = 500
 """Rows on a page of the list."""
@@ -22,8 +23,7 @@ MISSING_NAMED: Final = 50
 FIRST: Final = "failures.html"
 
 
-@dataclass(frozen=True)
-class FailureRow:
+class FailureRow(Record):
     """One failed answer or missing score."""
 
     kind: str
@@ -80,7 +80,7 @@ class MissingTurns:
 class ReportFailures:
     """All failures and missing data of a report's runs."""
 
-    rows: list[FailureRow]
+    rows: Sequence[FailureRow]
     withheld: list[WithheldNumber]
     missing: list[MissingTurns]
 
@@ -135,24 +135,21 @@ def collect_failures(site: Site) -> ReportFailures:
         for index, model in enumerate(board.models)
         if model.info.missing or model.info.not_scored
     ]
-    return ReportFailures(list(_rows(site)), withheld, missing)
+    return ReportFailures(SpooledRows(FailureRow, site.folder, _rows(site)), withheld, missing)
 
 
 def _rows(site: Site) -> Iterator[FailureRow]:
-    for dialogue in site.dialogues:
+    for dialogue in map(site.dialogues.__getitem__, site.looked.failing):
         for index, verdicts in enumerate(dialogue.verdicts):
             place = (index, dialogue.title, "as a whole", f"dialogues/{dialogue.file}#as-a-whole")
             yield from _unscored(place, verdicts)
         for turn in dialogue.turns:
             for index, answer in enumerate(turn.answers):
                 place = (index, dialogue.title, f"turn {turn.number}", _href(turn))
-                # An answer that was only needed for the history is fine unless it has a reason.
-                if answer.state is not AnswerState.ANSWERED and (
-                    answer.state is not AnswerState.NOT_SCORED or answer.reason
-                ):
+                if answer.is_missing:
                     words = answer.state.value.replace("_", " ")
                     reason = f"{words}: {answer.reason}" if answer.reason else words
-                    yield FailureRow(ANSWER, *place, short(reason, REASON_CHARACTERS))
+                    yield _row(ANSWER, place, short(reason, REASON_CHARACTERS))
                 yield from _unscored(place, answer.verdicts)
 
 
@@ -162,7 +159,12 @@ def _unscored(place: tuple[int, str, str, str], verdicts: Sequence[ShownVerdict]
             if score.failed:
                 why = [given.said or "not said" for given in score.given if given.state is ScoreState.UNSCORED]
                 reason = short("; ".join(dict.fromkeys(why)), REASON_CHARACTERS)
-                yield FailureRow(score.title, *place, reason, len(verdict.replies))
+                yield _row(score.title, place, reason, len(verdict.replies))
+
+
+def _row(kind: str, place: tuple[int, str, str, str], reason: str, replies: int = 0) -> FailureRow:
+    model, dialogue, where, href = place
+    return FailureRow(kind=kind, model=model, dialogue=dialogue, where=where, href=href, reason=reason, replies=replies)
 
 
 def _href(turn: ShownTurn) -> str:

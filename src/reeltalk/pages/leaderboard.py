@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title, n_items
-from reeltalk.analysis.finder import TurnPlaces, make_finder
+from reeltalk.analysis.finder import TurnPlaces
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, build_leaderboard, format_reasons
 from reeltalk.analysis.standings import (
     Standing,
@@ -133,9 +133,9 @@ def write_leaderboard(site: Site) -> None:
         leading=leading,
         weak=weak,
         judged=_judge_lines(site, standings),
-        turns=sum(len(dialogue.turns) for dialogue in site.dialogues),
+        turns=len(site.turns.videos),
         dialogues=len(site.dialogues),
-        videos=len({dialogue.video_id for dialogue in site.dialogues}),
+        videos=len(site.dialogues.videos),
         calibrated=site.calibration is not None,
         compared=any(page.file == "comparisons.html" for page in site.pages),
     )
@@ -143,7 +143,7 @@ def write_leaderboard(site: Site) -> None:
 
 def _turns_of(site: Site, index: int, weak: WeakType) -> str:
     """The turn finder with the turns of a type, and of these those that a reference gets right and the model wrong."""
-    places = TurnPlaces.of(finder := make_finder(site.board, site.dialogues))
+    places = TurnPlaces.of(finder := site.looked.finder)
     task = places.tasks.get(weak.row.group) if weak.row.by == "task" else None
     label = places.labels.get((type_vocabulary(weak.row.by), weak.row.group))
     if not site.dialogues or (task is None and label is None):

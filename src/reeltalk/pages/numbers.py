@@ -42,7 +42,7 @@ def write_numbers(site: Site) -> None:
         settings=settings,
         answered=answered,
         judges=judge_name,
-        reasons=unscored_reasons(board, site.verdicts),
+        reasons=unscored_reasons(board),
         not_scored=_not_scored(board),
         tables=_tables(site),
     )

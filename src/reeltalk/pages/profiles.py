@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+import numpy as np
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import differing_parts
@@ -79,7 +80,7 @@ def write_profiles(site: Site) -> None:
     first, second = _first_two(site)
     pairs = [_pair(site, one, two, first) for one, two in combinations(models, 2) if are_comparable(site, one, two)]
     vocabularies = list(site.turns.groups)
-    videos = len({video for video, tagged in zip(site.turns.videos, site.turns.tagged, strict=True) if tagged})
+    videos = len(np.unique(site.turns.video_codes[site.turns.tagged]))
     site.render(
         "profiles.html",
         PAGE,

@@ -1,6 +1,7 @@
 """The parts that all pages of a report share: folder, templates, models, dialogues, and links between pages."""
 
 import re
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -9,19 +10,22 @@ from pathlib import Path
 from types import CodeType
 from typing import Final
 
+import numpy as np
 from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
 from reeltalk.analysis.columns import items_of, metric_kind, metric_title, n_items, split_model_name
-from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
+from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, limit_text, mean_metric, scored_metrics
+from reeltalk.analysis.finder import Finder, FinderCounter
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
-from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
+from reeltalk.analysis.turn_scores import TaggedTurns, TurnTagger
 from reeltalk.analysis.values import (
     few_mark,
     format_quoted,
@@ -31,19 +35,47 @@ from reeltalk.analysis.values import (
     metric_heading,
     metric_unit,
 )
-from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.pages import charts
 from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
+from reeltalk.schema.record import Record
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
+from reeltalk.store.stored_rows import SpooledRows
 
 STATIC: Final = ("style.css", "page.js")
+
+
+class ListedDialogue(Record):
+    """A dialogue in lists and links."""
+
+    title: str
+    file: str
+    unit_id: str
+    video_id: str
+    turns: int
+    """Number of turns."""
+
+
+@dataclass(frozen=True)
+class LookedThrough:
+    """What one pass over all dialogues of a report finds. A pass takes time, and all dialogues much memory."""
+
+    listed: Sequence[ListedDialogue]
+    """(D,) all dialogues."""
+    turns: TaggedTurns
+    finder: Finder
+    metric: str | None
+    """The metric of the list of dialogues; None without scores of single answers."""
+    means: NDArray[np.float64]
+    """(D, M) mean of this metric for each model; NaN if there is none, or if it is withheld."""
+    failing: Sequence[int]
+    """Places of dialogues in which an answer or a judge's score is missing."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +100,12 @@ class Site:
 
     folder: Path
     board: Leaderboard
-    dialogues: Sequence[ShownDialogue]
-    verdicts: dict[int, dict[Place, list[ShownVerdict]]]
-    """The judges' verdicts in each run, by the run's `id`."""
+    dialogues: RunDialogues
     settings: ReportSettings
     benchmark: Benchmark | None = None
     """The benchmark of the runs, if it was given: the source of videos, clips, evidence and tags."""
+    context: BenchmarkContext = field(default_factory=BenchmarkContext)
+    """The benchmark's videos, clips and dialogues; empty without a benchmark."""
     executor: Executor | None = None
     """Decodes and cuts the videos; None for processes of this machine."""
     calibration: Calibration | None = None
@@ -95,18 +127,14 @@ class Site:
         return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
 
     @cached_property
-    def context(self) -> BenchmarkContext:
-        """The benchmark's videos, clips and dialogues; empty without a benchmark.
+    def looked(self) -> "LookedThrough":
+        """What one pass over all dialogues finds."""
+        return _look_through(self)
 
-        Raises:
-            InputError: A table is damaged.
-        """
-        return BenchmarkContext() if self.benchmark is None else read_context(self.benchmark)
-
-    @cached_property
+    @property
     def turns(self) -> TaggedTurns:
         """All turns with their tags and each model's credit, from which profiles are made."""
-        return tagged_turns(self.board, self.dialogues, self.benchmark, credit=self.settings.credit)
+        return self.looked.turns
 
     @cached_property
     def profiles(self) -> list[ModelProfile]:
@@ -228,6 +256,41 @@ class _Compiled(BytecodeCache):
 
 
 _COMPILED: Final = _Compiled()
+
+
+def _look_through(site: Site) -> LookedThrough:
+    dialogues = site.dialogues
+    metrics = scored_metrics(site.board, dialogues)
+    metric = mean_metric(metrics)
+    tagger = TurnTagger(site.board, dialogues.scored, site.benchmark, credit=site.settings.credit)
+    counter = FinderCounter(metrics)
+    listed = SpooledRows(ListedDialogue, site.folder)
+    means, failing = array("d"), array("i")
+    for place, dialogue in enumerate(dialogues):
+        tagger.add(dialogue)
+        counter.add(dialogue)
+        if metric is not None:
+            means.extend(np.nan if mean is None else mean for mean in dialogue.means(metric))
+        if dialogue.has_failures:
+            failing.append(place)
+        listed.append(
+            ListedDialogue(
+                title=dialogue.title,
+                file=dialogue.file,
+                unit_id=dialogue.unit_id,
+                video_id=dialogue.video_id,
+                turns=len(dialogue.turns),
+            )
+        )
+    models = len(site.board.models) if metric is not None else 0
+    return LookedThrough(
+        listed=listed,
+        turns=tagger.collected(),
+        finder=counter.counted(),
+        metric=metric,
+        means=np.array(means, np.float64).reshape(len(dialogues), models),
+        failing=failing,
+    )
 
 
 def make_environment() -> Environment:

@@ -1,9 +1,7 @@
 """Writes runs or a benchmark as a static site that opens from disk."""
 
-import contextlib
-import gc
 import pkgutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from reeltalk import pages
-from reeltalk.analysis.dialogues import collect_dialogues, title_dialogues
+from reeltalk.analysis.dialogues import BenchmarkContext, collect_dialogues, read_context
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.errors import BenchmarkError, SettingError
@@ -37,7 +35,6 @@ from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import SessionLog
 from reeltalk.store.runs import Run
-from reeltalk.store.tables import VIDEOS
 
 __all__ = [
     "TableFormat",
@@ -94,9 +91,9 @@ def write_report(
     settings = settings or ReportSettings()
     runs, controls = separate_controls(runs)
     board = build_leaderboard(runs)
-    with _nothing_discarded():
-        verdicts = {id(run): verdicts_of(run) for run in runs}
-        site = Site(folder, board, collect_dialogues(board, verdicts), verdicts, settings, benchmark, executor)
+    context = read_context(benchmark) if benchmark is not None else BenchmarkContext()
+    dialogues = collect_dialogues(board, {id(run): verdicts_of(run) for run in runs}, context)
+    site = Site(folder, board, dialogues, settings, benchmark, context, executor)
     if settings.about and not any(site.about):
         raise SettingError(
             f"there are no facts about any model of these runs ({', '.join(model.name for model in board.models)}), "
@@ -106,7 +103,6 @@ def write_report(
     site.calibration = run_calibration(runs, settings.human)
     if benchmark is not None:
         _check_benchmark(benchmark, site)
-        title_dialogues(site.dialogues, site.context)
     site.pages = tuple(page for page in report_pages() if page.applies(site))
     write_static(folder)
     for page in site.pages:
@@ -117,25 +113,12 @@ def write_report(
 
 def _check_benchmark(benchmark: Benchmark, site: Site) -> None:
     """Reject a benchmark that is not the benchmark of the runs."""
-    known = {video.id for video in benchmark.read(VIDEOS)}
-    asked = {dialogue.video_id for dialogue in site.dialogues}
-    if known and asked and not known & asked:
+    known, asked = site.context.videos, site.dialogues.videos
+    if asked and next(iter(known), None) is not None and not any(name in known for name in asked):
         raise BenchmarkError(
             f"none of the {len(asked):,} videos that the runs are about, as {min(asked)!r}, is in {benchmark.path}; "
             "give the benchmark that they were played on"
         )
-
-
-@contextlib.contextmanager
-def _nothing_discarded() -> Iterator[None]:
-    """Pause garbage collection: millions of objects last, so collection costs more than it frees."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:

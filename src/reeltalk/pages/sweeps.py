@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title, signature_parts
@@ -14,7 +15,7 @@ from reeltalk.analysis.estimates import (
     DIFFERENCES,
     FEW,
     Estimate,
-    VideoValue,
+    VideoValues,
     difference_estimate,
     on_display_scale,
     quantity,
@@ -154,6 +155,13 @@ def sweep_metrics(board: Leaderboard, lines: Sequence[Sweep]) -> list[list[Swept
     ]
 
 
+class VideoValue(NamedTuple):
+    """A number of one turn, with its video."""
+
+    video_id: str
+    value: float
+
+
 _Scores = Mapping[tuple[int, str], Mapping[str, VideoValue]]
 """Scores of turns by item, by place in the leaderboard and metric."""
 
@@ -176,7 +184,7 @@ def _of_metric(board: Leaderboard, line: Sweep, metric: str, scores: _Scores) ->
     for value, own in zip(values[1:], means[1:], strict=True):
         first, second, shared = _comparable(means[0], own)
         is_mean = _is_mean(means[0], values[0]) and _is_mean(own, value)
-        difference = difference_estimate(first, second, paired=shared) if is_mean else None
+        difference = difference_estimate(_columns(first), _columns(second), paired=shared) if is_mean else None
         if difference is not None:
             difference = Estimate(difference.value, difference.low, difference.high, len(second), difference.videos)
         steps.append(SweepStep(value, difference, shared))
@@ -200,6 +208,10 @@ def _comparable(
     videos = {entry.video_id for entry in first.values()} & {entry.video_id for entry in second.values()}
     kept = [[entry for entry in found.values() if entry.video_id in videos] for found in (first, second)]
     return kept[0], kept[1], False
+
+
+def _columns(entries: Sequence[VideoValue]) -> VideoValues:
+    return VideoValues([entry.video_id for entry in entries], np.array([entry.value for entry in entries], np.float64))
 
 
 def _is_mean(entries: Mapping[str, VideoValue], value: Estimate | None) -> bool:

@@ -271,8 +271,9 @@ class Benchmark(HasOverview):
             try:
                 found = opened(list(files.values()))
             except OSError as error:
+                where = error.filename or self.path
                 raise BenchmarkError(
-                    f"cannot read {error.filename or self.path}: {error.strerror}; check its permissions and 'ulimit -n'"
+                    f"cannot read {where}: {error.strerror}; check its permissions and 'ulimit -n'"
                 ) from None
             if {stored: mark_of(path) for stored, path in files.items()} == before:
                 return found

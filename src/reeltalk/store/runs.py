@@ -24,7 +24,8 @@ from reeltalk.store.documents import parse, read_document, write_json
 from reeltalk.store.file_hashes import OPENINGS, FileHashes, Mark, ReplacedError, mark_of, refuse_replaced
 from reeltalk.store.foreign import check_folder, path_inside
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.tables import open_rows, read_rows, write_rows
+from reeltalk.store.stored_rows import StoredRows, open_stored_rows
+from reeltalk.store.tables import read_rows, write_rows
 
 INFO: Final = "run.json"
 ANSWERS: Final = "answers.jsonl"
@@ -106,7 +107,7 @@ class Run(HasOverview):
         notes = (f"metrics: {', '.join(self.info.metrics)}", f"reeltalk report {self.path} --out DIR shows its numbers")
         return Overview(title, ("model", "answers from", "numbers"), rows, notes)
 
-    def answers(self) -> Iterator[AnsweredTurn]:
+    def answers(self) -> StoredRows[AnsweredTurn]:
         """Every answer with its question and references, by model."""
         return self._rows(ANSWERS, AnsweredTurn)
 
@@ -114,7 +115,7 @@ class Run(HasOverview):
         """Values over groups of turns."""
         return list(self._rows(GROUPS, GroupRow)) if self._has(GROUPS) else []
 
-    def judged(self, protocol: str) -> Iterator[JudgedScore]:
+    def judged(self, protocol: str) -> StoredRows[JudgedScore]:
         """Every score that a protocol gave."""
         return self._rows(JUDGED.format(protocol=protocol), JudgedScore)
 
@@ -133,7 +134,7 @@ class Run(HasOverview):
         names = (path.stem.removeprefix("judged-") for path in self.path.glob(JUDGED.format(protocol="*")))
         return sorted(name for name in names if self._has(JUDGED.format(protocol=name)))
 
-    def item_scores(self) -> Iterator[ItemScores]:
+    def item_scores(self) -> StoredRows[ItemScores]:
         """Every answer's scores, in the order of `answers`."""
         return self._rows(ITEMS, ItemScores)
 
@@ -157,9 +158,9 @@ class Run(HasOverview):
             f"'reeltalk validate --accept {self.path}'; else make the run again, or copy it again from its source"
         )
 
-    def _rows(self, name: str, record: type[R]) -> Iterator[R]:
+    def _rows(self, name: str, record: type[R]) -> StoredRows[R]:
         with self._standing():
-            return open_rows(self.file(name), record)
+            return open_stored_rows(self.file(name), record)
 
     def _standing(self) -> contextlib.AbstractContextManager[None]:
         return refuse_replaced(self.path / INFO, self.mark, begun=self.path / REMADE)

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, Final, Generic, Protocol, Self, TypeVar, overload
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from reeltalk.errors import InputError
+from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.record import Record
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.documents import input_error
@@ -184,6 +184,25 @@ class StoredRows(Sequence[R]):
         return InputError("not a JSON line", file=path, line=line_number)
 
 
+def open_stored_rows(path: Path, record: type[R]) -> StoredRows[R]:
+    """The rows of a JSON Lines file, which come from it even if another file takes its place.
+
+    Args:
+        path: The file.
+        record: Type of the rows.
+
+    Raises:
+        BenchmarkError: The file is absent.
+        InputError: It cannot be read.
+    """
+    try:
+        return StoredRows([path], record)
+    except FileNotFoundError:
+        raise BenchmarkError(f"{path} is missing; run 'reeltalk validate' to see what else is") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+
+
 class Spool(Protocol):
     """Puts rows away, in memory (`in_memory`) or in a file (`Benchmark.spool`)."""
 
@@ -317,6 +336,31 @@ class ChosenRows(Sequence[R]):
         return ChosenRows(self._rows, self._places[np.asarray(places, np.int64)])
 
 
+class RowField(Sequence[Any]):
+    """A field that every row has, read when it is asked for.
+
+    Args:
+        rows: Rows that stay in a file, or in memory.
+        name: Name of the field.
+    """
+
+    def __init__(self, rows: Sequence[R], name: str) -> None:
+        self._rows, self._name = rows, name
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return RowField(self._rows[place], self._name)
+        return getattr(self._rows[place], self._name)
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self._rows, ChosenRows):
+            return map(itemgetter(self._name), self._rows.raw())
+        return map(attrgetter(self._name), self._rows)
+
+
 class JoinedRows(Sequence[R]):
     """Sequences of rows one behind the other, as one.
 
@@ -348,6 +392,25 @@ class JoinedRows(Sequence[R]):
         return chain.from_iterable(self._parts)
 
 
+class NumberedPlaces:
+    """Places by a number, in their order.
+
+    Args:
+        numbers: (N,) of each place, from 0.
+        places: (N,) the places.
+        count: The numbers are below it.
+    """
+
+    def __init__(self, numbers: "array[int]", places: "array[int]", count: int) -> None:
+        known = np.frombuffer(numbers, dtype=np.int32) if numbers else np.zeros(0, dtype=np.int32)
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(known, minlength=count))])
+        order = np.argsort(known, kind="stable")
+        self._places = np.frombuffer(places, dtype=np.int64)[order] if places else np.zeros(0, dtype=np.int64)
+
+    def __getitem__(self, number: int) -> NDArray[np.int64]:
+        return self._places[self._starts[number] : self._starts[number + 1]]
+
+
 class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
     """Rows by a key, in their order; keys come in the order of their first rows.
 
@@ -367,14 +430,10 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
             for name in (found,) if isinstance(found, str) else found or ():
                 numbers.append(self._numbers.setdefault(name, len(self._numbers)))
                 places.append(place)
-        found_numbers = np.frombuffer(numbers, dtype=np.int32) if numbers else np.zeros(0, dtype=np.int32)
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(found_numbers, minlength=len(self._numbers)))])
-        order = np.argsort(found_numbers, kind="stable")
-        self._places = np.frombuffer(places, dtype=np.int64)[order] if places else np.zeros(0, dtype=np.int64)
+        self._places = NumberedPlaces(numbers, places, len(self._numbers))
 
     def __getitem__(self, name: str) -> ChosenRows[R]:
-        number = self._numbers[name]
-        return ChosenRows(self._rows, self._places[self._starts[number] : self._starts[number + 1]])
+        return ChosenRows(self._rows, self._places[self._numbers[name]])
 
     def __contains__(self, name: object) -> bool:
         return name in self._numbers

@@ -724,8 +724,10 @@ def accept_run(path: Path | str) -> list[str]:
             info = parse(RunInfo, read_document(path, INFO), file=path / INFO)
             summary = parse(list[SummaryRow], read_document(path, SUMMARY), file=path / SUMMARY)
             run = Run(path, info, summary, list(read_rows(path / CURVES, CurvePoint)))
-            for rows in (run.answers(), run.item_scores(), run.groups(), *map(run.judged, run.protocols())):
-                deque(rows, maxlen=0)
+            run.groups()
+            tables: tuple[Sequence[Record], ...] = (run.answers(), run.item_scores(), *map(run.judged, run.protocols()))
+            for table in tables:
+                deque(table, maxlen=0)
             signed = (f"{row.signature.removesuffix(EDITED_PART)}{EDITED_PART}" for row in summary)
             marked = [row.model_copy(update={"signature": mark}) for row, mark in zip(summary, signed, strict=True)]
             write_summary(path, info, marked, set(files) - {INFO, SUMMARY})

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from reeltalk.analysis.estimates import VideoValue, difference_estimate, mean_estimate
+from reeltalk.analysis.estimates import VideoValues, difference_estimate, mean_estimate
 from reeltalk.metrics.clustered import clustered_mean
 
 SHARES = (0.0, 100.0)
 
 
-def entries(values: dict[str, list[float]]) -> list[VideoValue]:
-    return [VideoValue(video, value) for video, found in values.items() for value in found]
+def entries(values: dict[str, list[float]]) -> VideoValues:
+    videos = [video for video, found in values.items() for _ in found]
+    return VideoValues(videos, np.array([value for found in values.values() for value in found], float))
 
 
 def test_a_mean_has_an_interval_from_four_videos_on() -> None:
@@ -24,13 +25,13 @@ def test_a_mean_has_an_interval_from_four_videos_on() -> None:
     assert four.high is not None
     assert 0 <= four.low < 20, "four videos say little"
     assert 80 < four.high <= 100
-    assert mean_estimate([], SHARES) is None
+    assert mean_estimate(entries({}), SHARES) is None
 
 
 def test_what_a_video_gives_to_both_does_not_widen_the_interval_of_their_difference() -> None:
     hard_to_easy = {f"v{video}": [float(10 * video)] * 3 for video in range(8)}
     first = entries(hard_to_easy)
-    second = [VideoValue(entry.video_id, entry.value + 5 + number % 2) for number, entry in enumerate(first)]
+    second = VideoValues(first.videos, first.values + 5 + np.arange(len(first.values)) % 2)
     found, alone = difference_estimate(first, second), mean_estimate(second, SHARES)
     assert found is not None
     assert alone is not None
@@ -46,12 +47,10 @@ def test_what_a_video_gives_to_both_does_not_widen_the_interval_of_their_differe
 
 def test_a_difference_over_the_same_turns_is_that_of_compare() -> None:
     draw = np.random.default_rng(3)
-    first = [VideoValue(f"v{n % 7}", float(draw.random())) for n in range(60)]
-    second = [VideoValue(entry.video_id, float(draw.random()) + n % 3) for n, entry in enumerate(first)]
+    first = VideoValues([f"v{n % 7}" for n in range(60)], draw.random(60))
+    second = VideoValues(first.videos, draw.random(60) + np.arange(60) % 3)
     found = difference_estimate(first, second, paired=True)
-    expected = clustered_mean(
-        np.array([b.value - a.value for a, b in zip(first, second, strict=True)]), [entry.video_id for entry in first]
-    )
+    expected = clustered_mean(second.values - first.values, first.videos)
     assert found is not None
     assert (found.value, found.low, found.high) == (expected.value, expected.low, expected.high)
 
@@ -64,7 +63,7 @@ def test_a_difference_without_scatter_has_no_interval() -> None:
 
 
 def test_a_difference_needs_both_and_two_videos_of_each() -> None:
-    assert difference_estimate([], entries({"a": [1.0]})) is None
+    assert difference_estimate(entries({}), entries({"a": [1.0]})) is None
     apart = difference_estimate(entries({"a": [0.0]}), entries({"b": [100.0], "c": [100.0]}))
     assert apart is not None
     assert (apart.value, apart.low, apart.high) == (100.0, None, None)

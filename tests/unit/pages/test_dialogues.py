@@ -8,10 +8,10 @@ from reeltalk.analysis.dialogues import (
     BenchmarkContext,
     UnitContext,
     collect_dialogues,
-    heat_levels,
+    heat_borders,
+    heat_level,
     item_metrics,
     mean_metric,
-    title_dialogues,
 )
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.errors import BenchmarkError
@@ -73,7 +73,8 @@ def test_activities_and_topics_of_a_benchmark_name_dialogues_and_no_name_repeats
             ("d", "chain", None, "v1"), ("e", "dialogue", None, "v2"),
         )
     ]  # fmt: skip
-    dialogues = collect_dialogues(build_leaderboard([make_run(answers=turns)]))
+    board = build_leaderboard([make_run(answers=turns)])
+    dialogues = collect_dialogues(board)
     clips = {"a": ("c1",), "b": ("c1", "c2"), "c": ("c1", "c2", "c3"), "d": ("c1",), "e": ()}
     context = BenchmarkContext(
         videos={
@@ -83,7 +84,7 @@ def test_activities_and_topics_of_a_benchmark_name_dialogues_and_no_name_repeats
         units={(d.turns[0].unit, d.unit_id): UnitContext((None,), clips[d.unit_id]) for d in dialogues},
         activities={"c1": "Wash dishes", "c2": "Drink milk", "c3": "Watch TV"},
     )
-    title_dialogues(dialogues, context)
+    dialogues = collect_dialogues(board, context=context)
     assert [dialogue.title for dialogue in dialogues] == [
         "Wash dishes · 1 question",
         "Wash dishes → Drink milk · 1 question",
@@ -122,7 +123,7 @@ def test_two_turns_at_one_position_have_anchors_of_their_own(make_run: RunMaker)
 
 def test_two_answers_of_one_model_to_one_turn_are_refused(make_run: RunMaker) -> None:
     with pytest.raises(BenchmarkError, match=r"answers\.jsonl has two answers of model 'alpha' to 'd/01'"):
-        collect_dialogues(build_leaderboard([make_run(answers=[answered("alpha"), answered("alpha")])]))
+        list(collect_dialogues(build_leaderboard([make_run(answers=[answered("alpha"), answered("alpha")])])))
 
 
 def test_an_answer_of_an_unknown_model_is_refused(make_run: RunMaker) -> None:
@@ -141,7 +142,7 @@ def test_means_leave_out_what_has_no_score(make_run: RunMaker) -> None:
 
 def test_bleu_beyond_single_words_is_shown_only_where_there_is_nothing_else(make_run: RunMaker) -> None:
     board = build_leaderboard([make_run(metric="bleu_4")])
-    dialogues = collect_dialogues(board)
+    dialogues = list(collect_dialogues(board))
     assert item_metrics(board, dialogues) == ["bleu_4"]
     board.metrics.append("rouge_l")
     dialogues[0].turns[0].answers[0].scores["rouge_l"] = 0.5
@@ -156,10 +157,10 @@ def test_the_list_prefers_a_metric_that_reads_well_by_dialogue() -> None:
 
 
 def test_heat_goes_by_fifths_and_knows_nothing_of_absent_values() -> None:
-    levels = heat_levels([[0.0, 0.2, None], [0.4, 0.6, 0.8], [1.0, None, None]])
-    assert levels == [[0, 1, 0], [2, 3, 4], [4, 0, 0]]
-    assert heat_levels([[0.5, 0.5]]) == [[0, 0]]
-    assert heat_levels([[None], []]) == [[0], []]
+    borders = heat_borders([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert [heat_level(value, borders) for value in (0.0, 0.2, None, 0.4, 0.6, 0.8, 1.0)] == [0, 1, 0, 2, 3, 4, 4]
+    assert heat_level(0.5, heat_borders([0.5, 0.5])) == 0
+    assert heat_level(None, heat_borders([])) == 0
 
 
 def test_how_an_answer_came_about_is_told(make_run: RunMaker) -> None:

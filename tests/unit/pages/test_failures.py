@@ -31,7 +31,7 @@ def answered(model: str, index: int, **more: Any) -> AnsweredTurn:
 def site_of(run: Run, folder: Path) -> Site:
     board = build_leaderboard([run])
     verdicts = {id(run): verdicts_of(run)}
-    return Site(folder, board, collect_dialogues(board, verdicts), verdicts, ReportSettings())
+    return Site(folder, board, collect_dialogues(board, verdicts), ReportSettings())
 
 
 def test_failed_answers_are_counted_by_reason_and_lead_to_their_turns(make_run: RunMaker, tmp_path: Path) -> None:

@@ -44,7 +44,6 @@ def turns(
     heavy = [max(by_name.get(tag, 0) for tag in ("", *own)) for _, own, _ in rows]
     credit = np.array([shares for *_, shares in rows], float)
     return TaggedTurns(
-        names=tuple(f"t{place}" for place in range(len(rows))),
         videos=tuple(video for video, *_ in rows),
         weights=np.array(heavy, float),
         tags=tags & (np.array(heavy) > 0)[:, None],

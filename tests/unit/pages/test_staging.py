@@ -85,7 +85,9 @@ def site(make_run: RunMaker, benchmark: Benchmark, tmp_path: Path) -> Callable[.
         board = build_leaderboard([run])
         folder = tmp_path / "site"
         folder.mkdir(exist_ok=True)
-        return Site(folder, board, collect_dialogues(board), {}, ReportSettings(**settings), benchmark)
+        return Site(
+            folder, board, collect_dialogues(board), ReportSettings(**settings), benchmark, read_context(benchmark)
+        )
 
     return make
 

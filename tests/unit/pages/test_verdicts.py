@@ -102,7 +102,7 @@ def test_judged_metrics_have_no_columns_where_verdicts_stand_below_answers(make_
 def test_reasons_are_counted_by_criterion_and_model(make_run: RunMaker) -> None:
     rows = [row(value=None, turn_index=n, reason="a  long\nreason" if n else "x" * 1000) for n in range(3)]
     run = judged(make_run(), "clair", *rows, row(model="beta"))
-    found = unscored_reasons(build_leaderboard([run]), {id(run): verdicts_of(run)})
+    found = unscored_reasons(build_leaderboard([run]))
     assert [(line.criterion, line.model, line.count) for line in found] == [
         ("CLAIR", "alpha", 2),
         ("CLAIR", "alpha", 1),

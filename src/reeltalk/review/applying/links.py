@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from reeltalk.review.applying.next_revision import (
     TABLE_OF,
@@ -396,6 +396,7 @@ RELABELLED: Final = "its relation was changed in review"
 def apply_links(made: NextRevision, units: Iterator[DoneUnit]) -> None:
     """Apply settled links, after the turns."""
     chains: dict[str, QAChain] = {chain.id: chain for chain in made.content.chains}
+    joined = _Joined(made)
     for unit in units:
         before, after = unit.content["before"], unit.content["after"]
         sources = made.snapshot_places("chains", before["id"], len(before["turns"]), unit.revision)
@@ -419,15 +420,87 @@ def apply_links(made: NextRevision, units: Iterator[DoneUnit]) -> None:
                 TurnRef(unit_id=before["id"], turn_index=here),
                 TurnRef(unit_id=after["id"], turn_index=there),
             )
-            _settle(made, refs, settled, chains)
+            _settle(made, joined, refs, settled, chains)
+    joined.finish()
 
 
-def _settle(
-    made: NextRevision, refs: tuple[TurnRef, TurnRef], settled: SettledPlace, chains: dict[str, QAChain]
-) -> None:
+Refs = tuple[TurnRef, TurnRef]
+J = TypeVar("J")
+
+
+class _RowsOfRefs(Generic[J]):
+    """Rows by the two turns that they join, in their order, while some are removed and added.
+
+    Args:
+        rows: All rows.
+        refs: Returns the turns of a row.
+    """
+
+    def __init__(self, rows: Iterable[J], refs: Callable[[J], Refs]) -> None:
+        self._refs = refs
+        self._rows: list[J | None] = []
+        self._places: dict[Refs, list[int]] = {}
+        for row in rows:
+            self.add(row)
+
+    def add(self, row: J) -> None:
+        self._places.setdefault(self._refs(row), []).append(len(self._rows))
+        self._rows.append(row)
+
+    def at(self, refs: Refs) -> list[J]:
+        """The rows that join two turns."""
+        return [row for place in self._places.get(refs, ()) if (row := self._rows[place]) is not None]
+
+    def put(self, refs: Refs, change: Callable[[J], J | None]) -> None:
+        """Replace the rows that join two turns, or remove those for which `change` returns None."""
+        for place in self._places.get(refs, ()):
+            if (row := self._rows[place]) is not None:
+                self._rows[place] = change(row)
+
+    def all(self) -> list[J]:
+        return [row for row in self._rows if row is not None]
+
+
+class _Joined:
+    """Linkages, rewrites and paths of a revision by the turns that they join."""
+
+    def __init__(self, made: NextRevision) -> None:
+        self._made = made
+        self.linkages = _RowsOfRefs(made.content.linkages, lambda row: (row.source, row.target))
+        self.rewrites = _RowsOfRefs(made.content.rewrites, lambda row: (row.linkage.source, row.linkage.target))
+        self._paths: dict[Refs, list[int]] = {}
+        for number, path in enumerate(made.content.paths):
+            for one, two in dict.fromkeys(pairwise(step.ref for step in path.steps)):
+                self._paths.setdefault((one, two), []).append(number)
+
+    def word_paths(self, refs: Refs, is_meant: Callable[[PathStep], bool], turn: Turn | None) -> None:
+        """Let paths that go from one turn to the other ask the latter in other words.
+
+        Args:
+            refs: The turns.
+            is_meant: Whether a step at the later turn gets the words.
+            turn: The words; None for those of the chain.
+        """
+        paths = self._made.content.paths
+        for number in self._paths.get(refs, ()):
+            path = paths[number]
+            steps: list[PathStep] = list(path.steps)
+            for index in range(1, len(steps)):
+                if (steps[index - 1].ref, steps[index].ref) == refs and is_meant(steps[index]):
+                    steps[index] = steps[index].model_copy(update={"turn": turn})
+            if tuple(steps) != path.steps:
+                paths[number] = path.model_copy(update={"steps": tuple(steps)})
+
+    def finish(self) -> None:
+        """Put the rows into the revision."""
+        self._made.content.linkages = self.linkages.all()
+        self._made.content.rewrites = self.rewrites.all()
+
+
+def _settle(made: NextRevision, joined: _Joined, refs: Refs, settled: SettledPlace, chains: dict[str, QAChain]) -> None:
     value = settled.value if settled.value is not None and settled.value["decision"] == "keep" else None
-    content, wanted = made.content, list(value["relations"]) if value is not None else []
-    old = [row for row in content.linkages if (row.source, row.target) == refs]
+    wanted = list(value["relations"]) if value is not None else []
+    old = joined.linkages.at(refs)
     kept = [row for row in old if row.relation in wanted]
     lost = [row for row in old if row.relation not in wanted]
     news = [relation for relation in wanted if relation not in {row.relation for row in kept}]
@@ -440,11 +513,15 @@ def _settle(
         made.reject("linkages", derive_id("linkage", row.model_dump(mode="json")), reason, row)
     added = [Linkage(source=refs[0], target=refs[1], relation=relation) for relation in news]
     extra = {SKILLS: value["skills"]} if value is not None and value["skills"] else {}
-    stays = {id(row): row.model_copy(update={"extra": {**_without(row.extra), **extra}}) for row in kept}
-    gone = {id(row) for row in lost}
-    content.linkages = [stays.get(id(row), row) for row in content.linkages if id(row) not in gone]
-    content.linkages += [row.model_copy(update={"extra": extra}) for row in added]
-    _settle_wording(made, refs, settled, wanted, chains[refs[1].unit_id].turns[refs[1].turn_index])
+    joined.linkages.put(
+        refs,
+        lambda row: (
+            row.model_copy(update={"extra": {**_without(row.extra), **extra}}) if row.relation in wanted else None
+        ),
+    )
+    for row in added:
+        joined.linkages.add(row.model_copy(update={"extra": extra}))
+    _settle_wording(made, joined, refs, settled, wanted, chains[refs[1].unit_id].turns[refs[1].turn_index])
 
 
 def _without(extra: dict[str, Json]) -> dict[str, Json]:
@@ -452,31 +529,35 @@ def _without(extra: dict[str, Json]) -> dict[str, Json]:
 
 
 def _settle_wording(
-    made: NextRevision, refs: tuple[TurnRef, TurnRef], settled: SettledPlace, relations: Sequence[str], target: Turn
+    made: NextRevision,
+    joined: _Joined,
+    refs: Refs,
+    settled: SettledPlace,
+    relations: Sequence[str],
+    target: Turn,
 ) -> None:
     """Remove drafts for removed relations and earlier settled wordings, and add the new settled wording."""
-    left: list[Rewrite] = []
     withdrawn: list[Turn] = []
-    for row in made.content.rewrites:
-        is_here = (row.linkage.source, row.linkage.target) == refs
-        if is_here and row.extra.get(ACCEPTED):
+
+    def left(row: Rewrite) -> Rewrite | None:
+        if row.extra.get(ACCEPTED):
             withdrawn.append(row.draft)
-        elif is_here and row.linkage.relation not in relations:
+        elif row.linkage.relation not in relations:
             made.reject("rewrites", row.id, RELABELLED if relations else DELETED, row)
         else:
-            left.append(row)
-    made.content.rewrites = left
+            return row
+        return None
+
+    joined.rewrites.put(refs, left)
     if withdrawn:
-        _word_paths(made, refs, lambda step: step.turn in withdrawn, None)
+        joined.word_paths(refs, lambda step: step.turn in withdrawn, None)
     value = settled.value
     if not relations or value["question"] is None:
         return
     draft = _draft(target, value)
     method = value["method"] or FREE
     known = catalogue()[method].skill if method in catalogue() else FREE
-    linkage = next(
-        row for row in made.content.linkages if (row.source, row.target) == refs and row.relation == relations[0]
-    )
+    linkage = next(row for row in joined.linkages.at(refs) if row.relation == relations[0])
     name = derive_id("rewrite", "review", linkage.model_dump(mode="json"), value["question"], value["references"])
     rewrite = Rewrite(
         id=name,
@@ -488,7 +569,7 @@ def _settle_wording(
         writer=f"human:{settled.people[0] if settled.people else 'unknown'}",
         extra={ACCEPTED: True},
     )
-    made.content.rewrites.append(rewrite)
+    joined.rewrites.add(rewrite)
     made.counts["later questions reworded for a link"] += 1
 
 
@@ -502,26 +583,16 @@ def _draft(target: Turn, value: Json) -> Turn:
 
 def word_paths(made: NextRevision) -> None:
     """Let paths along a linkage ask the later question with the wording that people settled for the linkage."""
+    joined = _Joined(made)
     for row in made.content.rewrites:
         if row.extra.get(ACCEPTED):
             refs = (row.linkage.source, row.linkage.target)
-            drafts = [
-                other.draft
-                for other in made.content.rewrites
-                if (other.linkage.source, other.linkage.target) == refs and not other.extra.get(ACCEPTED)
-            ]
-            _word_paths(made, refs, lambda step, of=drafts: step.turn is None or step.turn in of, row.draft)
+            drafts = [other.draft for other in joined.rewrites.at(refs) if not other.extra.get(ACCEPTED)]
+            joined.word_paths(refs, partial(_asks, drafts), row.draft)
 
 
-def _word_paths(made: NextRevision, refs: tuple[TurnRef, TurnRef], is_meant: Any, turn: Turn | None) -> None:
-    paths = made.content.paths
-    for number, path in enumerate(paths):
-        steps: list[PathStep] = list(path.steps)
-        for index in range(1, len(steps)):
-            if (steps[index - 1].ref, steps[index].ref) == refs and is_meant(steps[index]):
-                steps[index] = steps[index].model_copy(update={"turn": turn})
-        if tuple(steps) != path.steps:
-            paths[number] = path.model_copy(update={"steps": tuple(steps)})
+def _asks(drafts: Sequence[Turn], step: PathStep) -> bool:
+    return step.turn is None or step.turn in drafts
 
 
 def _link_decision(drafted: Sequence[str], value: Json) -> ReviewDecision:
