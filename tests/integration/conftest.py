@@ -120,7 +120,8 @@ VIEWS = [
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker("firefox")
     if "browser" in metafunc.fixturenames and mark is not None:
-        # The main path of each kind of work runs in Firefox at every change, the others under `make test-full`.
+        # A review by keys and the frames that a video shows are tried in Firefox at every change, the others under
+        # `make test-full`.
         firefox = pytest.param("firefox", marks=() if mark.kwargs.get("always") else pytest.mark.slow)
         metafunc.parametrize("browser", ["chromium", firefox], indirect=True, scope="module")
     if {"width", "scheme"} <= set(metafunc.fixturenames):

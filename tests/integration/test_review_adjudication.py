@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe
 from driven_screen import ready
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, expect
 from sqlalchemy import select
 from team import Browser, Team, make_team, small_content
+from walk_report import find_axe_problems
 
 from reeltalk.review.tables import AssignmentRow, ResultRow
 from reeltalk.review.web import cookie_name
@@ -77,18 +77,13 @@ def open_page(browser: Chromium, team: Team, address: str, who: Browser, path: s
     return page
 
 
-def grave(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [finding["id"] for finding in found if finding["impact"] in ("serious", "critical")]
-
-
 def watch(page: Page, problems: list[str]) -> None:
     """Note what the page's scripts complain of."""
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text))
 
 
-@pytest.mark.firefox(always=True)
+@pytest.mark.firefox
 @pytest.mark.browser
 def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chromium, team: Team, address: str) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
@@ -270,6 +265,6 @@ def test_no_page_has_a_grave_problem_or_scrolls_sideways(
         page.reload()
         if path == adjudicate:
             ready(page)
-        assert (path, grave(page), problems) == (path, [], [])
+        assert (path, find_axe_problems(page), problems) == (path, [], [])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         page.context.close()
