@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 RATE: Final = 30
-LOOP: Final = 300
+LOOP: Final = 120
 """Frames that are encoded; the hour repeats them."""
 OPTIONS: Final = {"preset": "ultrafast", "crf": "34", "bf": "0", "g": "60"}
 SHORT, WHOLE = 60 * RATE, 3600 * RATE
