@@ -79,7 +79,7 @@ def film(frames: int) -> Path:
                     again.is_keyframe, again.stream = packet.is_keyframe, streams[packet.stream_index]
                     output.mux(again)
 
-    return cached(f"film-1080p-{frames}.mp4", f"{frames} frames of the loop, {OPTIONS}", write)
+    return cached(f"film-1080p-{frames}.mp4", f"{frames} frames of a loop of {LOOP}, {OPTIONS}", write)
 
 
 def _write_loop(path: Path) -> None:
