@@ -9,8 +9,12 @@ if TYPE_CHECKING:
 READY_MS: Final = 30_000
 COUNT_MOUSE: Final = """
     window.mouseEvents = 0;
-    for (const name of ["mousedown", "mouseup", "mousemove", "pointerdown", "pointermove", "touchstart", "wheel"])
+    for (const name of ["mousedown", "mouseup", "pointerdown", "touchstart", "wheel"])
       addEventListener(name, () => window.mouseEvents++, {capture: true});
+    // Where a page changes below a pointer that rests, Chromium sends a move of no length.
+    for (const name of ["mousemove", "pointermove"])
+      addEventListener(name, (event) => { if (event.movementX || event.movementY) window.mouseEvents++; },
+                       {capture: true});
     addEventListener("click", ({detail}) => { if (detail > 0) window.mouseEvents++; }, {capture: true});
 """
 """A script that counts in `mouseEvents` the events that no keyboard causes."""

@@ -47,6 +47,11 @@ def find_chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+def find_headless_chromium() -> str | None:
+    """Path of the Chromium that has no windows and takes half as long for a page; Chromium's if it is not installed."""
+    return shutil.which("chromium-headless-shell") or find_chromium()
+
+
 def pages_of(site: Path, *, each: int | None = None) -> list[Path]:
     """All pages of a site; with `each`, only the first few of each folder below it."""
     taken: dict[Path, int] = {}

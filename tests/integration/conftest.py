@@ -12,7 +12,7 @@ from first_edition import first_edition_team
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from postgres_cluster import PostgresCluster, postgres_cluster
 from team import Team, compiled_once, make_team, one_loop
-from walk_report import ARGUMENTS, find_chromium
+from walk_report import ARGUMENTS, find_chromium, find_headless_chromium
 
 expect.set_options(timeout=READY_MS)
 
@@ -78,8 +78,8 @@ def _loop() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """Chromium; for tests with the mark `firefox` also Firefox."""
+def browser(request: pytest.FixtureRequest, full: bool) -> Iterator[Browser]:
+    """Chromium, without its windows where the counts are not full; for tests with the mark `firefox` also Firefox."""
     if getattr(request, "param", "chromium") == "firefox":
         path = find_firefox()
         if path is None:
@@ -87,7 +87,7 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
         with firefox(path) as found:
             yield found
         return
-    chromium = find_chromium()
+    chromium = find_chromium() if full else find_headless_chromium()
     if chromium is None:
         pytest.skip("no Chromium on the PATH")
     with sync_playwright() as playwright:
@@ -108,23 +108,25 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     assert errors == [], "no script of the page fails"
 
 
-VIEWS = [
-    (1280, "light"),
-    (390, "dark"),
-    pytest.param(1280, "dark", marks=pytest.mark.slow),
-    pytest.param(390, "light", marks=pytest.mark.slow),
-]
-"""Widths and colours in which pages are checked: each at every change, every pair of them under `make test-full`."""
+VIEWS = [(1280, "light"), (390, "dark"), (1280, "dark"), (390, "light")]
+NARROW = ("test_review_adjudication", "test_review_links")
+"""Widths and colours in which pages are checked under `make test-full`. At every change they are checked in the second
+one in these files, and in the first one in the others: all pages share their styles."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker("firefox")
     if "browser" in metafunc.fixturenames and mark is not None:
-        # The main path of each kind of work runs in Firefox at every change, the others under `make test-full`.
+        # A review by keys and the frames that a video shows are tried in Firefox at every change, the others under
+        # `make test-full`.
         firefox = pytest.param("firefox", marks=() if mark.kwargs.get("always") else pytest.mark.slow)
         metafunc.parametrize("browser", ["chromium", firefox], indirect=True, scope="module")
     if {"width", "scheme"} <= set(metafunc.fixturenames):
-        metafunc.parametrize(("width", "scheme"), VIEWS)
+        chosen = metafunc.module.__name__.rpartition(".")[2] in NARROW
+        views = [
+            pytest.param(*view, marks=() if number == chosen else pytest.mark.slow) for number, view in enumerate(VIEWS)
+        ]
+        metafunc.parametrize(("width", "scheme"), views)
 
 
 @pytest.fixture

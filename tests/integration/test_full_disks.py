@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,11 +123,21 @@ COMMANDS: dict[str, Callable[[Prepared, Path], list[object]]] = {
 BROUGHT = {"construct": ["house"], "construct graph": ["house"], "tag": ["bench"], "review apply": ["rev"]}
 """What lies on the disk before."""
 OFTEN = [name for name in COMMANDS if name != "demo"]
-MORE = ("evaluate", "curate", "construct graph", "review apply", "report", "freeze", "import")
+MORE = ("evaluate", "curate", "tag", "review apply", "report", "freeze", "import")
 """What `make test` tries on a full disk: what asks, what decodes, what writes into a benchmark, and the database."""
-QUICK = ("evaluate", "curate", "tag", "review apply")
-"""What it tries where every write ends a command: there a quick one writes into a benchmark as well."""
-BY_QUICK = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OFTEN]
+QUICK = {
+    "read-only": ("evaluate", "curate", "tag"),
+    "closed": ("curate", "tag", "review apply"),
+    "short": ("evaluate", "review apply"),
+}
+"""What it tries where every write ends a command, by the cause."""
+PASSING = ("evaluate", "curate", "report")
+"""What it tries with a full home and full folders of temporary files."""
+
+
+def chosen(names: Iterable[str], quick: Container[str]) -> list[Any]:
+    """Commands as parameters, of which `make test` tries some."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
 
 
 @contextlib.contextmanager
@@ -193,7 +203,7 @@ def goes_on(ended: Ended, runs: Launcher, command: list[object], folder: Path) -
     return None
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in MORE else pytest.mark.slow) for n in OFTEN])
+@pytest.mark.parametrize("name", chosen(OFTEN, MORE))
 def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, tmp_path: Path, reliability: Reliability) -> None:
     levels_kib = [60, 0, 96, 4, 16, 44, 120, 200, 500, 1000][: reliability.count(1, full=3, release=10)]
     wrong = []
@@ -212,8 +222,14 @@ def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, tmp_path: Pa
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", BY_QUICK)
-@pytest.mark.parametrize("cause", ["read-only", "closed"])
+@pytest.mark.parametrize(
+    ("cause", "name"),
+    [
+        pytest.param(cause, name, marks=() if name in QUICK[cause] else pytest.mark.slow)
+        for cause in ("read-only", "closed")
+        for name in OFTEN
+    ],
+)
 def test_a_disk_that_may_not_be_written(
     runs: Launcher, prepared: Prepared, name: str, cause: str, tmp_path: Path, reliability: Reliability
 ) -> None:
@@ -236,7 +252,7 @@ def test_a_disk_that_may_not_be_written(
     assert fault is None
 
 
-@pytest.mark.parametrize("name", ["evaluate", "judge", "report", "curate", "export task"])
+@pytest.mark.parametrize("name", chosen(["evaluate", "judge", "report", "curate", "export task"], PASSING))
 def test_folders_for_passing_files_that_are_full(
     runs: Launcher, prepared: Prepared, name: str, tmp_path: Path, full: bool, reliability: Reliability
 ) -> None:
@@ -260,7 +276,7 @@ def test_folders_for_passing_files_that_are_full(
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", BY_QUICK)
+@pytest.mark.parametrize("name", chosen(OFTEN, QUICK["short"]))
 def test_a_limit_on_the_size_of_files(
     runs: Launcher, prepared: Prepared, name: str, tmp_path: Path, reliability: Reliability
 ) -> None:

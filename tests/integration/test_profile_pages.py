@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from walk_report import find_chromium, open_browser, pages_of, walk
+from playwright.sync_api import Browser
+from walk_report import pages_of, walk
 
 import agent_one
 from reeltalk.cli import run
@@ -96,18 +97,14 @@ def test_the_same_runs_give_the_same_bytes(site: Path, runs: list[Path], tmp_pat
 
 
 @pytest.mark.browser
-def test_the_pages_have_no_grave_problem(site: Path, full: bool) -> None:
-    chromium = find_chromium()
-    if chromium is None:
-        pytest.skip("no Chromium on the PATH")
-    with open_browser(chromium) as browser:
-        if full:
-            problems = list(walk(site, [page for page in pages_of(site) if page.parent.name != "dialogues"], browser))
-        else:
-            # test_report_walk.py opens the pages that every report has.
-            model = min((site / "models").iterdir())
-            problems = [
-                *walk(site, [site / "profiles.html"], browser, views=((390, "light"),)),
-                *walk(site, [model], browser, views=((1280, "dark"),)),
-            ]
+def test_the_pages_have_no_grave_problem(site: Path, browser: Browser, full: bool) -> None:
+    if full:
+        problems = list(walk(site, [page for page in pages_of(site) if page.parent.name != "dialogues"], browser))
+    else:
+        # test_report_walk.py opens the pages that every report has.
+        model = min((site / "models").iterdir())
+        problems = [
+            *walk(site, [site / "profiles.html"], browser, views=((390, "light"),)),
+            *walk(site, [model], browser, views=((1280, "dark"),)),
+        ]
     assert [str(problem) for problem in problems] == []

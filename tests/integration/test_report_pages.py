@@ -533,9 +533,11 @@ def watch(tab: Tab) -> list[str]:
 
 @pytest.mark.browser
 def test_no_page_scrolls_sideways(site: Path, judged_site: Path, browser: Browser, full: bool) -> None:
-    pages = {390: [*pages_of(site), *pages_of(judged_site)], 1280: pages_of(judged_site, each=1)}
     if full:
-        pages[1280] = pages[390]
+        every = [*pages_of(site), *pages_of(judged_site)]
+        pages = {390: every, 1280: every}
+    else:
+        pages = {390: [*pages_of(site, each=1), *pages_of(judged_site, each=2)], 1280: pages_of(judged_site, each=1)}
     for width, opened in pages.items():
         with browser.new_page(viewport={"width": width, "height": 800}) as tab:
             problems = watch(tab)

@@ -218,11 +218,15 @@ def test_the_next_question_comes_with_what_may_be_watched(
     expect(page.locator("#notices")).to_contain_text("Still to be decided: Answer 2")
 
 
-@pytest.mark.parametrize("queue", ["rating", "whole", "test"])
+SIZES = {"rating": (1366, 768), "whole": (390, 844), "test": (1920, 1080)}
+
+
+@pytest.mark.parametrize("queue", SIZES)
 def test_the_video_is_large_and_every_button_is_within_reach(
-    review: ServedReview, browser: Browser, name: str, queue: str
+    review: ServedReview, browser: Browser, name: str, queue: str, full: bool
 ) -> None:
-    for width, height in ((1366, 768), (1920, 1080), (390, 844)):
+    # At every change, each screen has one size.
+    for width, height in SIZES.values() if full else (SIZES[queue],):
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if width == 390 else "light"
         )

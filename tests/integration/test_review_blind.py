@@ -1,7 +1,7 @@
 """The blind rule: while not all who do a unit are in, nobody gets any work on it but their own, by any address."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -48,10 +48,15 @@ def addresses(world: World, full: bool) -> Iterator[str]:
                 yield from (f"{address}?{query}" for query in QUERIES if full or parse_qs(query).keys() & own)
 
 
-def who_sees(world: World, full: bool) -> dict[str, set[str]]:
-    """Who gets the marker, and by which addresses."""
+EVERYBODY = (*ROLES, "other", "third", NOBODY)
+AFTERWARDS = ("owner", "other", "third", NOBODY)
+"""Of whom something is said once all are in; in full counts everybody is asked then too."""
+
+
+def who_sees(world: World, full: bool, asked: Sequence[str] = EVERYBODY) -> dict[str, set[str]]:
+    """Who of those that are asked gets the marker, and by which addresses."""
     found: dict[str, set[str]] = {}
-    for name in (*ROLES, "other", "third", NOBODY):
+    for name in EVERYBODY if full else asked:
         browser = world.browsers[name]
         for address in addresses(world, full):
             answer = browser.client.get(address, follow_redirects=False)
@@ -99,7 +104,7 @@ def test_nobody_gets_work_but_their_own_until_all_are_in(world: World, full: boo
 
     # The other comes in: now those who lead the project get it, by addresses that were asked before too.
     assert other.api("POST", f"/api/work/{second}/submit").status_code == 200
-    seen = who_sees(world, full)
+    seen = who_sees(world, full, AFTERWARDS)
     assert "/history?before=1000000" in seen["owner"]
     assert "/api/events?after=0&limit=500" in seen["owner"]
     assert NOBODY not in seen
@@ -114,7 +119,7 @@ def test_work_that_was_returned_is_withheld_again(world: World, full: bool) -> N
     first = type_everything(world, "annotator", unit)
     assert world.browsers["annotator"].api("POST", f"/api/work/{first}/submit").status_code == 200
     second = world.work("other", "submitted", unit)
-    assert "owner" in who_sees(world, full)
+    assert "owner" in who_sees(world, full, ["owner"])
     with world.changing() as change:
         send_back(change, world.browsers["adjudicator"].id, second, "look again")
     assert set(who_sees(world, full)) == {"annotator"}
@@ -133,7 +138,7 @@ def test_a_comment_reaches_those_who_lead_and_no_other_annotator(world: World, f
     assert not any(address.startswith(("/history", "/api/events")) for address in seen["owner"])
     for browser, assignment in ((annotator, first), (other, second)):
         assert browser.api("POST", f"/api/work/{assignment}/submit").status_code == 200
-    seen = who_sees(world, full)
+    seen = who_sees(world, full, AFTERWARDS)
     assert {"other", "third", NOBODY}.isdisjoint(seen)
     assert "/api/events?after=0&limit=500" in seen["owner"]
 

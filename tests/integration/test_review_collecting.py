@@ -116,7 +116,7 @@ def test_keys_act_outside_of_the_field_only(
 
 
 def test_the_video_is_large_and_every_button_is_within_reach(
-    review: ServedReview, browser: Browser, name: str, dialogue: str
+    review: ServedReview, browser: Browser, name: str, dialogue: str, full: bool
 ) -> None:
     with transaction(review.project.database, OPERATOR) as change:
         write_guideline(change, "collect", "Ask *short* questions.", based_on=0, says="")
@@ -124,8 +124,9 @@ def test_the_video_is_large_and_every_button_is_within_reach(
     asks, answers = review.team[f"{name} asks"], review.team[f"{name} answers"]
     path = f"/dialogues/{dialogue}"
 
-    def look(who: str, path: str, button: str) -> None:
-        for width, height in SIZES:
+    def look(who: str, path: str, button: str, size: int) -> None:
+        # At every change, each page has one size.
+        for width, height in SIZES if full else SIZES[size : size + 1]:
             scheme: Any = "dark" if width == 390 else "light"
             with closing(browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)) as each:
                 page = opened(review, each, f"{name} {who}", path)
@@ -139,8 +140,8 @@ def test_the_video_is_large_and_every_button_is_within_reach(
     for position, (person, text) in enumerate(((asks, "Where?"), (answers, "There."))):
         with transaction(review.project.database, person) as change:
             collecting.say_in_dialogue(change, person, dialogue, position, text)
-    look("asks", path, "Finish the dialogue")
-    look("answers", path, "Correct my last message")
+    look("asks", path, "Finish the dialogue", 2)
+    look("answers", path, "Correct my last message", 0)
     with transaction(review.project.database, asks) as change:
         collecting.finish_dialogue(change, asks, dialogue)
-    look("judges", f"{path}/look", "Send back to the pair")
+    look("judges", f"{path}/look", "Send back to the pair", 1)

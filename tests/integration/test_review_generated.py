@@ -99,8 +99,9 @@ def test_no_generated_request_breaks_the_server(world: World, reliability: Relia
     things = known(world)
     statuses: Counter[int] = Counter()
     broken: list[str] = []
-    for operation in operations:
-        for mode in MODES:
+    for number, operation in enumerate(operations):
+        # Where one request each is enough, every other operation is asked rightly, and those between wrongly.
+        for mode in MODES if each > 1 else (MODES[number % 2],):
             strategy = operation.as_strategy(generation_mode=mode)
             names = [name for name in things if f"{{{name}}}" in operation.path]
             real: st.SearchStrategy[dict[str, str]] = st.one_of(

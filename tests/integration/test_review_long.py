@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 RATE: Final = 30
-LOOP: Final = 300
+LOOP: Final = 120
 """Frames that are encoded; the hour repeats them."""
 OPTIONS: Final = {"preset": "ultrafast", "crf": "34", "bf": "0", "g": "60"}
 SHORT, WHOLE = 60 * RATE, 3600 * RATE
@@ -79,7 +79,7 @@ def film(frames: int) -> Path:
                     again.is_keyframe, again.stream = packet.is_keyframe, streams[packet.stream_index]
                     output.mux(again)
 
-    return cached(f"film-1080p-{frames}.mp4", f"{frames} frames of the loop, {OPTIONS}", write)
+    return cached(f"film-1080p-{frames}.mp4", f"{frames} frames of a loop of {LOOP}, {OPTIONS}", write)
 
 
 def _write_loop(path: Path) -> None:

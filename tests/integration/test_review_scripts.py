@@ -12,7 +12,6 @@ from reliability_page import Reliability
 from served_review import serving
 from sqlalchemy import select
 from team import make_team
-from walk_report import ARGUMENTS, find_chromium
 
 from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.tables import (
@@ -27,8 +26,8 @@ from reeltalk.review.tables import (
 from reeltalk.review.web import cookie_name
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Route
     from playwright.sync_api import Page as Tab
-    from playwright.sync_api import Route
 
 WAYS = (
     "<script>{}</script>",
@@ -208,14 +207,6 @@ def pages(world: World, work: list[str]) -> Iterator[str]:
     yield from (f"/history?before={before}" for before in range(2, len(work) * 4, 50))
 
 
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    found = find_chromium()
-    if found is None:
-        pytest.skip("no Chromium on the PATH")
-    return found
-
-
 def heard_on(tab: "Tab") -> list[str]:
     """Dialogs, refusals of the policy and mistakes of scripts, from now on."""
     heard: list[str] = []
@@ -236,10 +227,8 @@ def heard_on(tab: "Tab") -> list[str]:
 @pytest.mark.browser
 @pytest.mark.timeout(1500)
 def test_nothing_that_is_shown_runs(
-    tmp_path_factory: pytest.TempPathFactory, chromium: str, reliability: Reliability
+    tmp_path_factory: pytest.TempPathFactory, browser: "Browser", reliability: Reliability
 ) -> None:
-    from playwright.sync_api import sync_playwright
-
     every = strings()
     due = reliability.count(len(every[::30]), full=len(every), release=len(every))
     texts = every[:: -(-len(every) // due)]
@@ -254,8 +243,7 @@ def test_nothing_that_is_shown_runs(
     name = cookie_name(world.team.project)
     problems, shown = [], set()
     tally.tried = len(texts)
-    with serving(world.team.app) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with serving(world.team.app) as address:
         context = browser.new_context()
         context.add_init_script(WATCH)
         context.add_cookies([{"name": name, "value": owner.client.cookies[name], "url": address}])
@@ -271,7 +259,7 @@ def test_nothing_that_is_shown_runs(
             text = tab.content()
             shown |= {route for route in ("/team", "/account", "/history") if path == route and "onerror" in text}
             assert len(problems) < 20, problems
-        browser.close()
+        context.close()
     assert problems == []
     # What was written is there to be read: the pages were not empty.
     assert shown == {"/team", "/account", "/history"}
@@ -282,21 +270,17 @@ def answer_with(html: str, route: "Route") -> None:
 
 
 @pytest.mark.browser
-def test_the_watch_hears_what_runs_and_what_the_policy_stops(chromium: str) -> None:
-    from playwright.sync_api import sync_playwright
-
+def test_the_watch_hears_what_runs_and_what_the_policy_stops(browser: "Browser") -> None:
     policy = "<meta http-equiv=content-security-policy content=\"script-src 'none'\">"
     cases = (("", {"dialog: 1", "pwned", "IMG onerror"}), (policy, {"script-src-attr", "IMG onerror"}))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
-        context = browser.new_context()
-        context.add_init_script(WATCH)
-        for head, expected in cases:
-            tab = context.new_page()
-            heard = heard_on(tab)
-            body = f"<!DOCTYPE html>{head}<img src=data:, onerror=alert(1),pwned=1>"
-            tab.route("http://page.invalid/", partial(answer_with, body))
-            tab.goto("http://page.invalid/", wait_until="commit")
-            tab.wait_for_timeout(PAUSE_MS)
-            assert expected <= {*heard, *tab.evaluate(STRANGE)}
-        browser.close()
+    context = browser.new_context()
+    context.add_init_script(WATCH)
+    for head, expected in cases:
+        tab = context.new_page()
+        heard = heard_on(tab)
+        body = f"<!DOCTYPE html>{head}<img src=data:, onerror=alert(1),pwned=1>"
+        tab.route("http://page.invalid/", partial(answer_with, body))
+        tab.goto("http://page.invalid/", wait_until="commit")
+        tab.wait_for_timeout(PAUSE_MS)
+        assert expected <= {*heard, *tab.evaluate(STRANGE)}
+    context.close()

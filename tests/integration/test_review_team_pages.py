@@ -3,27 +3,20 @@
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from askers import ROLES, World
+from playwright.sync_api import Browser
 from served_review import serving
 from team import PASSWORD, make_team
-from walk_report import ARGUMENTS, SCHEMES, WIDTHS, _listen, _overflow, _picture, find_axe_problems, find_chromium
+from walk_report import SCHEMES, WIDTHS, _listen, _overflow, _picture, find_axe_problems
 
 from reeltalk.review.web import cookie_name
 
 PAGES = ("/", "/team", "/setup", "/history", "/account", "/nothing/here")
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    found = find_chromium()
-    if found is None:
-        pytest.skip("no Chromium on the PATH")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +38,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return found
 
 
-def walked(world: World, chromium: str, views: Iterable[tuple[int, Any]], shots: Path | None) -> Iterator[str]:
-    """What is wrong with a page, width by width and scheme by scheme."""
-    from playwright.sync_api import sync_playwright
-
+def walked(
+    world: World, browser: Browser, views: Sequence[tuple[int, Any]], shots: Path | None, *, in_turn: bool
+) -> Iterator[str]:
+    """What is wrong with a page, view by view; with `in_turn`, pages that an address has are seen in one view each."""
     owner = world.browsers["owner"]
     name = cookie_name(world.team.project)
     invitation = world.invitation()[1]
-    with serving(world.team.app) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
-        for width, scheme in views:
+    with serving(world.team.app) as address:
+        for view, (width, scheme) in enumerate(views):
             context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
             tab = context.new_page()
             heard = _listen(tab)
@@ -71,7 +63,7 @@ def walked(world: World, chromium: str, views: Iterable[tuple[int, Any]], shots:
                 tab.goto(address + page)
                 yield from look(page[:5])
             context.add_cookies([{"name": name, "value": owner.client.cookies[name], "url": address}])
-            for page in PAGES:
+            for page in PAGES[view :: len(views)] if in_turn else PAGES:
                 tab.goto(address + page)
                 yield from look(page)
             tab.goto(address + "/team")
@@ -91,24 +83,20 @@ def walked(world: World, chromium: str, views: Iterable[tuple[int, Any]], shots:
             heard[:] = [one for one in heard if "422" not in one]
             yield from look("/setup/problem")
             context.close()
-        browser.close()
 
 
 @pytest.mark.browser
-def test_no_page_of_the_team_has_a_grave_problem(world: World, chromium: str, full: bool) -> None:
+def test_no_page_of_the_team_has_a_grave_problem(world: World, browser: Browser, full: bool) -> None:
     shots = os.environ.get("REELTALK_SHOTS")
-    views = itertools.product(WIDTHS, SCHEMES) if full else zip(WIDTHS, SCHEMES, strict=True)
-    assert list(walked(world, chromium, views, Path(shots) if shots else None)) == []
+    views = list(itertools.product(WIDTHS, SCHEMES) if full else zip(WIDTHS, SCHEMES, strict=True))
+    assert list(walked(world, browser, views, Path(shots) if shots else None, in_turn=not full)) == []
 
 
 @pytest.mark.browser
-def test_an_owner_invites_somebody_who_joins_by_keyboard_alone(world: World, chromium: str) -> None:
-    from playwright.sync_api import sync_playwright
-
+def test_an_owner_invites_somebody_who_joins_by_keyboard_alone(world: World, browser: Browser) -> None:
     owner = world.browsers["owner"]
     name = cookie_name(world.team.project)
-    with serving(world.team.app) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with serving(world.team.app) as address:
         context = browser.new_context()
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
         context.add_cookies([{"name": name, "value": owner.client.cookies[name], "url": address}])
@@ -133,18 +121,16 @@ def test_an_owner_invites_somebody_who_joins_by_keyboard_alone(world: World, chr
         other.keyboard.press("Enter")
         other.wait_for_selector("text=Your work")
         assert "Zoë, annotator" in other.inner_text("nav")
-        browser.close()
+        other.context.close()
+        context.close()
 
 
 @pytest.mark.browser
-def test_a_button_that_is_pressed_twice_sends_once(world: World, chromium: str) -> None:
-    from playwright.sync_api import sync_playwright
-
+def test_a_button_that_is_pressed_twice_sends_once(world: World, browser: Browser) -> None:
     owner = world.browsers["owner"]
     name = cookie_name(world.team.project)
     before = owner.get("/team").text.count("/withdraw")
-    with serving(world.team.app) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with serving(world.team.app) as address:
         context = browser.new_context(java_script_enabled=False)
         context.add_cookies([{"name": name, "value": owner.client.cookies[name], "url": address}])
         tab = context.new_page()
@@ -152,7 +138,7 @@ def test_a_button_that_is_pressed_twice_sends_once(world: World, chromium: str) 
         tab.dblclick("text=Make a link")
         tab.wait_for_selector("#link")
         assert tab.input_value("#link").startswith(f"{address}/join/")
-        browser.close()
+        context.close()
     assert owner.get("/team").text.count("/withdraw") == before + 1
 
 

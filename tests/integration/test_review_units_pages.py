@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from askers import World
+from playwright.sync_api import Browser
 from served_review import serving
 from team import make_team, small_content
-from walk_report import ARGUMENTS, _listen, _overflow, _picture, find_axe_problems, find_chromium
+from walk_report import _listen, _overflow, _picture, find_axe_problems
 
 from reeltalk.review.web import cookie_name
 
@@ -61,20 +62,20 @@ def pages(world: World) -> Iterator[str]:
     yield "/board"
 
 
-def test_every_page_at_every_width_and_scheme(world: World, chromium: str, full: bool) -> None:
-    from playwright.sync_api import sync_playwright
-
+def test_every_page_at_every_width_and_scheme(world: World, browser: Browser, full: bool) -> None:
     shots = Path(os.environ["UNITS_SHOTS"]) if "UNITS_SHOTS" in os.environ else None
     owner, name, wrong = world.browsers["owner"], cookie_name(world.team.project), []
-    with serving(world.team.app) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
-        # A quick run sees each width and each scheme once.
-        for width, scheme in VIEWS if full else VIEWS[::3]:
+    with serving(world.team.app) as address:
+        # A quick run sees each page once: wide and light, or narrow and dark, in turn.
+        looked = list(pages(world))
+        for view, (width, scheme) in enumerate(VIEWS if full else VIEWS[::3]):
             context = browser.new_context(viewport={"width": width, "height": 768}, color_scheme=scheme)
             context.add_cookies([{"name": name, "value": owner.client.cookies[name], "url": address}])
             tab = context.new_page()
             heard = _listen(tab)
-            for number, page in enumerate(pages(world)):
+            for number, page in enumerate(looked):
+                if not full and number % 2 != view:
+                    continue
                 tab.goto(address + page)
                 heard[:] = [one for one in heard if not one.startswith(f"asks {address}")]
                 found = (*heard, *_overflow(tab, width), *find_axe_problems(tab))
@@ -84,17 +85,13 @@ def test_every_page_at_every_width_and_scheme(world: World, chromium: str, full:
                     what = page.strip("/").split("?")[0].replace("/", "-")
                     _picture(tab, shots / f"{number:02d}-{what}-{width}-{scheme}.png")
             context.close()
-        browser.close()
     assert wrong == []
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
-def test_many_tasks_are_assigned_by_hand(world: World, chromium: str, scripts: bool) -> None:
-    from playwright.sync_api import sync_playwright
-
+def test_many_tasks_are_assigned_by_hand(world: World, browser: Browser, scripts: bool) -> None:
     owner, name = world.browsers["owner"], cookie_name(world.team.project)
-    with serving(world.team.app) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with serving(world.team.app) as address:
         context = browser.new_context(viewport={"width": 1366, "height": 768}, java_script_enabled=scripts)
         context.add_cookies([{"name": name, "value": owner.client.cookies[name], "url": address}])
         tab = context.new_page()
@@ -125,18 +122,10 @@ def test_many_tasks_are_assigned_by_hand(world: World, chromium: str, scripts: b
         tab.click("text=Back to the tasks")
         assert tab.input_value("input[name=q]") == "film3"
         assert tab.locator("text=2031-02-03").count() == chosen
-        browser.close()
+        context.close()
     owner.api("POST", "/api/units/unassign", {"units": world_units(owner)})
 
 
 def world_units(owner: Any) -> list[str]:
     """The units that the filter finds."""
     return [unit["id"] for unit in owner.get("/api/units?q=film3").json()["units"]]
-
-
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    found = find_chromium()
-    if found is None:
-        pytest.skip("no Chromium on the PATH")
-    return found

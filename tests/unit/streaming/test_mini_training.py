@@ -392,8 +392,9 @@ class Stopped(Exception):
 
 @pytest.fixture(scope="module")
 def training(full: bool) -> MiniSettings:
-    """`SETTINGS`, with half of the steps that take long where the counts are not full."""
-    return SETTINGS if full else SETTINGS.model_copy(update={"speech": SETTINGS.speech.model_copy(update={"steps": 3})})
+    """`SETTINGS`, with half of the steps where the counts are not full."""
+    eye, speech = SETTINGS.eye.model_copy(update={"steps": 2}), SETTINGS.speech.model_copy(update={"steps": 3})
+    return SETTINGS if full else SETTINGS.model_copy(update={"eye": eye, "speech": speech})
 
 
 @pytest.fixture(scope="module")

@@ -70,13 +70,15 @@ def ours(path: Path, name: str, values: dict[str, Any]) -> list[float]:
 
 
 def videos(clips: dict[str, Path], full: bool) -> dict[str, Path]:
-    seconds = 20 if full else 5
+    # A short video has short shots, so that it has cuts too.
+    seconds, shot_s = (20, (2.0, 6.0)) if full else (3, (0.8, 1.6))
     found = clips | ({} if full else {"demo": beginning(clips["demo"])})
     for width, height in ((1280, 720), (1920, 1080), (1920, 800)):
         name = f"shots{height}"
-        found[name] = Recomposed(f"{name}.mp4", width, height, seconds).make()[0]
+        found[name] = Recomposed(f"{name}.mp4", width, height, seconds, shot_s=shot_s).make()[0]
     width, height = (1280, 720) if full else (640, 360)
-    found["hard"] = Recomposed("hard.mp4", width, height, seconds, seed=5, hard=True).make()[0]
+    seconds = 20 if full else 5
+    found["hard"] = Recomposed("hard.mp4", width, height, seconds, seed=5, shot_s=shot_s, hard=True).make()[0]
     for video in (
         Numbered("variable.mkv", frames=160, variable=True),
         Numbered("ntsc.mp4", rate=Fraction(30000, 1001), frames=160),
