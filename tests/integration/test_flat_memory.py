@@ -1,5 +1,6 @@
 """Commands read rows when they need them: what they keep of one more video is small."""
 
+import shutil
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,8 @@ from traced_memory import traced_peak
 
 from reeltalk.metrics.counting import count_benchmark
 from reeltalk.metrics.turn_checks import benchmark_quality
+from reeltalk.pages.construction import FOLDER, write_construction
+from reeltalk.pages.site import make_environment
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.importing import import_benchmark
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
@@ -119,6 +122,13 @@ def count(folder: Path) -> None:
     benchmark_quality(Benchmark.open(folder))
 
 
-@pytest.mark.parametrize("run", [export, count])
-def test_exports_and_counts_keep_little_of_each_video(run: Callable[[Path], None], folders: dict[int, Path]) -> None:
+def pages(folder: Path) -> None:
+    out = folder.parent / "site"
+    out.mkdir(exist_ok=True)
+    shutil.rmtree(out / FOLDER, ignore_errors=True)
+    write_construction(Benchmark.open(folder), out, make_environment())
+
+
+@pytest.mark.parametrize("run", [export, count, pages])
+def test_exports_and_pages_keep_little_of_each_video(run: Callable[[Path], None], folders: dict[int, Path]) -> None:
     assert grown_kib(run, folders) < MOST_KIB

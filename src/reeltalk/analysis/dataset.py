@@ -1,6 +1,6 @@
 """Statistics of a benchmark: the numbers in the statistics figures of four papers.
 
-Tables are read once, a row at a time, and graphs once. `pages.dataset_figures` draws the numbers.
+Tables are read a row at a time, and graphs a video at a time. `pages.dataset_figures` draws the numbers.
 """
 
 import re
@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from reeltalk.graph.reading import graph_of_clip, read_graphs
+from reeltalk.graph.reading import VideoGraphs
 from reeltalk.graph.statistics import (
     DialogueCounter,
     DialogueCounts,
     GraphCounts,
+    MeanCounter,
+    PlacementCounter,
     Placements,
     count_scenario,
     count_triples,
-    mean_counts,
-    placements,
     split_words,
 )
 from reeltalk.metrics.counting import count_words
 from reeltalk.metrics.profile import TAGS
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, PATHS, REVIEWS, REWRITES, SCENES, VIDEOS
 
@@ -220,7 +220,7 @@ def count_text_words(text: str) -> int:
 
 
 def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
-    """Count a benchmark, reading one row at a time.
+    """Count a benchmark, reading one row at a time. Of a video, some hundred bytes are kept.
 
     Args:
         benchmark: Imported, curated, constructed or filmed.
@@ -240,9 +240,6 @@ def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
         _count_video(found, video)
         if video.category is not None:
             categorised.add(video.id)
-    clips: dict[str, list[Clip]] = {}
-    for clip in benchmark.read(CLIPS):
-        clips.setdefault(clip.video_id, []).append(clip)
     counting = _Turns(found, lengths_s, labelled)
     dialogues = DialogueCounter(count_text_words)
     chains: Counter[str] = Counter()
@@ -273,13 +270,13 @@ def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
     found.chains_a_video.counts.update(chains.values())
     found.asked_videos = len(talked)
     found.categories.update(about for video, about in labelled.items() if video not in categorised)
-    _count_scenes(found, benchmark, clips)
+    _count_scenes(found, benchmark)
     if not found.skills:
         for rewrite in benchmark.read(REWRITES):
             found.skills[rewrite.skill, rewrite.linkage.relation] += 1
             found.drafted = True
     found.table_3 = dialogues.counts(lengths_s) if found.dialogues else None
-    found.graphs = _count_graphs(benchmark, lengths_s, clips)
+    found.graphs = _count_graphs(benchmark, lengths_s)
     return found
 
 
@@ -305,29 +302,36 @@ def _host(source: str) -> str:
         return source
 
 
-def _count_scenes(found: DatasetNumbers, benchmark: Benchmark, clips: dict[str, list[Clip]]) -> None:
-    found.clips = sum(map(len, clips.values()))
+def _count_scenes(found: DatasetNumbers, benchmark: Benchmark) -> None:
+    clips = Counter(clip.video_id for clip in benchmark.read(CLIPS))
+    found.clips = clips.total()
     scenes = Counter(scene.video_id for scene in benchmark.read(SCENES) if scene.kind == "single")
     found.scenes = scenes.total()
-    found.scenes_a_video.counts.update(scenes.values() or [len(own) for own in clips.values()])
+    found.scenes_a_video.counts.update(scenes.values() or clips.values())
 
 
-def _count_graphs(benchmark: Benchmark, videos: Iterable[str], clips: dict[str, list[Clip]]) -> GraphNumbers | None:
+def _count_graphs(benchmark: Benchmark, videos: Iterable[str]) -> GraphNumbers | None:
     if not any(name.startswith(f"{GRAPHS}/") for name in benchmark.manifest.files):
         return None
-    known = read_graphs(benchmark.path)
-    joined = {}
+    known = VideoGraphs(benchmark)
+    activity, scenario, placed = MeanCounter(), MeanCounter(), PlacementCounter()
+    counted: set[str] = set()
     for video in videos:
-        # Clips without times are in the order of the table, as in VDAct's recovered scenarios.
-        ordered = sorted(clips.get(video, ()), key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
-        if names := [name for clip in ordered if (name := graph_of_clip(clip, known)) is not None]:
-            joined[video] = [known[name] for name in names]
+        if graphs := known.of(video):
+            scenario.add(count_scenario(graphs))
+            placed.add(graphs)
+        for graph in graphs:
+            if graph.name not in counted:
+                counted.add(graph.name)
+                activity.add(count_triples(graph.triples))
+    for graph in known.rest():
+        activity.add(count_triples(graph.triples))
     return GraphNumbers(
-        activities=len(known),
-        scenarios=len(joined),
-        activity=mean_counts([count_triples(graph.triples) for graph in known.values()]),
-        scenario=mean_counts([count_scenario(graphs) for graphs in joined.values()]) if joined else None,
-        placed=placements(joined),
+        activities=activity.n,
+        scenarios=scenario.n,
+        activity=activity.mean(),
+        scenario=scenario.mean() if scenario.n else None,
+        placed=placed.placements(),
     )
 
 

@@ -71,12 +71,11 @@ class QuestionIndex:
 
     def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
         self.pairs = tuple(pairs)
-        bags = [Counter(words_of(pair.question)) for pair in self.pairs]
         self.weights = WordWeights(pair.question for pair in self.pairs)
         places: dict[str, list[int]] = {}
         weights: dict[str, list[float]] = {}
-        for place, bag in enumerate(bags):
-            for word, weight in self._vector(bag):
+        for place, pair in enumerate(self.pairs):
+            for word, weight in self._vector(Counter(words_of(pair.question))):
                 places.setdefault(word, []).append(place)
                 weights.setdefault(word, []).append(weight)
         self._postings = {
@@ -165,7 +164,9 @@ class BlindAnswerer:
     name: Final = "blind"
 
     def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
-        self.index = QuestionIndex([pairs[place] for place in drawn_questions(len(pairs))])
+        drawn = (pairs[place] for place in drawn_questions(len(pairs)))
+        # Of a turn, nothing else is kept: neither its dialogue nor its evidence.
+        self.index = QuestionIndex([KnownAnswer(pair.question, pair.answer, pair.video_id) for pair in drawn])
         self._drawn = drawn_signature(len(pairs))
 
     @property

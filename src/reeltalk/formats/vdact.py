@@ -11,7 +11,7 @@ import json
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
@@ -25,10 +25,11 @@ from reeltalk.formats.export_losses import (
     FILE_FIELDS,
     MADE_ON_THE_WAY,
     UNHELD,
+    LostFields,
+    LostLabels,
     added_since_import,
     fields_left_out,
     fields_like_ours,
-    labels_left_out,
     source_keys_like_ours,
     tables_left_out,
     without_our_fields,
@@ -50,8 +51,10 @@ from reeltalk.store.documents import (
     record_errors,
     refuse_characters,
     write_json,
+    write_json_rows,
 )
 from reeltalk.store.foreign import visible_files
+from reeltalk.store.keyed import rows_by_name
 from reeltalk.store.tables import ANSWERS
 
 FORMAT: Final = "vdact"
@@ -448,6 +451,7 @@ SUMMARIES: Final = {"template": "scenario_template_summaries", "refine": "VDEval
 """Paths of the summaries in the release, by kind."""
 SCENARIO: Final = re.compile("[0-9]{5}")
 MOST_DIALOGUES: Final = 99
+HELD_OF_TURNS: Final = frozenset({"question", "references", "labels"})
 ADDED: Final = ("chains", "linkages", "paths", "scores", *(name for name in UNHELD if name != "rejected"))
 """Tables that a release does not fill."""
 
@@ -557,18 +561,19 @@ class _Writer:
         content = self.content
         scenarios = _scenarios(content.videos)
         names = _dialogue_ids(content.dialogues, scenarios)
-        written = {row.id: row for row in content.dialogues if row.id in names}
         self._lose(
-            len(content.dialogues) - len(written), f"dialogues beyond the {MOST_DIALOGUES} of a scenario are left out"
+            len(content.dialogues) - len(names), f"dialogues beyond the {MOST_DIALOGUES} of a scenario are left out"
         )
-        self._lose(sum(names[key] != key for key in written), "dialogues with new identifiers, <scenario><two digits>")
-        self._write_dialogues(list(written.values()), names, scenarios)
+        self._lose(
+            sum(name != key for key, name in names.items()), "dialogues with new identifiers, <scenario><two digits>"
+        )
+        self._write_dialogues(names, scenarios)
         self._write_splits(names, scenarios)
-        self._write_default_answers(written, names)
+        self._write_default_answers(names)
         self._write_summaries(scenarios)
         for name, quads in content.graphs.items():
             self._write_text(f"kg_activity/{name}.ttl.nt", triples_from_quads(quads, pseudo=True))
-        self._what_is_lost(list(written.values()))
+        self._what_is_lost(names)
         if not any(self.folder.iterdir()):
             self.lost.append("the benchmark holds nothing that this layout can hold")
 
@@ -581,23 +586,27 @@ class _Writer:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def _write_dialogues(
-        self, dialogues: list[Dialogue], names: Mapping[DialogueId, DialogueId], scenarios: Mapping[str, str]
-    ) -> None:
+    def _write_dialogues(self, names: Mapping[DialogueId, DialogueId], scenarios: Mapping[str, str]) -> None:
         parts = _activities(self.content)
         files = {video.id: video.file or f"{video.id}.mp4" for video in self.content.videos}
-        rows = [
-            {
-                "id": names[dialogue.id],
-                "turns": [{"question": turn.question, "answer": _reference(turn)} for turn in dialogue.turns],
-                "scenario_video": files.get(dialogue.video_id, f"{dialogue.video_id}.mp4"),
-                "activity_videos": [f"activities/{activity}.mp4" for activity in parts.get(dialogue.video_id, ())],
-            }
-            for dialogue in dialogues
-        ]
-        if rows:
-            self._write_text(f"{DIALOGUES}/dialogue.json", write_json(rows))
-        talked = {dialogue.video_id for dialogue in dialogues}
+        talked: set[str] = set()
+
+        def rows() -> Iterator[dict[str, Json]]:
+            for dialogue in self.content.dialogues:
+                if dialogue.id not in names:
+                    continue
+                talked.add(dialogue.video_id)
+                yield {
+                    "id": names[dialogue.id],
+                    "turns": [{"question": turn.question, "answer": _reference(turn)} for turn in dialogue.turns],
+                    "scenario_video": files.get(dialogue.video_id, f"{dialogue.video_id}.mp4"),
+                    "activity_videos": [f"activities/{activity}.mp4" for activity in parts.get(dialogue.video_id, ())],
+                }
+
+        if names:
+            path = self.folder / DIALOGUES / "dialogue.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json_rows(path, rows())
         named = sum(len(parts.get(video, ())) for video in talked)
         self._lose(
             named, "activities that activity_videos names, which are parts of a video and have no files of their own"
@@ -622,13 +631,13 @@ class _Writer:
                 if kind in video.summaries:
                     self._write_text(f"{folder}/{scenarios[video.id]}.txt", video.summaries[kind])
 
-    def _write_default_answers(
-        self, units: Mapping[DialogueId, Dialogue], names: Mapping[DialogueId, DialogueId]
-    ) -> None:
+    def _write_default_answers(self, names: Mapping[DialogueId, DialogueId]) -> None:
+        units = rows_by_name(self.content.dialogues)
         by_model: dict[str, list[dict[str, Json]]] = defaultdict(list)
         unfit = 0
         for answer in self.content.answers:
-            unit = units.get(DialogueId(answer.unit_id)) if answer.unit == "dialogue" else None
+            known = answer.unit == "dialogue" and answer.unit_id in names
+            unit = units.get(answer.unit_id) if known else None
             if unit is None or answer.turn_index >= len(unit.turns):
                 unfit += 1
                 continue
@@ -642,27 +651,36 @@ class _Writer:
                 self.lost.append(f"model '{model}' is written as '{name}'")
             self._write_text(f"results/{name}.json", _output_text(rows))
 
-    def _what_is_lost(self, dialogues: list[Dialogue]) -> None:
+    def _what_is_lost(self, names: Container[DialogueId]) -> None:
         content = self.content
-        parts = {clip.id for clip in content.clips if _activity(clip, content.graphs)}
-        clips = sum(clip.id not in parts for clip in content.clips)
-        self._lose(clips, "clips that are no activities are left out")
-        self.lost += fields_left_out(
-            "clips of activities", (c for c in content.clips if c.id in parts), {"id", "video_id"}
-        )
+        parts, others = LostFields("clips of activities", {"id", "video_id"}), 0
+        for clip in content.clips:
+            if _activity(clip, content.graphs):
+                parts.add(clip)
+            else:
+                others += 1
+        self._lose(others, "clips that are no activities are left out")
+        self.lost += parts.lines()
         self.lost += tables_left_out(content, ("chains", "linkages", "paths", "scores", *MADE_ON_THE_WAY, *UNHELD))
         held = {"id", "file", "split", "summaries"}
         self.lost += fields_left_out("videos", content.videos, held)
         more = sum(bool(set(video.summaries) - set(SUMMARIES)) for video in content.videos)
         self._lose(more, "videos with summaries of other kinds, which are left out")
-        self.lost += fields_left_out("dialogues", dialogues, {"id", "video_id", "turns"})
-        turns = [turn for dialogue in dialogues for turn in dialogue.turns]
-        several = sum(len(turn.references) > 1 for turn in turns)
+        whole, turns = LostFields("dialogues", {"id", "video_id", "turns"}), LostFields("turns", HELD_OF_TURNS)
+        labels, several, unanswered = LostLabels(()), 0, 0
+        for dialogue in content.dialogues:
+            if dialogue.id not in names:
+                continue
+            whole.add(dialogue)
+            for turn in dialogue.turns:
+                turns.add(turn)
+                labels.add(turn)
+                several += len(turn.references) > 1
+                unanswered += not turn.references
+        self.lost += whole.lines()
         self._lose(several, "turns with several references, of which the first is written")
-        unanswered = sum(not turn.references for turn in turns)
         self._lose(unanswered, "turns without a reference, written as an empty answer")
-        self.lost += fields_left_out("turns", turns, {"question", "references", "labels"})
-        self.lost += labels_left_out(turns, ())
+        self.lost += turns.lines() + labels.lines()
 
 
 def _scenarios(videos: Iterable[Video]) -> dict[str, str]:
@@ -674,23 +692,25 @@ def _scenarios(videos: Iterable[Video]) -> dict[str, str]:
 
 def _dialogue_ids(dialogues: Iterable[Dialogue], scenarios: Mapping[str, str]) -> dict[DialogueId, DialogueId]:
     """Each dialogue's identifier in VDAct: its own if it has the form, else the scenario's next that is free."""
-    waiting: list[Dialogue] = []
+    waiting: list[tuple[DialogueId, VideoId]] = []
+    order: list[DialogueId] = []
     names: dict[DialogueId, DialogueId] = {}
     for dialogue in dialogues:
+        order.append(dialogue.id)
         scenario, suffix = dialogue.id[:-SCENARIO_SUFFIX_DIGITS], dialogue.id[-SCENARIO_SUFFIX_DIGITS:]
         if scenario == scenarios.get(dialogue.video_id) and re.fullmatch("[0-9]{2}", suffix):
             names[dialogue.id] = dialogue.id
         else:
-            waiting.append(dialogue)
+            waiting.append((dialogue.id, dialogue.video_id))
     taken = set(names.values())
-    for dialogue in waiting:
-        stem = scenarios.get(dialogue.video_id)
+    for own, video_id in waiting:
+        stem = scenarios.get(video_id)
         places = (DialogueId(f"{stem}{number:02d}") for number in range(1, MOST_DIALOGUES + 1) if stem)
         name = next((place for place in places if place not in taken), None)
         if name is not None:
-            names[dialogue.id] = name
+            names[own] = name
             taken.add(name)
-    return {dialogue.id: names[dialogue.id] for dialogue in dialogues if dialogue.id in names}
+    return {own: names[own] for own in order if own in names}
 
 
 def _activities(content: Content) -> dict[str, list[str]]:

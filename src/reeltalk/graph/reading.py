@@ -5,7 +5,7 @@ A graph that contradicts itself or has dangling references is refused; the error
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -21,6 +21,7 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.documents import parse, read_json, read_text
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import MANIFEST
+from reeltalk.store.tables import CLIPS
 
 _VERSION = re.compile(r"(?:shape_)?state(\d+)_(.+)")
 _EVENT = re.compile(r"event(\d+)_(.+)")
@@ -441,6 +442,62 @@ def graph_of_clip(clip: Clip, known: Container[str]) -> str | None:
     """Name of the graph of a clip: the clip's identifier, or the activity in its `extra`; None if there is no graph."""
     activity = clip.extra.get("activity")
     return next((name for name in (clip.id, activity) if isinstance(name, str) and name in known), None)
+
+
+class VideoGraphs:
+    """The graphs of a benchmark, read video by video. One that several clips have stays in memory until the last.
+
+    Args:
+        benchmark: The benchmark.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._benchmark, self._names = benchmark, set(benchmark.graphs())
+        clips = benchmark.table(CLIPS)
+        found = (graph_of_clip(clip, self._names) for clip in clips)
+        self._uses = Counter(name for name in found if name is not None)
+        self._clips = clips.grouped()
+        self._kept: dict[str, ActivityGraph] = {}
+        self._unread = set(self._names)
+
+    def of(self, video_id: str) -> list[ActivityGraph]:
+        """The graphs of a video's clips, in order. Ask once for each video.
+
+        Args:
+            video_id: The video.
+
+        Raises:
+            InputError: A graph is malformed; the message names file and line.
+        """
+        # Clips without times are in the order of the table, as in VDAct's recovered scenarios.
+        ordered = sorted(
+            self._clips.get(video_id, ()), key=lambda clip: clip.interval.start_s if clip.interval else 0.0
+        )
+        names = (graph_of_clip(clip, self._names) for clip in ordered)
+        return [self._read(name) for name in names if name is not None]
+
+    def rest(self) -> Iterator[ActivityGraph]:
+        """The graphs that no video had that you asked for.
+
+        Raises:
+            InputError: As `of`.
+        """
+        for name in sorted(self._unread):
+            yield self._read(name)
+
+    def _read(self, name: str) -> ActivityGraph:
+        graph = self._kept.pop(name, None)
+        if graph is None:
+            self._unread.discard(name)
+            file = self._benchmark.path / GRAPHS / f"{name}.nq"
+            graph = read_activity(self._benchmark.graph(name), file=file, name=name)
+        self._uses[name] -= 1
+        if self._uses[name] > 0:
+            self._kept[name] = graph
+        return graph
 
 
 def read_scenarios(path: Path) -> dict[str, tuple[str, ...]]:

@@ -74,15 +74,39 @@ def join_triples(graphs: Sequence[ActivityGraph]) -> list[Triple]:
     return joined + links
 
 
-def mean_counts(counts: Sequence[GraphCounts]) -> GraphCounts:
+class MeanCounter:
+    """Means over graphs, which are added one at a time."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._sums = [0.0] * len(fields(GraphCounts))
+
+    def add(self, counts: GraphCounts) -> None:
+        """Add one graph."""
+        self.n += 1
+        self._sums = [total + value for total, value in zip(self._sums, counts.values, strict=True)]
+
+    def mean(self) -> GraphCounts:
+        """The means so far.
+
+        Raises:
+            ValueError: There are no graphs.
+        """
+        if not self.n:
+            raise ValueError("no graphs to average")
+        return GraphCounts(*(total / self.n for total in self._sums))
+
+
+def mean_counts(counts: Iterable[GraphCounts]) -> GraphCounts:
     """Means over graphs.
 
     Raises:
         ValueError: There are none.
     """
-    if not counts:
-        raise ValueError("no graphs to average")
-    return GraphCounts(*(sum(column) / len(counts) for column in zip(*(count.values for count in counts), strict=True)))
+    counter = MeanCounter()
+    for count in counts:
+        counter.add(count)
+    return counter.mean()
 
 
 @dataclass(frozen=True)
@@ -111,26 +135,46 @@ class Placements:
         return "; ".join(said) + "." if said else ""
 
 
+class PlacementCounter:
+    """Counts the activities of each category by their position (figure 2a), one scenario at a time."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[int]] = {}
+        self._longest = self._by_name = self._unknown = 0
+
+    def add(self, graphs: Sequence[ActivityGraph]) -> None:
+        """Count a scenario.
+
+        Args:
+            graphs: Its activities in order.
+        """
+        self._longest = max(self._longest, len(graphs))
+        for place, graph in enumerate(graphs):
+            category = category_of(graph)
+            if category is None:
+                self._unknown += 1
+                continue
+            self._by_name += category != graph.category
+            self._counts.setdefault(category, Counter())[place] += 1
+
+    def placements(self) -> Placements:
+        """The counts so far."""
+        counts = self._counts
+        ordered = sorted(counts, key=lambda category: (-counts[category].total(), category))
+        rows = {category: tuple(counts[category][place] for place in range(self._longest)) for category in ordered}
+        return Placements(counts=rows, by_name=self._by_name, unknown=self._unknown)
+
+
 def placements(scenarios: Mapping[str, Sequence[ActivityGraph]]) -> Placements:
     """Count the activities of each category by their position in a scenario (figure 2a).
 
     Args:
         scenarios: Activities in order, by scenario.
     """
-    longest = max(map(len, scenarios.values()), default=0)
-    counts: dict[str, Counter[int]] = {}
-    by_name = unknown = 0
+    counter = PlacementCounter()
     for graphs in scenarios.values():
-        for place, graph in enumerate(graphs):
-            category = category_of(graph)
-            if category is None:
-                unknown += 1
-                continue
-            by_name += category != graph.category
-            counts.setdefault(category, Counter())[place] += 1
-    ordered = sorted(counts, key=lambda category: (-counts[category].total(), category))
-    rows = {category: tuple(counts[category][place] for place in range(longest)) for category in ordered}
-    return Placements(counts=rows, by_name=by_name, unknown=unknown)
+        counter.add(graphs)
+    return counter.placements()
 
 
 @dataclass(frozen=True)

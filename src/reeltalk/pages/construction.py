@@ -1,24 +1,27 @@
 """Pages about a constructed benchmark: its questions, the relations between them, and the results of the checks."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import Environment
 
 from reeltalk.analysis.dialogues import clip_activity
 from reeltalk.analysis.standings import group_title
 from reeltalk.metrics.counting import count_benchmark, format_jumps
-from reeltalk.metrics.turn_checks import benchmark_quality, checked_turns
+from reeltalk.metrics.turn_checks import CheckedTurn, benchmark_quality, checked_turns
 from reeltalk.pages.dataset import quality_values
 from reeltalk.pages.turn_notes import TurnNotes, describe_flag, describe_turn
-from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
+from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.media import Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.keyed import KeyedNumbers
+from reeltalk.store.stored_rows import rows_by
 from reeltalk.store.tables import (
     CHAINS,
     CLIPS,
@@ -29,6 +32,7 @@ from reeltalk.store.tables import (
     REWRITES,
     SCENES,
     VIDEOS,
+    Table,
 )
 
 PAGE: Final = "construction.html"
@@ -80,6 +84,25 @@ class ConstructedVideo:
         return sum(turn.notes.flagged for unit in (*self.chains, *self.dialogues) for turn in unit.turns)
 
 
+@dataclass(frozen=True)
+class ListedVideo:
+    """A video in the list of all."""
+
+    id: str
+    file: str
+    split: str | None
+    chains: int
+    paths: int
+    drafts: int
+    dialogues: int
+    flagged: int
+
+
+def _listed(shown: ConstructedVideo) -> ListedVideo:
+    numbers = len(shown.chains), len(shown.paths), len(shown.drafts), len(shown.dialogues), shown.flagged
+    return ListedVideo(shown.video.id, shown.file, shown.video.split, *numbers)
+
+
 def is_constructed(benchmark: Benchmark) -> bool:
     """True if a step of `construct` other than `objects` wrote to the benchmark."""
     stages = {entry.stage for entry in benchmark.manifest.files.values()}
@@ -109,22 +132,25 @@ def write_construction(
     Raises:
         InputError: A table is damaged.
     """
-    videos = constructed_videos(benchmark)
     (folder / FOLDER).mkdir()
     template = environment.get_template("constructed_video.html")
-    for number, shown in enumerate(videos):
+    videos: list[ListedVideo] = []
+    # One after the last has no page.
+    for shown, after in pairwise(chain(constructed_videos(benchmark), [None])):
+        assert shown is not None
         html = template.render(
             root="../",
             first=page,
             shown=shown,
-            before=videos[number - 1] if number else None,
-            after=videos[number + 1] if number + 1 < len(videos) else None,
+            before=videos[-1] if videos else None,
+            after=_listed(after) if after is not None else None,
         )
         (folder / FOLDER / shown.file).write_text(html, encoding="utf-8", newline="\n")
+        videos.append(_listed(shown))
     found = count_benchmark(benchmark)
     tasks = sorted({task for task, _ in found.tasks})
     gates = sorted({gate for gate, _ in found.gates})
-    raw = [gate for gate in benchmark.read(GATES) if gate.raw]
+    raw = benchmark.table(GATES).where(lambda row: bool(row.get("raw")))
     html = environment.get_template("construction.html").render(
         root="",
         name=benchmark.manifest.name,
@@ -135,7 +161,7 @@ def write_construction(
         gates=[(gate, [found.gates[gate, outcome.value] for outcome in GateOutcome]) for gate in gates],
         reasons=found.reasons.most_common(),
         jump_lines=[line.strip() for line in format_jumps(found.jumps, found.refused)] if found.jumps else [],
-        raw=raw[:REPLIES_SHOWN],
+        raw=list(islice(raw, REPLIES_SHOWN)),
         raw_count=len(raw),
         videos=videos,
         folder=FOLDER,
@@ -147,72 +173,66 @@ def write_construction(
 
 
 def _writers(benchmark: Benchmark) -> list[str]:
-    rows = (*benchmark.read(CHAINS), *benchmark.read(DIALOGUES))
-    return sorted({str(row.extra["writer"]) for row in rows if "writer" in row.extra})
+    found = chain((row.extra for row in benchmark.read(CHAINS)), (row.extra for row in benchmark.read(DIALOGUES)))
+    return sorted({str(extra["writer"]) for extra in found if "writer" in extra})
 
 
-def constructed_videos(benchmark: Benchmark) -> list[ConstructedVideo]:
-    """Every video with constructed content, in the benchmark's order."""
-    tables = _Tables(benchmark)
-    shown: list[ConstructedVideo] = []
+def constructed_videos(benchmark: Benchmark) -> Iterator[ConstructedVideo]:
+    """Every video with constructed content, in the benchmark's order, one at a time."""
+    tables, number = _Tables(benchmark), 1
     for video in benchmark.read(VIDEOS):
-        if found := tables.video(video, f"{len(shown) + 1:04d}.html"):
-            shown.append(found)
-    return shown
+        if found := tables.video(video, f"{number:04d}.html"):
+            number += 1
+            yield found
 
 
 class _Tables:
-    """Constructed content, grouped by video and clip."""
+    """Constructed content by video, read when it is asked for."""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        self.clips: dict[str, list[Clip]] = defaultdict(list)
-        self.chains: dict[str, list[QAChain]] = defaultdict(list)
-        self.dialogues: dict[str, list[Dialogue]] = defaultdict(list)
-        self.scenes: dict[str, list[Scene]] = defaultdict(list)
-        self.paths: dict[str, list[DialoguePath]] = defaultdict(list)
-        for clip in benchmark.read(CLIPS):
-            self.clips[clip.video_id].append(clip)
-        for chain in benchmark.read(CHAINS):
-            self.chains[chain.video_id].append(chain)
-        for dialogue in benchmark.read(DIALOGUES):
-            self.dialogues[dialogue.video_id].append(dialogue)
-        for scene in benchmark.read(SCENES):
-            self.scenes[scene.video_id].append(scene)
-        for path in benchmark.read(PATHS):
-            self.paths[path.video_id].append(path)
-        self.linkages: dict[str, list[Linkage]] = defaultdict(list)
-        for linkage in benchmark.read(LINKAGES):
-            self.linkages[linkage.source.unit_id].append(linkage)
-        self.drafts: dict[str, list[Rewrite]] = defaultdict(list)
-        for rewrite in benchmark.read(REWRITES):
-            self.drafts[rewrite.linkage.source.unit_id].append(rewrite)
-        units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
-        gates = list(benchmark.read(GATES))
-        self.checked = {(turn.unit_id, turn.index): turn for turn in checked_turns(units, gates)}
-        self.unwritten: dict[str, list[GateResult]] = defaultdict(list)
-        for gate in gates:
-            if gate.outcome is GateOutcome.UNWRITTEN:
-                self.unwritten[gate.unit_id].append(gate)
+        self._clips = benchmark.table(CLIPS).grouped()
+        self._chains = benchmark.table(CHAINS).grouped()
+        self._dialogues = benchmark.table(DIALOGUES).grouped()
+        self._scenes = benchmark.table(SCENES).grouped()
+        self._paths = benchmark.table(PATHS).grouped()
+        videos = [row["id"] for row in benchmark.table(VIDEOS).raw()]
+        numbers = {name: number for number, name in enumerate(videos)}
+        tables: tuple[Table[Any], ...] = (CLIPS, SCENES, CHAINS, DIALOGUES)
+        rows = chain.from_iterable(benchmark.table(table).raw() for table in tables)
+        places = KeyedNumbers((row["id"], numbers[row["video_id"]]) for row in rows if row["video_id"] in numbers)
+
+        def video_of(name: str) -> str | None:
+            return None if (number := places.get(name)) is None else videos[number]
+
+        self._linkages = benchmark.table(LINKAGES).grouped(lambda row: video_of(row["source"]["unit_id"]))
+        self._drafts = benchmark.table(REWRITES).grouped(lambda row: video_of(row["linkage"]["source"]["unit_id"]))
+        self._gates = benchmark.table(GATES).grouped(lambda row: video_of(row["unit_id"]))
 
     def video(self, video: Video, file: str) -> ConstructedVideo | None:
         """A video with its constructed content; None if it has none."""
-        chains, dialogues = self.chains[video.id], self.dialogues[video.id]
+        chains, dialogues = list(self._chains.get(video.id, ())), list(self._dialogues.get(video.id, ()))
         if not chains and not dialogues:
             return None
-        number: dict[str, int] = {chain.id: n for n, chain in enumerate(chains, 1)}
-        clip_number: dict[str, int] = {clip.id: n for n, clip in enumerate(self.clips[video.id], 1)}
-        activities = {clip.id: clip_activity(clip) for clip in self.clips[video.id]}
+        clips, scenes = list(self._clips.get(video.id, ())), list(self._scenes.get(video.id, ()))
+        gates = list(self._gates.get(video.id, ()))
+        linkages = rows_by(self._linkages.get(video.id, ()), "source.unit_id")
+        drafts = rows_by(self._drafts.get(video.id, ()), "linkage.source.unit_id")
+        checked = {(turn.unit_id, turn.index): turn for turn in checked_turns([*chains, *dialogues], gates)}
+        unwritten = rows_by([gate for gate in gates if gate.outcome is GateOutcome.UNWRITTEN], "unit_id")
+        number: dict[str, int] = {unit.id: n for n, unit in enumerate(chains, 1)}
+        clip_number: dict[str, int] = {clip.id: n for n, clip in enumerate(clips, 1)}
+        activities = {clip.id: clip_activity(clip) for clip in clips}
         shown = ConstructedVideo(video, file)
-        for chain in chains:
+        for unit in chains:
             leads: dict[int, list[tuple[str, str]]] = defaultdict(list)
-            for linkage in self.linkages[chain.id]:
+            for linkage in linkages.get(unit.id, ()):
                 target = f"{number.get(linkage.target.unit_id, 0)}.{linkage.target.turn_index + 1}"
                 leads[linkage.source.turn_index].append((linkage.relation, target))
-            title = f"Chain {number[chain.id]}"
-            if chain.clip_id is not None:
-                title += f": {activities.get(chain.clip_id) or f'clip {chain.clip_id}'}"
-            shown.chains.append(self._unit(chain.id, title, chain.turns, leads))
-            for draft in self.drafts[chain.id]:
+            title = f"Chain {number[unit.id]}"
+            if unit.clip_id is not None:
+                title += f": {activities.get(unit.clip_id) or f'clip {unit.clip_id}'}"
+            shown.chains.append(_unit(checked, unit.id, title, unit.turns, leads))
+            for draft in drafts.get(unit.id, ()):
                 ends = (draft.linkage.source, draft.linkage.target)
                 source, target = (f"{number.get(ref.unit_id, 0)}.{ref.turn_index + 1}" for ref in ends)
                 shown.drafts.append((source, target, draft))
@@ -220,31 +240,33 @@ class _Tables:
             parts = sorted({clip_number.get(clip, 0) for clip in dialogue.clip_ids})
             about = f"clip{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}" if parts else "the whole video"
             task = group_title("task", dialogue.task) if dialogue.task else "Dialogue"
-            shown.dialogues.append(self._unit(dialogue.id, f"{task}, {about}", dialogue.turns, {}))
-        for path in self.paths[video.id]:
+            shown.dialogues.append(_unit(checked, dialogue.id, f"{task}, {about}", dialogue.turns, {}))
+        for path in self._paths.get(video.id, ()):
             steps = [(f"{number.get(s.ref.unit_id, 0)}.{s.ref.turn_index + 1}", s.turn) for s in path.steps]
             shown.paths.append(tuple(f"{place}*" if turn is not None else place for place, turn in steps))
-        for scene in self.scenes[video.id]:
+        for scene in scenes:
             shown.scenes.append((", ".join(str(clip_number.get(clip, 0)) for clip in scene.clip_ids), scene))
-        for name in (*clip_number, *(s.id for s in self.scenes[video.id]), *number, *(d.id for d in dialogues)):
-            shown.unwritten += self.unwritten[name]
+        for name in (*clip_number, *(s.id for s in scenes), *number, *(d.id for d in dialogues)):
+            shown.unwritten += unwritten.get(name, ())
         return shown
 
-    def _unit(
-        self, name: str, title: str, turns: Sequence[Turn], leads: Mapping[int, list[tuple[str, str]]]
-    ) -> ConstructedDialogue:
-        whole = dict.fromkeys(
-            describe_flag(gate)
-            for n in range(len(turns))
-            for gate in self.checked[name, n].flags
-            if gate.turn_index is None
-        )
-        return ConstructedDialogue(
-            name,
-            title,
-            tuple(
-                ConstructedTurn(n + 1, turn, describe_turn(self.checked[name, n]), tuple(leads.get(n, ())))
-                for n, turn in enumerate(turns)
-            ),
-            tuple(whole),
-        )
+
+def _unit(
+    checked: Mapping[tuple[str, int], CheckedTurn],
+    name: str,
+    title: str,
+    turns: Sequence[Turn],
+    leads: Mapping[int, list[tuple[str, str]]],
+) -> ConstructedDialogue:
+    whole = dict.fromkeys(
+        describe_flag(gate) for n in range(len(turns)) for gate in checked[name, n].flags if gate.turn_index is None
+    )
+    return ConstructedDialogue(
+        name,
+        title,
+        tuple(
+            ConstructedTurn(n + 1, turn, describe_turn(checked[name, n]), tuple(leads.get(n, ())))
+            for n, turn in enumerate(turns)
+        ),
+        tuple(whole),
+    )

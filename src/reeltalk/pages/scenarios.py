@@ -3,8 +3,9 @@
 Each situation is a link target in the page, so the pages need no script.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +15,12 @@ from markupsafe import Markup
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.phrases import join_list, noun, phrase
-from reeltalk.graph.reading import graph_of_clip, read_graphs
+from reeltalk.graph.reading import VideoGraphs
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, SPATIAL, class_of, plain_name
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import GRAPHS, Benchmark
-from reeltalk.store.tables import CLIPS, VIDEOS
+from reeltalk.store.tables import VIDEOS
 
 WIDTH: Final = 1000
 LEFT: Final = 150
@@ -47,6 +48,26 @@ class ShownScenario:
 
 
 @dataclass(frozen=True)
+class ListedScenario:
+    """A scenario in the list of all."""
+
+    name: str
+    file: str
+    split: str | None
+    titles: str
+    """Titles of its activities."""
+    activities: int
+    events: int
+    duration_s: float | None
+
+
+def _listed(shown: ShownScenario) -> ListedScenario:
+    titles = " → ".join(activity_title(graph.name) for graph in shown.graphs)
+    numbers = len(shown.graphs), len(shown.story.events), shown.story.duration_s
+    return ListedScenario(shown.name, shown.file, shown.split, titles, *numbers)
+
+
+@dataclass(frozen=True)
 class ObjectFact:
     """An object's states and relations in one situation."""
 
@@ -70,33 +91,29 @@ def has_scenarios(benchmark: Benchmark) -> bool:
     return any(name.startswith(f"{GRAPHS}/") for name in benchmark.manifest.files)
 
 
-def scenarios_of(benchmark: Benchmark) -> list[ShownScenario]:
-    """The scenarios of a benchmark: its videos with the graphs of their clips.
+def scenarios_of(benchmark: Benchmark) -> Iterator[ShownScenario]:
+    """The scenarios of a benchmark, one at a time: its videos with the graphs of their clips.
 
     Raises:
         InputError: A graph or table is malformed.
         BenchmarkError: No video has a clip with a graph.
     """
-    graphs = read_graphs(benchmark.path)
-    clips: dict[str, list[tuple[float, str]]] = {}
-    for clip in benchmark.read(CLIPS):
-        if (name := graph_of_clip(clip, graphs)) is not None:
-            clips.setdefault(clip.video_id, []).append((clip.interval.start_s if clip.interval else 0.0, name))
-    shown: list[ShownScenario] = []
+    known, number = VideoGraphs(benchmark), 0
     for video in benchmark.read(VIDEOS):
-        if video.id in clips:
-            names = [name for _, name in sorted(clips[video.id], key=lambda found: found[0])]
-            file = f"{len(shown) + 1:04d}.html"
-            known = [graphs[name] for name in names]
-            shown.append(ShownScenario(video.id, known, file, video.split, video.summaries.get("template")))
-    if not shown:
+        if graphs := known.of(video.id):
+            number += 1
+            file = f"{number:04d}.html"
+            yield ShownScenario(video.id, graphs, file, video.split, video.summaries.get("template"))
+    # A damaged graph is found even if no clip has it.
+    for _ in known.rest():
+        pass
+    if not number:
         raise BenchmarkError(f"{benchmark.path} has graphs, but no video whose clips they describe")
-    return shown
 
 
 def write_scenario_pages(
     title: str,
-    shown: Sequence[ShownScenario],
+    shown: Iterable[ShownScenario],
     folder: Path,
     environment: Environment,
     *,
@@ -116,7 +133,10 @@ def write_scenario_pages(
     """
     (folder / "scenarios").mkdir()
     template = environment.get_template("scenario.html")
-    for number, scenario in enumerate(shown):
+    listed: list[ListedScenario] = []
+    # One after the last has no page.
+    for scenario, after in pairwise(chain(shown, [None])):
+        assert scenario is not None
         html = template.render(
             root="../",
             scenario=scenario,
@@ -124,11 +144,12 @@ def write_scenario_pages(
             moments=story_moments(scenario.story),
             legend=SHOWN_STATES,
             state_names=STATE_NAMES,
-            before=shown[number - 1] if number else None,
-            after=shown[number + 1] if number + 1 < len(shown) else None,
+            before=listed[-1] if listed else None,
+            after=after,
         )
+        listed.append(_listed(scenario))
         (folder / "scenarios" / scenario.file).write_text(html, encoding="utf-8", newline="\n")
-    html = environment.get_template("scenarios.html").render(root="", name=title, shown=shown, links=links)
+    html = environment.get_template("scenarios.html").render(root="", name=title, shown=listed, links=links)
     (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return folder / "index.html"
 

@@ -1,7 +1,7 @@
 """Writes runs or a benchmark as a static site that opens from disk."""
 
 import pkgutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -145,7 +145,7 @@ def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
 
 
 def write_scenario_report(
-    title: str, scenarios: Sequence[ShownScenario], folder: Path, *, benchmark: Benchmark | None = None
+    title: str, scenarios: Iterable[ShownScenario], folder: Path, *, benchmark: Benchmark | None = None
 ) -> Path:
     """Write the pages about scenarios: time lines, states and relations.
 

@@ -9,7 +9,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -293,6 +293,22 @@ def input_error(error: ValidationError, *, file: Path | str, line: int | None = 
 def json_path(location: tuple[int | str, ...]) -> str:
     """A pydantic location as the tail of a JSON path: `(3, "turns", 0)` gives `[3].turns[0]`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+
+
+def write_json_rows(path: Path, rows: Iterable[Json]) -> None:
+    """Write a list into a file, as `write_json` writes it, one row at a time.
+
+    Args:
+        path: The file, in an existing folder.
+        rows: The rows.
+    """
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        opened = False
+        for row in rows:
+            text = json.dumps(row, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", "\n  ")
+            file.write(f"{',' if opened else '['}\n  {text}")
+            opened = True
+        file.write("\n]\n" if opened else "[]\n")
 
 
 def write_json(value: Json) -> str:

@@ -114,5 +114,6 @@ def test_each_turn_says_its_verdict_and_what_was_not_checked_is_no_fault(tmp_pat
     alone = (tmp_path / "alone-site" / "construction" / "0001.html").read_text()
     assert "--judge" not in alone
     assert 'class="warn' not in alone
-    shown = constructed_videos(Benchmark.open(tmp_path / "alone"))
+    shown = list(constructed_videos(Benchmark.open(tmp_path / "alone")))
+    assert shown
     assert not any(video.flagged for video in shown)
