@@ -86,7 +86,7 @@ def used(folder: Path, sizes: tuple[int, ...]) -> tuple[list[Growth], dict[str, 
     source = told(folder / "told", TOLD, 7, TOLD // 2)
     subprocess.run(reeltalk("construct", str(source.path)), check=False, capture_output=True)
     source = Benchmark.open(source.path)
-    names = ("evaluate", "judge", "report", "validate", "freeze", "review import")
+    names = ("evaluate", "judge", "report", "validate", "freeze", "review")
     growths = {name: Growth(name, "videos") for name in names}
     figures: dict[str, float] = {}
     for size in sizes:
@@ -108,8 +108,8 @@ def used(folder: Path, sizes: tuple[int, ...]) -> tuple[list[Growth], dict[str, 
             growths[name].add(size, spend(reeltalk(*command), ok=(0, 1)))
             _say(growths[name])
         with served(path) as server:
-            growths["review import"].add(size, Spent(server.ready_s, server.cpu_s(), server.memory_mib("VmHWM")))
-        _say(growths["review import"])
+            growths["review"].add(size, Spent(server.ready_s, server.cpu_s(), server.memory_mib("VmHWM")))
+        _say(growths["review"])
         for made in (path, run, judged, site, release):
             shutil.rmtree(made, ignore_errors=True)
     return list(growths.values()), figures

@@ -55,7 +55,8 @@ for generation in range(1, 6):
     ]
     graphs = {f"g{i}": f"<http://a> <http://b> \\"{generation}\\" .\\n" for i in range(3)}
     content = Content(videos=videos, dialogues=dialogues, graphs=graphs)
-    Benchmark.create(folder).write_content(content, stage=f"generation {generation}")
+    # The videos are stored in parts, and so are the dialogues of some generations.
+    Benchmark.create(folder, part_bytes=1500).write_content(content, stage=f"generation {generation}")
     print(generation, flush=True)
 """
 KEEPS_REPLIES: Final = """

@@ -520,16 +520,14 @@ class BenchmarkWriter:
         left = iter(rows)
         first = next(left, None)
         while first is not None or not parts:
-            with self._file(part_name(name, len(parts))) as stream:
+            # The first part has the name of a whole table until there is a second one.
+            with self._file(part_name(name, len(parts)) if parts else name) as stream:
                 found = () if first is None else chain([first], left)
                 parts.append(_write_part(stream, found, self._part_bytes, whole))
             first = next(left, None)
-        if len(parts) == 1:
-            self._check_name(name)
-            only = self._folder / part_name(name, 0)
-            only.replace(self._folder / name)
-            with contextlib.suppress(OSError):
-                only.parent.rmdir()
+        if len(parts) > 1:
+            self._check_name(part_name(name, 0))
+            (self._folder / name).replace(self._folder / part_name(name, 0))
         count = sum(part.rows for part in parts)
         self.entries[name] = FileEntry(
             sha256=whole.hexdigest(),
