@@ -196,6 +196,8 @@ def _drawn(lines: Sequence[Mapping[str, Any]], drawing: Drawing) -> str:
         chart_svg(
             {
                 "description": drawing.title, "width": WIDTH, "height": HEIGHT, "background": "#fff",
+                # A reader's font may be wider than the one by which the width is found.
+                "padding": {"left": 5, "top": 5, "bottom": 5, "right": 40},
                 "layer": [
                     {"data": {"values": rows}, "mark": {"type": "line", "aria": False, "point": True},
                      "encoding": {"x": x, "y": y, **looks}},
