@@ -440,25 +440,6 @@ class RunDialogues(Sequence[ShownDialogue]):
         return dialogue
 
 
-def collect_dialogues(
-    board: Leaderboard,
-    verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None,
-    context: BenchmarkContext | None = None,
-) -> RunDialogues:
-    """All dialogues in order of their names, with all answers of the runs. A dialogue is read when you ask for it.
-
-    Args:
-        board: The models, with their runs.
-        verdicts: The result of `verdicts_of` for each run, by the run's `id`.
-        context: The benchmark of the runs, for titles.
-
-    Raises:
-        BenchmarkError: A run contradicts itself; also raised when a dialogue is read.
-        InputError: A run's file is damaged; also raised when a dialogue is read.
-    """
-    return RunDialogues(board, verdicts, context)
-
-
 TITLE_CHARACTERS: Final = 60
 """Maximum length of a question in the title of its dialogue."""
 TITLE_ACTIVITIES: Final = 2

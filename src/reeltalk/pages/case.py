@@ -13,10 +13,10 @@ from typing import Final
 
 from reeltalk.analysis.columns import metric_title, share_of
 from reeltalk.analysis.dialogues import (
+    RunDialogues,
     ShownAnswer,
     ShownDialogue,
     ShownTurn,
-    collect_dialogues,
     read_context,
     scored_metrics,
 )
@@ -378,7 +378,7 @@ def export_case(
         InputError: A file is damaged.
     """
     board = build_leaderboard(runs)
-    dialogues = collect_dialogues(board, {id(run): verdicts_of(run) for run in runs})
+    dialogues = RunDialogues(board, {id(run): verdicts_of(run) for run in runs})
     found = _chosen(dialogues, dialogue)
     chosen, left_out = _turns(found, turns)
     metric = credit_metric(scored_metrics(board, dialogues))

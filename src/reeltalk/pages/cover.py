@@ -10,7 +10,7 @@ from typing import Final
 
 from reeltalk.analysis.columns import share_of
 from reeltalk.analysis.comparison import Comparison
-from reeltalk.analysis.dialogues import collect_dialogues, limit_text
+from reeltalk.analysis.dialogues import RunDialogues, limit_text
 from reeltalk.analysis.leaderboard import build_leaderboard, model_title
 from reeltalk.analysis.standings import Standings, find_standings
 from reeltalk.analysis.turn_scores import RIGHT
@@ -122,7 +122,7 @@ def choose_exchange(drawn: Standings, folder: Path, name: str, benchmark: Benchm
     metric, mean = drawn.headline.metric, leading.value
     found = [
         (abs(value - mean), place, dialogue)
-        for place, dialogue in enumerate(collect_dialogues(drawn.board))
+        for place, dialogue in enumerate(RunDialogues(drawn.board))
         if len(dialogue.turns) >= SHOWN_TURNS and (value := dialogue.means(metric)[leading.index]) is not None
     ]
     if not found:

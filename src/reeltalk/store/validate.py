@@ -298,21 +298,18 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
     foreign = dict(foreign_entries(benchmark.path, HIDDEN))
     for name, problem in foreign.items():
         yield Finding("error", name, f"it {problem}; put a copy in its place if you trust it, or delete it")
-    for name, entry in benchmark.manifest.stored().items():
-        if name in foreign or name.split("/")[0] in foreign:
-            continue
-        path = benchmark.path / name
-        if not path.is_file():
-            yield Finding("error", name, "listed in the manifest but missing")
-            continue
-        try:
-            sha256, _ = hash_file(path)
-        except OSError as error:
-            yield Finding("error", name, f"it cannot be read: {error.strerror}")
-            continue
-        if sha256 != entry.sha256:
-            yield Finding("error", name, EDITED)
-    yield from _joined(benchmark)
+    for table, entry in benchmark.manifest.files.items():
+        whole, is_whole = hashlib.sha256(), bool(entry.parts)
+        for name, file in entry.stored(table).items():
+            if name in foreign or name.split("/")[0] in foreign:
+                is_whole = False
+                continue
+            differs = _problem_of(benchmark.path / name, file.sha256, [whole] if entry.parts else [])
+            if differs is not None:
+                is_whole = False
+                yield Finding("error", name, differs)
+        if is_whole and whole.hexdigest() != entry.sha256:
+            yield Finding("error", table, "its hash in the manifest is not that of its parts together")
     media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
     known = {*benchmark.manifest.stored(), MANIFEST, LOCK, REMOTE, LINK_ROT, *media, *foreign}
     for path in sorted(benchmark.path.rglob("*")):
@@ -325,19 +322,14 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
             yield Finding("warning", name, f"not listed in the manifest, so not part of the benchmark{way_on}")
 
 
-def _joined(benchmark: Benchmark) -> Iterator[Finding]:
-    """Tables in parts whose hash is not that of the parts together."""
-    for name, entry in benchmark.manifest.files.items():
-        digest = hashlib.sha256()
-        try:
-            for stored in entry.stored(name) if entry.parts else ():
-                with open_file(path_inside(benchmark.path, stored)) as stream:
-                    while block := stream.read(HASH_BLOCK_BYTES):
-                        digest.update(block)
-        except (OSError, ReeltalkError):
-            continue
-        if entry.parts and digest.hexdigest() != entry.sha256:
-            yield Finding("error", name, "its hash in the manifest is not that of its parts together")
+def _problem_of(path: Path, sha256: str, also: Sequence["hashlib._Hash"]) -> str | None:
+    """Why a file is not the one that the manifest lists; None if it is. `also` takes in its content."""
+    if not path.is_file():
+        return "listed in the manifest but missing"
+    try:
+        return None if _read_part(path, also).sha256 == sha256 else EDITED
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
 
 
 class _Keys:
@@ -765,7 +757,7 @@ def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
             path = path_inside(benchmark.path, stored)
             if not path.is_file():
                 raise BenchmarkError(f"{path} is missing; copy it again from its source, or make it again")
-            part = _part_now(path, whole)
+            part = _read_part(path, [whole])
             # Nobody has said which videos the rows of an edited part are about.
             parts.append(file if isinstance(file, Part) and file.sha256 == part.sha256 else part)
         if whole.hexdigest() != entry.sha256:
@@ -779,13 +771,13 @@ def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
     return found
 
 
-def _part_now(path: Path, whole: "hashlib._Hash") -> Part:
-    """Hash, size and number of lines of a file; `whole` takes in its content."""
+def _read_part(path: Path, also: Sequence["hashlib._Hash"]) -> Part:
+    """Hash, size and number of lines of a file; `also` takes in its content."""
     digest, lines, size_bytes, ended = hashlib.sha256(), 0, 0, True
     with open_file(path) as stream:
         while block := stream.read(HASH_BLOCK_BYTES):
-            digest.update(block)
-            whole.update(block)
+            for one in (digest, *also):
+                one.update(block)
             lines, size_bytes, ended = lines + block.count(b"\n"), size_bytes + len(block), block.endswith(b"\n")
     return Part(sha256=digest.hexdigest(), size_bytes=size_bytes, rows=lines + (not ended))
 

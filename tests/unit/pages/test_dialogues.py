@@ -6,8 +6,8 @@ import pytest
 
 from reeltalk.analysis.dialogues import (
     BenchmarkContext,
+    RunDialogues,
     UnitContext,
-    collect_dialogues,
     heat_borders,
     heat_level,
     item_metrics,
@@ -30,7 +30,7 @@ HOSTILE_IDS = (
 
 def test_file_names_are_safe_and_differ_where_case_does_not_count(make_run: RunMaker) -> None:
     run = make_run(unit_ids=HOSTILE_IDS, video_ids=["v"] * len(HOSTILE_IDS))
-    files = [dialogue.file for dialogue in collect_dialogues(build_leaderboard([run]))]
+    files = [dialogue.file for dialogue in RunDialogues(build_leaderboard([run]))]
     assert len({file.lower() for file in files}) == len(HOSTILE_IDS)
     for file in files:
         assert set(file) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.")
@@ -40,14 +40,14 @@ def test_file_names_are_safe_and_differ_where_case_does_not_count(make_run: RunM
 
 
 def test_one_dialogue_name_about_two_videos_gives_two_pages(make_run: RunMaker) -> None:
-    dialogues = collect_dialogues(build_leaderboard([make_run(unit_ids=("d", "d"), video_ids=("v1", "v2"))]))
+    dialogues = RunDialogues(build_leaderboard([make_run(unit_ids=("d", "d"), video_ids=("v1", "v2"))]))
     assert [dialogue.video_id for dialogue in dialogues] == ["v1", "v2"]
     assert len({dialogue.file for dialogue in dialogues}) == 2
 
 
 def test_dialogues_stand_in_the_order_people_count(make_run: RunMaker) -> None:
     run = make_run(unit_ids=("d10", "d2", "d1"), video_ids=("v", "v", "v"))
-    assert [dialogue.unit_id for dialogue in collect_dialogues(build_leaderboard([run]))] == ["d1", "d2", "d10"]
+    assert [dialogue.unit_id for dialogue in RunDialogues(build_leaderboard([run]))] == ["d1", "d2", "d10"]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_dialogues_stand_in_the_order_people_count(make_run: RunMaker) -> None:
     ],
 )
 def test_a_dialogue_is_named_by_its_first_question(make_run: RunMaker, question: str, title: str) -> None:
-    (dialogue,) = collect_dialogues(build_leaderboard([make_run(answers=[answered("alpha", question=question)])]))
+    (dialogue,) = RunDialogues(build_leaderboard([make_run(answers=[answered("alpha", question=question)])]))
     assert dialogue.title == title
 
 
@@ -74,7 +74,7 @@ def test_activities_and_topics_of_a_benchmark_name_dialogues_and_no_name_repeats
         )
     ]  # fmt: skip
     board = build_leaderboard([make_run(answers=turns)])
-    dialogues = collect_dialogues(board)
+    dialogues = RunDialogues(board)
     clips = {"a": ("c1",), "b": ("c1", "c2"), "c": ("c1", "c2", "c3"), "d": ("c1",), "e": ()}
     context = BenchmarkContext(
         videos={
@@ -84,7 +84,7 @@ def test_activities_and_topics_of_a_benchmark_name_dialogues_and_no_name_repeats
         units={(d.turns[0].unit, d.unit_id): UnitContext((None,), clips[d.unit_id]) for d in dialogues},
         activities={"c1": "Wash dishes", "c2": "Drink milk", "c3": "Watch TV"},
     )
-    dialogues = collect_dialogues(board, context=context)
+    dialogues = RunDialogues(board, context=context)
     assert [dialogue.title for dialogue in dialogues] == [
         "Wash dishes · 1 question",
         "Wash dishes → Drink milk · 1 question",
@@ -108,7 +108,7 @@ def test_other_wording_and_missing_answers_are_kept_apart(make_run: RunMaker) ->
         values=(0.1, 0.2, 0.3),
         answers=[answered("a"), answered("b", question="other q", references=("other r",), text="")],
     )
-    (dialogue,) = collect_dialogues(build_leaderboard([run]))
+    (dialogue,) = RunDialogues(build_leaderboard([run]))
     first, second, third = dialogue.turns[0].answers
     assert (first.other_question, first.other_references) == (None, None)
     assert (second.other_question, second.other_references) == ("other q", ("other r",))
@@ -117,22 +117,22 @@ def test_other_wording_and_missing_answers_are_kept_apart(make_run: RunMaker) ->
 
 def test_two_turns_at_one_position_have_anchors_of_their_own(make_run: RunMaker) -> None:
     run = make_run(answers=[answered("alpha"), answered("alpha", item_id="d/other")])
-    (dialogue,) = collect_dialogues(build_leaderboard([run]))
+    (dialogue,) = RunDialogues(build_leaderboard([run]))
     assert [turn.anchor for turn in dialogue.turns] == ["turn-1", "turn-1-2"]
 
 
 def test_two_answers_of_one_model_to_one_turn_are_refused(make_run: RunMaker) -> None:
     with pytest.raises(BenchmarkError, match=r"answers\.jsonl has two answers of model 'alpha' to 'd/01'"):
-        list(collect_dialogues(build_leaderboard([make_run(answers=[answered("alpha"), answered("alpha")])])))
+        list(RunDialogues(build_leaderboard([make_run(answers=[answered("alpha"), answered("alpha")])])))
 
 
 def test_an_answer_of_an_unknown_model_is_refused(make_run: RunMaker) -> None:
     with pytest.raises(BenchmarkError, match=r"answer of model 'gamma', which run\.json does not list"):
-        collect_dialogues(build_leaderboard([make_run(answers=[answered("gamma")])]))
+        RunDialogues(build_leaderboard([make_run(answers=[answered("gamma")])]))
 
 
 def test_means_leave_out_what_has_no_score(make_run: RunMaker) -> None:
-    (dialogue,) = collect_dialogues(build_leaderboard([make_run()]))
+    (dialogue,) = RunDialogues(build_leaderboard([make_run()]))
     dialogue.turns[0].answers[0].scores = {}
     dialogue.turns[1].answers[0].scores = {"rouge_l": 0.8}
     for turn in dialogue.turns:
@@ -142,7 +142,7 @@ def test_means_leave_out_what_has_no_score(make_run: RunMaker) -> None:
 
 def test_bleu_beyond_single_words_is_shown_only_where_there_is_nothing_else(make_run: RunMaker) -> None:
     board = build_leaderboard([make_run(metric="bleu_4")])
-    dialogues = list(collect_dialogues(board))
+    dialogues = list(RunDialogues(board))
     assert item_metrics(board, dialogues) == ["bleu_4"]
     board.metrics.append("rouge_l")
     dialogues[0].turns[0].answers[0].scores["rouge_l"] = 0.5
@@ -176,7 +176,7 @@ def test_how_an_answer_came_about_is_told(make_run: RunMaker) -> None:
         )
         for model in ("alpha", "beta")
     ]  # fmt: skip
-    (dialogue,) = collect_dialogues(build_leaderboard([make_run(answers=turns)]))
+    (dialogue,) = RunDialogues(build_leaderboard([make_run(answers=turns)]))
     first, second = dialogue.turns[0].answers
     assert first.facts == (
         "2 frames, 4.0–60.6 s, 1 new", "the turns after it are told a wrong answer in its place",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reeltalk.analysis.dialogues import collect_dialogues
+from reeltalk.analysis.dialogues import RunDialogues
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.pages.failures import collect_failures, has_failures
@@ -31,7 +31,7 @@ def answered(model: str, index: int, **more: Any) -> AnsweredTurn:
 def site_of(run: Run, folder: Path) -> Site:
     board = build_leaderboard([run])
     verdicts = {id(run): verdicts_of(run)}
-    return Site(folder, board, collect_dialogues(board, verdicts), ReportSettings())
+    return Site(folder, board, RunDialogues(board, verdicts), ReportSettings())
 
 
 def test_failed_answers_are_counted_by_reason_and_lead_to_their_turns(make_run: RunMaker, tmp_path: Path) -> None:

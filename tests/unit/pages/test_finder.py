@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reeltalk.analysis.dialogues import ShownDialogue, collect_dialogues
+from reeltalk.analysis.dialogues import RunDialogues, ShownDialogue
 from reeltalk.analysis.finder import (
     Finder,
     TurnPlaces,
@@ -48,7 +48,7 @@ def judged(run: Run, protocol: str, *rows: JudgedScore) -> None:
 
 def looked_at(run: Run) -> tuple[Leaderboard, Sequence[ShownDialogue], Finder]:
     board = build_leaderboard([run])
-    dialogues = collect_dialogues(board, {id(run): verdicts_of(run)})
+    dialogues = RunDialogues(board, {id(run): verdicts_of(run)})
     return board, dialogues, make_finder(board, dialogues)
 
 
@@ -114,7 +114,7 @@ def test_rare_labels_give_way_where_there_are_too_many(make_run: RunMaker) -> No
     turns = [answered("alpha", index, labels={"kind": ("often", f"rare-{index}")}) for index in range(500)]
     board = build_leaderboard([make_run(models=("alpha",), values=(0.5,), answers=turns)])
     # Scores are not needed for this, and the fixture has none for so many turns.
-    labels = make_finder(board, collect_dialogues(board)).labels
+    labels = make_finder(board, RunDialogues(board)).labels
     assert len(labels) == 400
     assert labels[0] == ("kind", "often")
 

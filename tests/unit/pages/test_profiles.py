@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reeltalk.analysis.dialogues import collect_dialogues
+from reeltalk.analysis.dialogues import RunDialogues
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.profiles import (
     frequencies,
@@ -225,7 +225,7 @@ COGME = {"cogme.target": ("Object",), "cogme.content": ("Feature",), "cogme.thin
 
 def read(*runs: Run, benchmark: Benchmark | None = None, credit: str | None = None) -> TaggedTurns:
     board = build_leaderboard(runs)
-    return tagged_turns(board, collect_dialogues(board), benchmark, credit=credit)
+    return tagged_turns(board, RunDialogues(board), benchmark, credit=credit)
 
 
 def test_credit_is_the_most_exact_measure_that_all_models_share(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from reeltalk.analysis.dialogues import collect_dialogues, read_context
+from reeltalk.analysis.dialogues import RunDialogues, read_context
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.pages.dialogue_media import MOST_TURNS, DialogueMedia, LineFrames, LineTurn, MediaWriter, draw_timeline
 from reeltalk.pages.settings import ReportSettings
@@ -85,9 +85,7 @@ def site(make_run: RunMaker, benchmark: Benchmark, tmp_path: Path) -> Callable[.
         board = build_leaderboard([run])
         folder = tmp_path / "site"
         folder.mkdir(exist_ok=True)
-        return Site(
-            folder, board, collect_dialogues(board), ReportSettings(**settings), benchmark, read_context(benchmark)
-        )
+        return Site(folder, board, RunDialogues(board), ReportSettings(**settings), benchmark, read_context(benchmark))
 
     return make
 
