@@ -50,6 +50,8 @@ if sys.argv[3]:
     calls = launched_runs.Launcher(sys.argv[3])
     diverting = launched_runs.diverted(lambda: calls)
     diverting.__enter__()
+    # Else a run may end it only when modules are gone, and write a traceback.
+    atexit.register(diverting.__exit__, None, None, None)
 """
 OF_CALLS: Final = """
 import importlib
@@ -162,7 +164,7 @@ else:
     reeltalk.cli.main()
 """
 IMPORTS: Final = """
-import ctypes, fcntl, gc, json, os, resource, runpy, selectors, signal, socket, sys, tempfile, termios
+import atexit, ctypes, fcntl, gc, json, os, resource, runpy, selectors, signal, socket, sys, tempfile, termios
 """
 FOR_TESTS: Final = ("pytest", "page_world", "willing_model", "torch", "peft", "tiny_architectures")
 """Modules that take long to import, and that many files of tests import."""

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,9 +142,12 @@ def chosen(names: Iterable[str], quick: Container[str]) -> list[Any]:
 
 
 @contextlib.contextmanager
-def disk(folder: Path) -> Iterator[Path]:
-    """An empty file system of its own."""
-    folder.mkdir(exist_ok=True)
+def disk() -> Iterator[Path]:
+    """An empty file system of its own.
+
+    It is not in a folder of pytest, which would fail to delete it if this process was killed.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="reeltalk-disk-"))
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=755", "tmpfs", str(folder)]
     try:
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
@@ -151,11 +155,13 @@ def disk(folder: Path) -> Iterator[Path]:
     except FileNotFoundError as error:
         refused = str(error)
     if refused:
+        folder.rmdir()
         pytest.skip(f"no file system can be mounted here: {refused}")
     try:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+        folder.rmdir()
 
 
 def fill(folder: Path, free_bytes: int) -> Path:
@@ -204,12 +210,12 @@ def goes_on(ended: Ended, runs: Launcher, command: list[object], folder: Path) -
 
 
 @pytest.mark.parametrize("name", chosen(OFTEN, MORE))
-def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, tmp_path: Path, reliability: Reliability) -> None:
+def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, reliability: Reliability) -> None:
     levels_kib = [60, 0, 96, 4, 16, 44, 120, 200, 500, 1000][: reliability.count(1, full=3, release=10)]
     wrong = []
     tally = reliability("storage", "disks with 0 to 1,000 KiB left, under 13 commands", "no clear end, or a torn file")
     for level_kib in levels_kib:
-        with disk(tmp_path / "disk") as folder:
+        with disk() as folder:
             bring(prepared, name, folder)
             command = COMMANDS[name](prepared, folder)
             filler = fill(folder, level_kib << 10)
@@ -231,11 +237,11 @@ def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, tmp_path: Pa
     ],
 )
 def test_a_disk_that_may_not_be_written(
-    runs: Launcher, prepared: Prepared, name: str, cause: str, tmp_path: Path, reliability: Reliability
+    runs: Launcher, prepared: Prepared, name: str, cause: str, reliability: Reliability
 ) -> None:
     what = {"read-only": "read-only file systems", "closed": "folders of another user"}[cause]
     tally = reliability("storage", f"{what}, under 13 commands", "no clear end")
-    with disk(tmp_path / "disk") as folder:
+    with disk() as folder:
         bring(prepared, name, folder)
         command = COMMANDS[name](prepared, folder)
         if cause == "read-only":
@@ -262,7 +268,7 @@ def test_folders_for_passing_files_that_are_full(
     for level_kib in (0, 8) if full else (8,):
         out = tmp_path / f"out-{level_kib}"
         out.mkdir()
-        with disk(tmp_path / "disk") as folder:
+        with disk() as folder:
             places = {"HOME": "home", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache", "TMPDIR": "tmp"}
             for place in places.values():
                 (folder / place).mkdir()
@@ -306,11 +312,11 @@ def test_output_into_a_full_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_demo_on_a_full_disk(runs: Launcher, prepared: Prepared, tmp_path: Path, reliability: Reliability) -> None:
+def test_a_demo_on_a_full_disk(runs: Launcher, prepared: Prepared, reliability: Reliability) -> None:
     tally = reliability("storage", "a demo on a full disk", "no clear end, or a torn file")
     wrong = []
     for level_kib in (0, 500):
-        with disk(tmp_path / "disk") as folder:
+        with disk() as folder:
             command = COMMANDS["demo"](prepared, folder)
             filler = fill(folder, level_kib << 10)
             ended = runs.run(*command)

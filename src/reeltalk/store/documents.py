@@ -8,6 +8,7 @@ path of the first value that does not fit.
 import contextlib
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -58,7 +59,7 @@ def read_text(path: Path) -> str:
     """
     try:
         with open_file(path) as stream:
-            content = stream.read(LARGEST_TEXT_BYTES + 1)
+            content = stream.read(min(os.fstat(stream.fileno()).st_size, LARGEST_TEXT_BYTES) + 1)
     except FileNotFoundError:
         raise InputError("no such file", file=path, hint="check the path") from None
     except OSError as error:
