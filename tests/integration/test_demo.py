@@ -165,6 +165,7 @@ def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
     assert broken_links(tmp_path / "own" / "site") == []
 
 
+@pytest.mark.slow
 def test_two_videos_and_a_judge_say_what_n_counts_and_mark_their_intervals(tmp_path: Path) -> None:
     films = [drawn_shots("drawn-2.mp4", 2), drawn_shots("drawn-22.mp4", 2, seed=1)]
     code, page = own(tmp_path / "own", willing_model.reply, "--judge", "vision-1", videos=films)
