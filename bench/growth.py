@@ -30,7 +30,7 @@ from report import TURNS_A_DIALOGUE, Drawn
 from review import content, served
 from spending import Growth, Spent, reeltalk, size_bytes, spend
 
-VIDEOS, TOLD, TURNS = (10, 100, 1000), (8, 64, 512), (1_000, 10_000, 50_000)
+VIDEOS, TOLD, TURNS = (10, 100, 1000), (16, 256, 512), (1_000, 10_000, 50_000)
 QUICK_VIDEOS, QUICK_TOLD, QUICK_TURNS = (10, 30, 90), (2, 4, 8), (500, 1_000, 2_000)
 WIDE = (
     *("--min-duration-s", "0", "--min-shots", "1", "--max-shots", "5000", "--min-mean-shot-s", "0"),

@@ -169,12 +169,11 @@ def stated(growths: list[Growth], simulation: dict[str, float], rows: int, *, qu
         if growth.exponent is not None:
             goal = None if quick else at_most(LINEAR)
             found.append(Measure(f"{last}: exponent of its CPU time", growth.exponent, "exponent", goal=goal))
-        per_video = (growth.peak_mib[-1] - growth.peak_mib[-2]) / (growth.sizes[-1] - growth.sizes[-2]) * 1024
         found += [
             Measure(f"{last}: CPU time", growth.cpu_s[-1], "core s"),
             Measure(f"{last}: memory", growth.peak_mib[-1], "MiB", goal=None if quick else at_most(MOST_MIB)),
             Measure(
-                f"{growth.what}: memory for one video more", per_video, "KiB",
+                f"{growth.what}: memory for one video more", growth.one_more_mib * 1024, "KiB",
                 goal=None if quick else at_most(MOST_KIB),
             ),
         ]  # fmt: skip

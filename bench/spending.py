@@ -90,8 +90,8 @@ class Growth:
 
     @property
     def one_more_mib(self) -> float:
-        """Memory for one more."""
-        return (self.peak_mib[-1] - self.peak_mib[0]) / (self.sizes[-1] - self.sizes[0])
+        """Memory for one more, between the two largest sizes."""
+        return (self.peak_mib[-1] - self.peak_mib[-2]) / (self.sizes[-1] - self.sizes[-2])
 
     @property
     def exponent(self) -> float | None:

@@ -45,7 +45,7 @@ def page(book: Mapping[str, Any]) -> str:
         ),
         ("Versions", ", ".join(f"{name} {number}" for name, number in book["versions"].items())),
         ("Python", machine["python"]),
-        ("Counts", "small (`make bench QUICK=1`), unless a suite says otherwise" if book["quick"] else "full"),
+        ("Counts", _counts(book["suites"])),
         ("Goals", _goals(book["suites"])),
     ]
     parts.append("| Run | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about))
@@ -53,6 +53,11 @@ def page(book: Mapping[str, Any]) -> str:
     if absent := [suite for suite in book["suites"] if "measures" not in suite]:
         parts.append("## Without figures\n\n" + "".join(f"- {_absent(suite)}\n" for suite in absent))
     return "\n".join(parts)
+
+
+def _counts(suites: Sequence[Mapping[str, Any]]) -> str:
+    small = [suite["name"] for suite in suites if suite.get("measures") and suite["quick"]]
+    return f"small (`--quick`) for {', '.join(small)}; full for all others" if small else "full"
 
 
 def _absent(suite: Mapping[str, Any]) -> str:

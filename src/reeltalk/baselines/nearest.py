@@ -112,6 +112,23 @@ class QuestionIndex:
             least: Least similarity; questions of similarity 0 are always left out.
             most: Most questions; all by default.
         """
+        places: NDArray[np.int64] | None = None
+        if least > 0:
+            places, scores = self._likely(question, least, without)
+        else:
+            scores = self.similarities(question, without=without)
+        found = np.flatnonzero((scores >= least - 1e-9) & (scores > 0))
+        if most is not None and most < len(found):
+            # Only these are sorted. Of equally similar ones, all stay until then.
+            found = found[scores[found] >= np.partition(scores[found], -most)[-most]]
+        order = found[np.argsort(-scores[found], kind="stable")][:most]
+        at = order if places is None else places[order]
+        return [SimilarQuestion(self.pairs[place], float(scores[n])) for place, n in zip(at, order, strict=True)]
+
+    def _likely(
+        self, question: str, least: float, without: str | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Places of the questions that can be so similar, and their similarities as `similarities` has them."""
         vector = self._vector(Counter(words_of(question)))
         places = self._reaching(vector, least)
         scores = np.zeros(len(places))
@@ -123,10 +140,7 @@ class QuestionIndex:
                 scores[hit] += weight * weights[at[hit]]
         if without is not None and without in self._video_number:
             scores[self._videos[places] == self._video_number[without]] = -1.0
-        scores = np.minimum(scores, 1.0)
-        found = np.flatnonzero((scores >= least - 1e-9) & (scores > 0))
-        order = found[np.argsort(-scores[found], kind="stable")]
-        return [SimilarQuestion(self.pairs[places[n]], float(scores[n])) for n in order[:most]]
+        return places, np.minimum(scores, 1.0)
 
     def _reaching(self, vector: Sequence[tuple[str, float]], least: float) -> NDArray[np.int64]:
         """Places of the questions that can be so similar: each has one of the words without which none can.

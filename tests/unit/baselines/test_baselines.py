@@ -1,6 +1,7 @@
 """Baselines that need no weights: what each answers, and when it says nothing."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,19 @@ def test_a_videos_own_questions_can_be_left_out() -> None:
     assert best.pair.video_id == "v2"
     assert 0.5 < best.similarity <= 1.0
     assert index.nearest("Where does he take the milk from?")[0].similarity == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("most", [1, 2, 5, 1_000])
+def test_the_most_similar_questions_are_those_of_all_in_order(least: float, most: int) -> None:
+    # Each question is known three times, so that there are ties.
+    index = QuestionIndex([replace(pair, video_id=f"{pair.video_id}-{copy}") for copy in range(3) for pair in PAIRS])
+    for pair in PAIRS:
+        scores = index.similarities(pair.question, without="v1-1")
+        order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+        expected = [(index.pairs[n], scores[n]) for n in order if scores[n] > 0 and scores[n] >= least - 1e-9][:most]
+        found = index.nearest(pair.question, without="v1-1", least=least, most=most)
+        assert [(one.pair, one.similarity) for one in found] == expected
 
 
 def test_history_finds_what_was_answered_or_stated() -> None:
