@@ -84,9 +84,10 @@ def evaluate(
     workers
         Videos that are decoded at a time.
     processes
-        Processes that share the dialogues, by video. Use several if your server answers more than about 100 requests
-        per second, which is more than one process can send, or to play transformers:FOLDER on several GPUs, one process
-        each. Limits on requests, budgets and workers apply to all processes together; the run is the same.
+        Processes that share the dialogues, by video. Use several if your server answers more requests than one process
+        can send, which is about 140 per second with 16 pictures and 280 with text, or to play transformers:FOLDER on
+        several GPUs, one process each. Limits on requests, budgets and workers apply to all processes together; the run
+        is the same.
     controls
         Also play with other pictures: none, black, shuffled, other-video, separated by commas. The report then shows
         how much the pictures contribute.
