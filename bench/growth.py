@@ -173,8 +173,10 @@ def stated(growths: list[Growth], stored: dict[str, float], hash_mb_s: float, *,
             Measure(f"{growth.what}: one {one} more", growth.one_more_s, "core s", smallest, ratio, feeds=feed)
         )
         if growth.what in ("construct", "curate"):
-            name = f"{growth.what}_mib_a_video"
-            found.append(Measure(f"{growth.what}: memory for one video more", growth.one_more_mib, "MiB", feeds=name))
+            name = "construct_mib" if growth.what == "construct" else ""
+            found.append(
+                Measure(f"{growth.what}: memory of the largest process", max(growth.peak_mib), "MiB", feeds=name)
+            )
         if growth.what == "evaluate, empty":
             rate = growth.sizes[-1] / growth.wall_s[-1]
             found.append(Measure(f"{last}: turns a second without model time", rate, "turns a s", goal=at_least(200)))

@@ -15,10 +15,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from reeltalk import __version__
 
@@ -113,16 +112,19 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
     return found
 
 
-@cache
 def code() -> str:
     """A hash of everything that can change a figure: the package, the measurements and the locked versions."""
     digest = hashlib.sha256()
     files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted([*files, ROOT / "requirements.lock"]):
         # Figures of the capacity plan depend on measurements, and must not make them stale.
-        if path.suffix != ".pyc" and path.name != "measured.json":
+        if path.suffix != ".pyc" and path.name != "capacity.json":
             digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
+
+
+BEGUN: Final = code()
+"""The hash when this process began: what is measured is that code, even if files change meanwhile."""
 
 
 def commit() -> str:
@@ -227,7 +229,7 @@ def _write(name: str, document: Mapping[str, Any], packages: Sequence[str], *, q
         "quick": quick,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "load": round(os.getloadavg()[1], 1),
-        "code": code(),
+        "code": BEGUN,
         "commit": commit(),
         "machine": machine(),
         "versions": {"reeltalk": __version__} | versions(packages),

@@ -38,13 +38,13 @@ def suites(folder: Path = BENCH) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.py") if STATES.search(path.read_text(encoding="utf-8")))
 
 
-def read_record(path: Path) -> dict[str, Any] | None:
-    """A suite's record, if it was measured with the code as it is now."""
+def read_record(path: Path, measured: str = "") -> dict[str, Any] | None:
+    """A suite's record, if it was measured with the code of that hash, by default the code as it is now."""
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return document if document.get("code") == code() else None
+    return document if document.get("code") == (measured or code()) else None
 
 
 def kept(name: str, *, quick: bool) -> dict[str, Any] | None:
@@ -71,7 +71,7 @@ def run(
     place.unlink(missing_ok=True)
     # Unbuffered, so that the last line of a log is what was said last, and not what was written out last.
     command = [sys.executable, "-u", str(folder / f"{name}.py"), *(["--quick"] if quick else [])]
-    begun, told = time.monotonic(), time.monotonic()
+    begun, told, measured = time.monotonic(), time.monotonic(), code()
     with log.open("w") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT)
         try:
@@ -87,7 +87,8 @@ def run(
             # Also what a suite that failed has left running, which would slow the others.
             end(process)
     took_s = time.monotonic() - begun
-    document = read_record(place)
+    # Not the code as it is now: hours of measuring are not lost because a file changed meanwhile.
+    document = read_record(place, measured)
     if document is None or process.returncode not in (0, LACKING):
         # What failed after it wrote is not taken as measured when all is run again.
         place.unlink(missing_ok=True)

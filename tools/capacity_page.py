@@ -24,10 +24,10 @@ What do {videos} videos cost? This page calculates cores, storage, tokens, GPUs,
   what people review.
 - **GPU time depends on how models are asked.** Reading a video again at each turn takes {anew} GPU hours, reading
   each frame once {once}.
-- **The memory of one process may be the limit.** All work on cores takes {cluster} hours. By the memory that
-  `construct` took when it was last measured, half of a node is enough for about {pieces} videos. It has kept rows in
-  files since, and was not measured with many videos yet. Make several benchmarks if it takes too much, and
-  [distribute the work](../how-to/scale.md).
+- **Memory is not the limit.** All work on cores takes {cluster} hours if you
+  [distribute it](../how-to/scale.md). `construct` writes blocks of 256 videos; with a block on each core it takes
+  {construct_gib} GiB of a node, however many videos there are. The other stages read one video at a time
+  ([their memory](../reference/performance.md#many_videos)).
 
 `python tools/capacity_page.py --videos 200000 --minutes 5` prints this page for your numbers; run it in a clone of the
 repository. Add `--help` to see all numbers that you can set. Prices and the speed of your servers are round numbers
@@ -74,7 +74,7 @@ def capacity_page(settings: CapacitySettings = DEFAULTS, measurements: Path | No
         cluster=shown(values["Nodes and time", "on the cluster"]),
         nodes=settings.nodes,
         cores=settings.cores,
-        pieces=shown(round(values["Tables and database", "one benchmark, constructed in one piece"], -3)),
+        construct_gib=shown(values["Tables and database", "memory of construct on a node"]),
     )
     anew, prefix, once = (shown(round(SVBENCH.videos * way / 1e6)) for way in prefill_tokens(SVBENCH))
     told = TOKENS.format(anew=anew, prefix=prefix, once=once)

@@ -47,8 +47,6 @@ class Measured(BaseModel):
     """Core seconds for each video in addition to its pixels: a process, tables, a contact sheet."""
     curate_mib_an_hour: float
     """Memory of the process that decodes, for each additional hour of one video."""
-    curate_mib_a_video: NonNegative
-    """Memory of the process that writes the tables, for each additional video."""
     hash_mb_a_core_s: Positive
     """Megabytes that a core hashes a second."""
     clips_over_original: NonNegative
@@ -67,8 +65,8 @@ class Measured(BaseModel):
     """Turns that the graph writer writes about a video."""
     construct_core_s_a_video: NonNegative
     """Core seconds of construction with the graph writer."""
-    construct_mib_a_video: NonNegative
-    """Memory of the process that constructs, for each additional video."""
+    construct_mib: Positive
+    """Memory of a process that constructs a block of 256 videos with the graph writer."""
     play_core_s_a_turn: NonNegative
     """Core seconds to play and judge a turn without asking a model."""
     core_ms_a_call: NonNegative
@@ -341,12 +339,7 @@ def _storage(work: _Work) -> Section:
 
 def _tables(work: _Work) -> Section:
     s, m, turns = work.s, work.m, work.turns
-    half_mib = s.node_gib * 1024 / 2
-
-    def most(what: str, each_mib: float) -> Line:
-        told = f"half of {shown(s.node_gib)} GiB / {shown(each_mib)} MiB a video"
-        return Line(f"one benchmark, {what}", half_mib / max(each_mib, 1e-6), "videos at most", told)
-
+    construct = f"{shown(s.cores)} blocks × {shown(m.construct_mib)} MiB / 1024, of {shown(s.node_gib)} GiB"
     return Section(
         "Tables and database",
         (
@@ -356,8 +349,7 @@ def _tables(work: _Work) -> Section:
             _product("runs", "GB", s.models * turns, m.run_kb_a_turn, "KB", 1e6),
             _product("reports", "GB", s.models * turns, m.report_kb_a_turn / REPORTED, "KB", 1e6),
             _product("database of review", "GB", turns, m.database_kb_a_turn, "KB", 1e6),
-            most("curated in one piece", m.curate_mib_a_video),
-            most("constructed in one piece", m.construct_mib_a_video),
+            Line("memory of construct on a node", s.cores * m.construct_mib / 1024, "GiB", construct),
         ),
     )
 

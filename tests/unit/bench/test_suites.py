@@ -43,7 +43,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(suites, "ROOT", tmp_path)
     monkeypatch.setattr(suites, "LOGS", tmp_path / "logs")
     monkeypatch.setattr(suites, "code", lambda: "the code")
-    monkeypatch.setattr(suites, "read_record", lambda path: json.loads(path.read_text()) if path.is_file() else None)
+    monkeypatch.setattr(
+        suites, "read_record", lambda path, *_: json.loads(path.read_text()) if path.is_file() else None
+    )
     return tmp_path
 
 
@@ -118,6 +120,7 @@ def test_figures_of_other_code_are_measured_anew(tmp_path: Path) -> None:
     assert suites.read_record(path) is not None
     path.write_text(json.dumps(stored() | {"code": "of another day"}))
     assert suites.read_record(path) is None
+    assert suites.read_record(path, "of another day") is not None
     path.write_text("{")
     assert suites.read_record(path) is None
 
