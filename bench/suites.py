@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from record import LACKING, ROOT, code, place_of, read_measures
+from record import LACKING, MEASURED, ROOT, code, place_of, read_measures
 
 BENCH: Final = Path(__file__).parent
 BOOK: Final = ROOT / "docs" / "reference" / "performance.json"
@@ -73,7 +73,10 @@ def run(
     command = [sys.executable, "-u", str(folder / f"{name}.py"), *(["--quick"] if quick else [])]
     begun, told, measured = time.monotonic(), time.monotonic(), code()
     with log.open("w") as stream:
-        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT)
+        process = subprocess.Popen(
+            command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT,
+            env=os.environ | {MEASURED: measured},
+        )  # fmt: skip
         try:
             while process.poll() is None:
                 if time.monotonic() - begun > limit_s:
