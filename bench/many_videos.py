@@ -1,7 +1,7 @@
-"""One benchmark of 10,000 videos and 900,000 turns: played, judged, reported, validated, frozen, and opened for review.
+"""One benchmark of 10,000 videos and 827,500 turns: played, judged, reported, validated, frozen, and opened for review.
 
 A graph writes about 16 told households. The benchmark is repeated with other identifiers until it has 96, 960 and
-10,000 videos of about 90 turns, so a large one takes no hours to construct (`bench/growth.py` measures that). Each
+10,000 videos of about 83 turns, so a large one takes no hours to construct (`bench/growth.py` measures that). Each
 command runs in a process of its own. Memory is that of its largest process, and CPU time that of all of them.
 
 Tables of 1,000,000 rows are written without pictures to check what these sizes say about a million videos: videos,
@@ -61,14 +61,8 @@ def repeat(source: Benchmark, folder: Path, times: int) -> Benchmark:
         for table in TABLES.values():
             if source.rows(table):
                 lines = [row.to_json() for row in source.read(table)]
-                writer.add(
-                    table,
-                    (
-                        table.record.model_validate_json(_renamed(line, copy))
-                        for copy in range(times)
-                        for line in lines
-                    ),
-                )  # fmt: skip
+                copies = (_renamed(line, copy) for copy in range(times) for line in lines)
+                writer.add(table, map(table.record.model_validate_json, copies))
         for copy in range(times):
             for name, quads in source.graph_texts():
                 writer.add_graph(_renamed(name, copy), _renamed(quads, copy))

@@ -120,14 +120,11 @@ def last_line(log: Path) -> str:
     return lines[-1][:200]
 
 
-def book(
-    records: Sequence[Mapping[str, Any]], *, quick: bool, earlier: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def book(records: Sequence[Mapping[str, Any]], *, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What the page is made of: all records without the details that only a suite's own drawing needs.
 
     Args:
         records: Of all suites, in order; one that was not run now is as an earlier book has it.
-        quick: Whether small counts were asked for.
         earlier: The book as it was, whose versions hold for what was not run now.
     """
     measured = [record for record in records if "machine" in record]
@@ -139,7 +136,6 @@ def book(
     return {
         "date": max((record["date"] for record in measured), default=""),
         "commit": about.get("commit", ""),
-        "quick": quick,
         "machine": about.get("machine", {}),
         "versions": dict(sorted(versions.items())),
         "suites": [{key: record[key] for key in shown if key in record} for record in records],
@@ -207,7 +203,7 @@ def main() -> int:
             print(f"    {record.get('took_s', limit_s):.0f} s: {summary(record)}", flush=True)
         records.append(record)
     if not given.no_page:
-        now = book(records, quick=given.quick, earlier=earlier)
+        now = book(records, earlier=earlier)
         BOOK.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
         figures = planned(records, json.loads(PLANNED.read_text(encoding="utf-8")))
         PLANNED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

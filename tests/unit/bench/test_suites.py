@@ -152,7 +152,7 @@ def test_the_page_says_goals_ratios_and_what_was_not_run() -> None:
         {"name": "gpu", "needs": "an accelerator"},
         {"name": "poor", "failed": "it ended with 1: no space"},
     ]
-    page = performance_page.page(suites.book(records, quick=True))
+    page = performance_page.page(suites.book(records))
     assert "| a call | 4 ms | 2.5 × | a bare \\| client | at most 3: **missed** |" in page
     assert "Not run: needs an accelerator." in page
     assert "Not measured: it ended with 1: no space" in page
@@ -164,9 +164,9 @@ def test_the_page_says_goals_ratios_and_what_was_not_run() -> None:
 def test_a_book_keeps_the_versions_of_what_was_not_run_now() -> None:
     earlier = {"versions": {"numpy": "1", "av": "18"}}
     now = stored() | {"versions": {"numpy": "2"}}
-    assert suites.book([now], quick=True, earlier=earlier)["versions"] == {"numpy": "2"}
+    assert suites.book([now], earlier=earlier)["versions"] == {"numpy": "2"}
     old = {"name": "old", "measures": [], "date": "2026-01-01"}
-    assert suites.book([now, old], quick=True, earlier=earlier)["versions"] == {"av": "18", "numpy": "2"}
+    assert suites.book([now, old], earlier=earlier)["versions"] == {"av": "18", "numpy": "2"}
 
 
 def test_measured_figures_reach_the_capacity_plan() -> None:
