@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from traced_memory import traced_peak
 
+from reeltalk.analysis import dialogues as told
 from reeltalk.analysis import score_matrix
 from reeltalk.baselines import constant
 from reeltalk.evaluate import eval_log
@@ -16,7 +17,7 @@ from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.stages.evaluating import evaluate
 from reeltalk.stages.judging import judge
 from reeltalk.stages.reporting import compare, report
-from reeltalk.store import documents, keyed, sorting, stored_rows
+from reeltalk.store import keyed, manifest, sorting, stored_rows
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
@@ -72,10 +73,13 @@ def runs(benchmarks: dict[int, Benchmark], tmp_path_factory: pytest.TempPathFact
 def test_compare_and_report_keep_no_turns_in_memory(
     benchmarks: dict[int, Benchmark], runs: dict[int, list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Buffers and caches of a fixed size would still fill at these sizes.
     for module, name, most in (
         (stored_rows, "BLOCK_BYTES", 1 << 12),
         (stored_rows, "INDEXED_BYTES", 1 << 12),
+        (manifest, "HASH_BLOCK_BYTES", 1 << 12),
         (keyed, "KEPT_ROWS", 4),
+        (told, "KEPT", 2),
         (pages, "MOST_BYTES", 1 << 12),
         (pages, "MOST_CASES", 0),
         (pages, "ROWS", 4),
@@ -98,12 +102,11 @@ def test_compare_and_report_keep_no_turns_in_memory(
 def test_evaluate_and_judge_keep_no_rows_in_memory(
     benchmarks: dict[int, Benchmark], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Buffers and caches of a fixed size would still fill at these sizes.
     for module, name, most in (
         (stored_rows, "BLOCK_BYTES", 1 << 12),
         (stored_rows, "INDEXED_BYTES", 1 << 12),
-        (sorting, "PART_BYTES", 1 << 12),
-        (documents, "LARGEST_TEXT_BYTES", 1 << 19),
+        (sorting, "PART_BYTES", 1 << 16),
+        (manifest, "HASH_BLOCK_BYTES", 1 << 12),
         (keyed, "KEPT_ROWS", 4),
         (eval_log, "WAITING", 2),
         (baseline_players, "KEPT_UNITS", 4),

@@ -12,6 +12,7 @@ from reeltalk.metrics.counting import count_benchmark
 from reeltalk.metrics.turn_checks import benchmark_quality
 from reeltalk.pages.construction import FOLDER, write_construction
 from reeltalk.pages.site import make_environment
+from reeltalk.review import describing, importing
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.importing import import_benchmark
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
@@ -20,11 +21,12 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.stages.layouts import export_layout
+from reeltalk.store import keyed, manifest, stored_rows
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 WARM = 1
-SIZES = (10, 30)
+SIZES = (50, 100)
 MOST_KIB = 24.0
 """Of one more video, with the noise of so few. Its rows as records take some 200 KiB."""
 WORDS = " ".join(("the person carries the cup from the sink to the shelf and puts it beside the plate",) * 3)
@@ -93,6 +95,20 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
         made[size] = tmp_path_factory.mktemp(f"of{size}") / "bench"
         Benchmark.create(made[size]).write_content(told(size), stage="test")
     return made
+
+
+@pytest.fixture(autouse=True)
+def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers and caches of a fixed size would still fill at these sizes."""
+    for module, name, most in (
+        (stored_rows, "BLOCK_BYTES", 1 << 12),
+        (stored_rows, "INDEXED_BYTES", 1 << 12),
+        (manifest, "HASH_BLOCK_BYTES", 1 << 12),
+        (keyed, "KEPT_ROWS", 4),
+        (describing, "BATCH", 20),
+        (importing, "BATCH", 20),
+    ):
+        monkeypatch.setattr(module, name, most)
 
 
 def grown_kib(run: Callable[[Path], object], folders: dict[int, Path]) -> float:

@@ -16,7 +16,8 @@ from reeltalk.review.tasks.turns import UNIT
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.record import Json
 
-BATCH: Final = 500
+BATCH: Final = 100
+"""Units whose content is read at a time: a unit may take tens of KiB."""
 LONGEST_WORDS: Final = 20_000
 """Characters of the words of a unit."""
 _TEXTS: Final = ("question", "references", "options", "answer")
