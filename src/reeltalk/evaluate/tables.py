@@ -128,7 +128,10 @@ class Tables:
 
 
 class ItemColumns:
-    """Scores of turns by metric, 16 bytes each. Turns are found by 64 bits of a hash of their names."""
+    """Scores of turns by metric, 8 bytes each. Turns are found by 64 bits of a hash of their names.
+
+    Metrics of the same turns share the hashes.
+    """
 
     def __init__(self) -> None:
         self._columns: list[tuple[str, str, NDArray[np.uint64], Floats]] = []
@@ -147,7 +150,12 @@ class ItemColumns:
             values.append(value)
         found = np.array(keys, np.uint64)
         order = np.argsort(found, kind="stable")
-        self._columns.append((model, metric, found[order], np.array(values)[order]))
+        known = found[order]
+        for *_, earlier, _ in self._columns:
+            if np.array_equal(earlier, known):
+                known = earlier
+                break
+        self._columns.append((model, metric, known, np.array(values)[order]))
 
     def scores(self, turns: Sequence[tuple[str, str]]) -> Iterator[dict[str, float]]:
         """The scores of turns, in the order in which metrics were added.
@@ -381,20 +389,9 @@ def tables_of(
             )
         tables.summary += nothing.summary
         if nothing.summary:
-            turns = {
-                name_key(turn.item_id)
-                for null in evaluation.null.values()
-                for unit in null.units
-                for turn in unit.turns
-            }
+            turns = _count_turns(evaluation.null.values())
             models.append(
-                ModelInfo(
-                    model=NULL_MODEL,
-                    source=NULL_SOURCE[0],
-                    sha256=NULL_SOURCE[1],
-                    rows=len(turns),
-                    items=len(turns),
-                )
+                ModelInfo(model=NULL_MODEL, source=NULL_SOURCE[0], sha256=NULL_SOURCE[1], rows=turns, items=turns)
             )
     scored = ScoredAnswers(_no_texts(models, subject), [], [], [])
     if chosen.metrics and any(answer_set.turns for answer_set in sets):
@@ -421,6 +418,12 @@ def tables_of(
         }
     )
     return info, scored, tables
+
+
+def _count_turns(sampled: Iterable[NullUnits]) -> int:
+    """The number of turns of all judges' units; a turn that several judges have counts once."""
+    items = (turn.item_id for null in sampled for unit in null.units for turn in unit.turns)
+    return len(np.unique(np.fromiter(map(name_key, items), np.uint64)))
 
 
 def _by_model(rows: ChosenRows[T]) -> dict[str, ChosenRows[T]]:

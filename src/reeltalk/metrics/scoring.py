@@ -100,7 +100,10 @@ class MetricResult:
         """
         info = TEXT_METRICS.get(self.name)
         videos = clusters if isinstance(clusters, np.ndarray) else numbered_clusters(clusters)
-        return measure_interval(self.statistics[chosen], videos[chosen], self.from_sums, info.bounds if info else None)
+        statistics = self.statistics
+        if not chosen.all():
+            statistics, videos = statistics[chosen], videos[chosen]
+        return measure_interval(statistics, videos, self.from_sums, info.bounds if info else None)
 
 
 def metric_names(metrics: Sequence[str]) -> list[str]:

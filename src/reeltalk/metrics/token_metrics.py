@@ -189,18 +189,18 @@ def bleu_statistics(corpus: Corpus) -> Floats:
     Returns:
         (N, 10): matched n-grams for n = 1 to 4, n-grams of the answer for n = 1 to 4, answer length, reference length.
     """
-    columns: list[Ints | Floats] = []
-    for counts, matches in zip(corpus.ngrams, corpus.matches, strict=True):
+    lengths = corpus.lengths[corpus.answer]
+    statistics = np.zeros((len(lengths), 2 * LONGEST_NGRAM + 2))
+    for n, (counts, matches) in enumerate(zip(corpus.ngrams, corpus.matches, strict=True)):
         clipped = np.minimum(counts.times[matches.in_answer], counts.times[matches.in_reference])
         if corpus.one_reference_each:
             matched = np.bincount(matches.pair, weights=clipped, minlength=len(corpus.pair_answer))
-            columns.append(matched[corpus.pair_of_reference])
+            statistics[:, n] = matched[corpus.pair_of_reference]
         else:
-            columns.append(_best_over_references(corpus, matches, clipped))
-    lengths = corpus.lengths[corpus.answer]
-    columns += [np.maximum(lengths - n, 0) for n in range(LONGEST_NGRAM)]
-    columns += [lengths, _closest_reference_lengths(corpus)]
-    return np.stack(columns, axis=1).astype(np.float64)
+            statistics[:, n] = _best_over_references(corpus, matches, clipped)
+        statistics[:, LONGEST_NGRAM + n] = np.maximum(lengths - n, 0)
+    statistics[:, -2], statistics[:, -1] = lengths, _closest_reference_lengths(corpus)
+    return statistics
 
 
 def _best_over_references(corpus: Corpus, matches: Matches, clipped: Ints) -> Floats:
