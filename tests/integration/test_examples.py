@@ -297,6 +297,7 @@ def test_review_and_release_a_constructed_benchmark(
     assert "0 findings in the release" in said
 
 
+@pytest.mark.slow
 def test_demo_builds_a_household_of_any_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example("demo", tmp_path / "little", 2)
     assert str(tmp_path / "little" / "site" / "index.html") in capsys.readouterr().out

@@ -346,14 +346,15 @@ def documented() -> Iterator[Callable[[str], Documented]]:
         shutil.rmtree(cluster.folder)
 
 
+@pytest.mark.slow
 def test_the_cluster_of_the_page_works_from_an_empty_home_after_ray_on_one_machine(
-    documented: Callable[[str], Documented], tmp_path: Path, full: bool
+    documented: Callable[[str], Documented], tmp_path: Path
 ) -> None:
     cluster, home, other = documented("kitchen"), tmp_path / "head", tmp_path / "other"
     assert cluster.ask("ray", home).stdout == "kitchen\n"
     assert not list(home.iterdir()), "Ray on one machine leaves a token that every later cluster wants"
     replies = []
-    for _ in range(2 if full else 1):
+    for _ in range(2):
         cluster.end()
         cluster.start(home, HEAD)
         token = home / ".ray" / "auth_token"
