@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from traced_memory import traced_peak
 
-from reeltalk.analysis import dialogues as told
+from reeltalk.analysis import dialogues as contexts
 from reeltalk.analysis import score_matrix
 from reeltalk.baselines import constant
 from reeltalk.evaluate import eval_log
@@ -79,7 +79,7 @@ def test_compare_and_report_keep_no_turns_in_memory(
         (stored_rows, "INDEXED_BYTES", 1 << 12),
         (manifest, "HASH_BLOCK_BYTES", 1 << 12),
         (keyed, "KEPT_ROWS", 4),
-        (told, "KEPT", 2),
+        (contexts, "KEPT", 2),
         (pages, "MOST_BYTES", 1 << 12),
         (pages, "MOST_CASES", 0),
         (pages, "ROWS", 4),

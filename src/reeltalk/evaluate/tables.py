@@ -150,11 +150,8 @@ class ItemColumns:
             values.append(value)
         found = np.array(keys, np.uint64)
         order = np.argsort(found, kind="stable")
-        known = found[order]
-        for *_, earlier, _ in self._columns:
-            if np.array_equal(earlier, known):
-                known = earlier
-                break
+        own = found[order]
+        known = next((earlier for *_, earlier, _ in self._columns if np.array_equal(earlier, own)), own)
         self._columns.append((model, metric, known, np.array(values)[order]))
 
     def scores(self, turns: Sequence[tuple[str, str]]) -> Iterator[dict[str, float]]:
