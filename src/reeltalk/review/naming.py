@@ -196,14 +196,11 @@ def _own_numbers(session: Session, person_id: str, queue_ids: Collection[str]) -
     query = (
         select(UnitRow.id, UnitRow.queue_id)
         .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
-        .where(
-            AssignmentRow.person_id == person_id,
-            AssignmentRow.role == "annotator",
-            UnitRow.queue_id.in_(queue_ids),
-        )
+        .where(AssignmentRow.person_id == person_id, AssignmentRow.role == "annotator")
         .order_by(UnitRow.queue_id, AssignmentRow.created_at, AssignmentRow.id)
     )
-    return _counted((unit, queue) for unit, queue in session.execute(query))
+    # Queues are no condition of the query: SQLite would go through all their units, and not through this person's.
+    return _counted((unit, queue) for unit, queue in session.execute(query) if queue in queue_ids)
 
 
 def _counted(rows: Iterable[tuple[str, str]]) -> dict[str, int]:

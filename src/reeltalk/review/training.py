@@ -125,6 +125,8 @@ def was_not_trained_on(person_id: str, queue_id: str) -> ColumnElement[bool]:
             held.person_id == person_id,
             held.role == TRAINEE,
             copy.queue_id == queue_id,
+            # All training tasks are gold, which an index finds among the queue's units.
+            copy.gold.is_not(None),
             copy.target_id.is_not(None),
             copy.target_table.is_not(None),
         )

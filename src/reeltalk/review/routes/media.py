@@ -216,7 +216,8 @@ def _served(project: ReviewProject, person: User, sha256: str) -> tuple[Path, st
     if NAME.fullmatch(sha256) is None:
         raise missing
     with project.database.reading() as session:
-        row = session.scalars(select(VideoRow).where(VideoRow.sha256 == sha256, VideoRow.file.is_not(None))).first()
+        with_file = select(VideoRow).where(VideoRow.sha256 == sha256, VideoRow.file.is_not(None)).limit(1)
+        row = session.scalars(with_file).first()
         if row is None or row.file is None or not may_see(session, person, sha256):
             raise missing
         return _folder(project).path(sha256, row.file), row.media_type or "application/octet-stream", row.duration_s
