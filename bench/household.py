@@ -71,8 +71,8 @@ def values_of(run: Path, wanted: set[tuple[str, int]]) -> Values:
     return found
 
 
-def mean_with_interval(rows: Sequence[tuple[str, float]]) -> tuple[float, float, float]:
-    found = mean_interval(np.array([value for _, value in rows]), [video for video, _ in rows], (0.0, 1.0))
+def mean_with_interval(rows: Sequence[tuple[str, float]], least: float = 0.0) -> tuple[float, float, float]:
+    found = mean_interval(np.array([value for _, value in rows]), [video for video, _ in rows], (least, 1.0))
     assert found.low is not None
     assert found.high is not None
     return found.value, found.low, found.high
@@ -115,7 +115,7 @@ def show(title: str, found: dict[str, Values]) -> None:
         print(f"{name:<22}{mean:>8.3f}   [{low:.3f}, {high:.3f}]")
     for before, after in pairwise(ORDER):
         rows = [(found[after][item][0], found[after][item][1] - found[before][item][1]) for item in items]
-        mean, low, high = mean_with_interval(rows)
+        mean, low, high = mean_with_interval(rows, -1.0)
         says = "excludes 0" if low > 0 or high < 0 else "does not exclude 0"
         print(f"{f'{after} - {before}':<22}{mean:>+8.3f}   [{low:+.3f}, {high:+.3f}] {says}")
 

@@ -46,7 +46,8 @@ class FileHashes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known: dict[str, tuple[Mark, str]] | None = None
+        # A mark and a hash in one string take a third of their memory as a tuple; there are as many as graphs.
+        self._known: dict[str, str] | None = None
         self._record: Path | None = None
 
     def sha256(self, name: str) -> str:
@@ -60,15 +61,16 @@ class FileHashes:
         """
         path = self._folder / name
         known, mark = self._load(), mark_of(path)
-        if name in known and known[name][0] == mark:
-            return known[name][1]
+        stored, _, sha256 = known.get(name, "").rpartition(" ")
+        if mark is not None and stored == _joined(mark):
+            return sha256
         sha256, _ = hash_file(path)
         if mark is not None and mark == mark_of(path) and time.time_ns() - max(mark[1], mark[2]) > RECENT_NS:
-            known[name] = mark, sha256
+            known[name] = f"{_joined(mark)} {sha256}"
             self._keep(name)
         return sha256
 
-    def _load(self) -> dict[str, tuple[Mark, str]]:
+    def _load(self) -> dict[str, str]:
         if self._known is not None:
             return self._known
         self._known, lines = {}, []
@@ -82,10 +84,10 @@ class FileHashes:
             # A process that was killed leaves half a line.
             with contextlib.suppress(ValueError, TypeError):
                 name, size_bytes, changed_ns, entered_ns, inode, sha256 = json.loads(line)
-                self._known[str(name)] = (size_bytes, changed_ns, entered_ns, inode), str(sha256)
+                self._known[str(name)] = f"{_joined((size_bytes, changed_ns, entered_ns, inode))} {sha256}"
         if self._record is not None and len(lines) > len(self._known) + SPARE_LINES:
             with contextlib.suppress(Exception):
-                write_bytes(self._record, b"".join(_line(name, *found) for name, found in self._known.items()))
+                write_bytes(self._record, b"".join(_line(*known) for known in self._known.items()))
         return self._known
 
     def _keep(self, name: str) -> None:
@@ -94,7 +96,7 @@ class FileHashes:
         try:
             self._record.parent.mkdir(parents=True, exist_ok=True)
             with self._record.open("ab") as stream:
-                stream.write(_line(name, *self._known[name]))
+                stream.write(_line(name, self._known[name]))
         except OSError:
             self._record = None
 
@@ -139,5 +141,10 @@ def refuse_replaced(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[N
             raise ReplacedError(last.parent)
 
 
-def _line(name: str, mark: Mark, sha256: str) -> bytes:
-    return json.dumps([name, *mark, sha256]).encode() + b"\n"
+def _joined(mark: Mark) -> str:
+    return " ".join(map(str, mark))
+
+
+def _line(name: str, known: str) -> bytes:
+    *mark, sha256 = known.split(" ")
+    return json.dumps([name, *map(int, mark), sha256]).encode() + b"\n"

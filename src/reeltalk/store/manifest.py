@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.record import Json
@@ -65,10 +66,10 @@ class Part(BaseModel):
         return self.videos is None or any(self.videos[0] <= video <= self.videos[1] for video in videos)
 
 
-class FileEntry(BaseModel):
+# A benchmark has one for each graph, and a dataclass with slots takes a sixth of a model's memory.
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class FileEntry:
     """One table or graph file of a benchmark."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sha256: str
     size_bytes: Annotated[int, Field(ge=0)]
@@ -176,7 +177,10 @@ class Manifest(BaseModel):
         document["origins"] = [json.loads(text) for text in numbers]
         document["files"] = {
             name: {
-                **entry.model_dump(mode="json", exclude={"origin"} if entry.parts else {"origin", "parts"}),
+                "sha256": entry.sha256,
+                "size_bytes": entry.size_bytes,
+                "rows": entry.rows,
+                **({"parts": [part.model_dump(mode="json") for part in entry.parts]} if entry.parts else {}),
                 "origin": numbers[told[id(entry.origin)]],
             }
             for name, entry in self.files.items()

@@ -9,7 +9,7 @@ import re
 from array import array
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -687,7 +687,7 @@ def accept(path: Path | str) -> list[str]:
             _refuse_errors(revised)
             for name in edited:
                 if (table := TABLES.get(Path(name).stem)) is not None and table.file_name == name:
-                    edited[name] = edited[name].model_copy(update={"rows": sum(1 for _ in revised.read(table))})
+                    edited[name] = replace(edited[name], rows=sum(1 for _ in revised.read(table)))
             commit(manifest.model_copy(update={"files": manifest.files | edited}))
     return sorted(edited)
 
