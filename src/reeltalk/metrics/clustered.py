@@ -173,14 +173,17 @@ def linearise(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats])
         Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6.
     """
     items = len(statistics)
-    table = np.hstack([statistics, np.ones((items, 1))])
-    sums = table.sum(axis=0)
+    sums = np.append(statistics.sum(axis=0), items)
     # A statistic that is 0 for all items has no effect, and must not be moved below 0.
-    steps = np.where(table.any(axis=0), STEP * np.maximum(np.abs(sums), 1.0), 0.0)
+    steps = np.where(np.append(statistics.any(axis=0), True), STEP * np.maximum(np.abs(sums), 1.0), 0.0)
     moved = np.vstack([sums + np.diag(steps), sums - np.diag(steps), sums])
     values = from_sums(moved[:, :-1], moved[:, -1])
     slopes = (values[: len(sums)] - values[len(sums) : -1]) / np.where(steps > 0, 2 * steps, 1.0)
-    found: Floats = values[-1] + items * (table @ slopes)
+    # In place, since a benchmark can have millions of items.
+    found: Floats = statistics @ slopes[:-1]
+    found += slopes[-1]
+    found *= items
+    found += values[-1]
     return found
 
 
