@@ -308,7 +308,7 @@ def test_each_step_whose_first_replies_are_useless_stops_with_code_1(
 ) -> None:
     folder = tmp_path / "stopped"
     shutil.copytree(filmed_household, folder)
-    for step in ASKING_STEPS if full else ASKING_STEPS[:2]:
+    for step in ASKING_STEPS if full else ("chains",):
         options = ["--steps", step, "--object-captions"]
         before, kept = Benchmark.open(folder).manifest, replies_in(folder)
         with serve(lambda body: "I would rather not.") as useless:
@@ -345,7 +345,7 @@ def test_what_a_run_asked_is_in_the_benchmark(written: Written, capsys: pytest.C
 
 
 def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = ["construct", "--plan", str(filmed), "--writer", "vision-1"]
+    plan = ["construct", "--plan", str(filmed), "--writer", "vision-1", "--limit", "1"]
     assert run([*plan, "--price-in", "0.15", "--price-out", "0.6"]) == 0
     said = capsys.readouterr().out
     assert "requests" in said
