@@ -74,7 +74,10 @@ AT_A_TIME = 100
 ORDERS = ("unit by unit", "model by model")
 JUDGED = "It names the same thing. So rating=3"
 SHARED = Path(os.environ.get("REELTALK_SHARED", ROOT.parent / "shared"))
-MOST_MS = 6.0
+MOST_MS = 1.0
+"""CPU of a call beyond a bare client's."""
+LEAST_FULL = 0.97
+"""Slots that are full, over those of a bare client."""
 BUSY = 0.05
 GROWING = ("fixed rate", "per clip")
 CONSTANT = ("first turn", "uniform, whole video")
@@ -268,23 +271,10 @@ def processes(load: Load, folder: Path, server: ChatServer, rounds: int) -> dict
     }
 
 
-def missed(figures: dict[str, float], saved: float) -> list[str]:
-    """What does not reach its goal, one line each."""
-    least = {
-        figure: 0.9
-        for figure in figures
-        if figure.endswith(("reeltalk, slots full while dialogues wait", "reeltalk, over all, of the best"))
-    }
-    least |= {f"{played}: saved of T * V": saved for played in (*GROWING, *CONSTANT)}
-    least |= {f"{played}: saved of sent": saved for played in CONSTANT}
-    lines = [
-        f"goal of at least {goal:.3f} missed: {name}" for name, goal in least.items() if figures.get(name, goal) < goal
-    ]
-    most = [figure for figure in figures if figure.endswith("beyond bare, CPU ms a call")]
-    busy = [figure for figure in figures if figure.endswith("waited for a core") and figures[figure] > BUSY]
-    lines += [f"the machine had no core for it: {figure} {figures[figure]:.0%}" for figure in busy]
-    lines += [f"goal of at most {MOST_MS:g} missed: {figure}" for figure in most if figures[figure] > MOST_MS]
-    return lines or [f"goals met: {MOST_MS:g} ms beyond bare, 0.9 of the slots, {saved:.3f} saved"]
+def busy(figures: dict[str, float]) -> list[str]:
+    """Where a client waited for the machine, one line each."""
+    waited = [figure for figure in figures if figure.endswith("waited for a core") and figures[figure] > BUSY]
+    return [f"the machine had no core for it: {figure} {figures[figure]:.0%}" for figure in waited]
 
 
 def main() -> None:
@@ -334,7 +324,7 @@ def main() -> None:
             asyncio.run(decode(load, small))
             add(name, prefixes(load, small, server))
         add("first turn, all dialogues turn by turn", prefixes(constant, small, server, "by turn"))
-    notes = [*NOTES, *missed(figures, 0.95 * (1 - 1 / turns))]
+    notes = [*NOTES, *busy(figures)]
     packages = ["inspect-ai", "openai", "pydantic", "httpx2"]
     measures = stated(figures, 0.95 * (1 - 1 / turns))
     record("evaluate", measures, figures=figures, packages=packages, notes=notes, quick=quick)
@@ -353,8 +343,9 @@ def stated(figures: dict[str, float], saved: float) -> list[Measure]:
         found.append(Measure(f"{told}, beyond a bare client", beyond, "CPU ms", goal=at_most(MOST_MS)))
     full = "slots full while dialogues wait"
     for name in (figure.partition(":")[0] for figure in figures if figure.endswith(f": reeltalk, {full}")):
-        share, ratio = figures[f"{name}: reeltalk, {full}"], figures[f"{name}: {full}, reeltalk over bare"]
-        found.append(Measure(f"{name}: {full}", share, "share", "as full as by a bare client", ratio, at_least(0.9)))
+        found.append(Measure(f"{name}: {full}", figures[f"{name}: reeltalk, {full}"], "share"))
+        ratio = figures[f"{name}: {full}, reeltalk over bare"]
+        found.append(Measure(f"{name}: slots full, over a bare client's", ratio, "ratio", goal=at_least(LEAST_FULL)))
     for room in ROOMS_TO_JUDGE:
         ours, before = (figures[f"judging: saved {order}, room for {room:,} tokens"] for order in ORDERS)
         told = f"judging six models, room for {room:,} tokens: tokens saved"
