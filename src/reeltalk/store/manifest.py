@@ -6,6 +6,7 @@ writes a file for every video would list all its inputs for each of these files.
 
 import hashlib
 import json
+import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
@@ -159,7 +160,8 @@ class Manifest(BaseModel):
                 repeated[key] = Origin.model_validate(own)
             return {name: part for name, part in entry.items() if name not in own} | {"origin": repeated[key]}
 
-        files = {name: shared(entry) for name, entry in value["files"].items()}
+        # Whatever else lists the files has their names once with it.
+        files = {sys.intern(name): shared(entry) for name, entry in value["files"].items()}
         return {name: part for name, part in value.items() if name != "origins"} | {
             "files": files,
             "schema_version": SCHEMA_VERSION,
