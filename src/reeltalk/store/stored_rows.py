@@ -396,16 +396,20 @@ class NumberedPlaces:
     """Places by a number, in their order.
 
     Args:
-        numbers: (N,) of each place, from 0.
-        places: (N,) the places.
+        numbers: (N,) int32 of each place, from 0.
+        places: (N,) int64 the places, ascending, from 0 to below 2^32.
         count: The numbers are below it.
     """
 
     def __init__(self, numbers: "array[int]", places: "array[int]", count: int) -> None:
         known = np.frombuffer(numbers, dtype=np.int32) if numbers else np.zeros(0, dtype=np.int32)
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(known, minlength=count))])
-        order = np.argsort(known, kind="stable")
-        self._places = np.frombuffer(places, dtype=np.int64)[order] if places else np.zeros(0, dtype=np.int64)
+        # Number and place in one integer are sorted in place; sorting their indices would take three times the memory.
+        self._places = np.left_shift(known, 32, dtype=np.int64)
+        if places:
+            self._places |= np.frombuffer(places, dtype=np.int64)
+        self._places.sort()
+        self._places &= (1 << 32) - 1
 
     def __getitem__(self, number: int) -> NDArray[np.int64]:
         return self._places[self._starts[number] : self._starts[number + 1]]
