@@ -1,6 +1,7 @@
 """Rows in a file that look like a list. A row is read when you ask for it, so memory does not grow with them."""
 
 import os
+import sys
 import tempfile
 import weakref
 from array import array
@@ -432,7 +433,8 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
         for place, row in taken:
             found = key(row)
             for name in (found,) if isinstance(found, str) else found or ():
-                numbers.append(self._numbers.setdefault(name, len(self._numbers)))
+                # Several tables of a benchmark are read by the same keys.
+                numbers.append(self._numbers.setdefault(sys.intern(name), len(self._numbers)))
                 places.append(place)
         self._places = NumberedPlaces(numbers, places, len(self._numbers))
 
