@@ -425,14 +425,23 @@ def collect_settings(session: Session, queue_id: str) -> CollectSettings:
     return CollectSettings.model_validate(session.get_one(QueueRow, queue_id).settings)
 
 
-def approved_dialogues(session: Session) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
-    """All approved dialogues with their unit and their messages, in the order in which they were begun."""
+def approved_dialogues(
+    session: Session, among: Collection[str] | None = None
+) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
+    """Approved dialogues with their unit and their messages, in the order in which they were begun.
+
+    Args:
+        session: The database.
+        among: Ids of those that are read; by default all.
+    """
     query = (
         select(LiveDialogueRow, UnitRow)
         .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
         .where(LiveDialogueRow.state == APPROVED)
         .order_by(LiveDialogueRow.created_at, LiveDialogueRow.id)
     )
+    if among is not None:
+        query = query.where(LiveDialogueRow.id.in_(among))
     for row, unit in session.execute(query).all():
         yield row, unit, messages_of(session, row.id)
 

@@ -21,7 +21,7 @@ def done(kind: str, table: str, name: str, content: Mapping[str, Any], values: M
     """A unit that Ada settled alone."""
     return DoneUnit(
         id=f"unit-{name}",
-        name=name,
+        title=name,
         kind=kind,
         target_table=table,
         target_id=name,

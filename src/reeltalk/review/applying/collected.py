@@ -5,13 +5,13 @@ are kept.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from reeltalk.review.applying.next_revision import NextRevision
+from reeltalk.review.applying.next_revision import BATCH, NextRevision
 from reeltalk.review.assigning import ANNOTATOR
 from reeltalk.review.collecting import approved_dialogues
 from reeltalk.review.settling import DONE
@@ -24,14 +24,20 @@ from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.tables import ANSWERS, DIALOGUES, SCORES
 
 HUMAN: Final = "human"
+MARKED: Final = ("rating", "test")
+"""Kinds of work that add marks or answers."""
 
 
-def human_scores(session: Session) -> Iterator[JudgedScore]:
+def human_scores(session: Session, among: Sequence[str] | None = None) -> Iterator[JudgedScore]:
     """Every mark that people gave, in the form that `reeltalk calibrate` reads. The judge is `human:NAME`.
 
     Marks of incomplete units are left out: until a unit is complete nobody sees another's marks.
+
+    Args:
+        session: The database.
+        among: Ids of the units whose marks are read, in the order of their queues; by default all.
     """
-    for person, unit, values in _submitted(session, "rating"):
+    for person, unit, values in _submitted(session, "rating", among):
         content = unit.content
         criteria = {row["name"] for row in content["scale"]["criteria"]}
         for place, value in values.items():
@@ -53,13 +59,17 @@ def human_scores(session: Session) -> Iterator[JudgedScore]:
                 )
 
 
-def human_answers(session: Session) -> Iterator[Answer]:
+def human_answers(session: Session, among: Sequence[str] | None = None) -> Iterator[Answer]:
     """People's answers to the test. The first to submit a unit is the model `human`, the second `human 2`, and so on.
 
     People answer different units, so one model for each person would compare different questions.
+
+    Args:
+        session: The database.
+        among: Ids of the units whose answers are read, in the order of their queues; by default all.
     """
     place_of: dict[str, int] = defaultdict(int)
-    for _, unit, values in _submitted(session, "test"):
+    for _, unit, values in _submitted(session, "test", among):
         place_of[unit.id] += 1
         number = place_of[unit.id]
         for place, value in sorted(values.items(), key=lambda item: int(item[0])):
@@ -74,14 +84,24 @@ def human_answers(session: Session) -> Iterator[Answer]:
             )
 
 
-def collected_dialogues(session: Session) -> Iterator[Dialogue]:
-    """Approved dialogues of pairs, as records of a benchmark."""
-    for row, unit, messages in approved_dialogues(session):
+def collected_id(row_id: str) -> DialogueId:
+    """Identifier in a benchmark of a dialogue of the table `live_dialogues`."""
+    return DialogueId(derive_id("dialogue", "collected", row_id))
+
+
+def collected_dialogues(session: Session, among: Sequence[str] | None = None) -> Iterator[Dialogue]:
+    """Approved dialogues of pairs, as records of a benchmark.
+
+    Args:
+        session: The database.
+        among: Ids of those that are read; by default all.
+    """
+    for row, unit, messages in approved_dialogues(session, among):
         texts = [message.text for message in messages]
         if unit.video_id is None:
             continue
         yield Dialogue(
-            id=DialogueId(derive_id("dialogue", "collected", row.id)),
+            id=collected_id(row.id),
             video_id=VideoId(unit.video_id),
             task="collected",
             turns=tuple(
@@ -91,7 +111,9 @@ def collected_dialogues(session: Session) -> Iterator[Dialogue]:
         )
 
 
-def _submitted(session: Session, task: str) -> Iterator[tuple[PersonRow, UnitRow, dict[str, Json]]]:
+def _submitted(
+    session: Session, task: str, among: Sequence[str] | None
+) -> Iterator[tuple[PersonRow, UnitRow, dict[str, Json]]]:
     query = (
         select(AssignmentRow, UnitRow, PersonRow)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
@@ -105,24 +127,42 @@ def _submitted(session: Session, task: str) -> Iterator[tuple[PersonRow, UnitRow
         )
         .order_by(QueueRow.position, UnitRow.position, AssignmentRow.submitted_at, AssignmentRow.id)
     )
-    for assignment, unit, person in session.execute(query).all():
-        rows = session.scalars(select(EntryRow).where(EntryRow.assignment_id == assignment.id).order_by(EntryRow.place))
-        yield person, unit, {row.place: row.value for row in rows if row.value is not None}
+    for some in _batched(among):
+        for assignment, unit, person in session.execute(query if some is None else query.where(UnitRow.id.in_(some))):
+            rows = session.scalars(
+                select(EntryRow).where(EntryRow.assignment_id == assignment.id).order_by(EntryRow.place)
+            )
+            yield person, unit, {row.place: row.value for row in rows if row.value is not None}
+
+
+def _batched(ids: Sequence[str] | None) -> Iterator[Sequence[str] | None]:
+    """Some ids at a time, as a database takes only so many values; None once for all rows."""
+    if ids is None:
+        yield None
+    else:
+        yield from (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
 
 
 R = TypeVar("R", bound=Record)
 
-KINDS: Final = frozenset({"rating", "test", "collect"})
-"""Kinds of work that add such rows."""
 
+def add_collected(
+    made: NextRevision, session: Session, units: Mapping[str, Sequence[str]], dialogues: Sequence[str]
+) -> None:
+    """Add marks, answers and dialogues. New marks and answers replace earlier ones of the same key.
 
-def add_collected(made: NextRevision, session: Session) -> None:
-    """Add marks, answers and dialogues. New marks and answers replace earlier ones of the same key."""
-    if not KINDS & set(session.scalars(select(QueueRow.task))):
+    Args:
+        made: The revision.
+        session: The database.
+        units: Ids of finished units by the kind of work, in the order of their queues.
+        dialogues: Ids of approved dialogues of pairs.
+    """
+    rated, tested = (units.get(kind, ()) for kind in MARKED)
+    if not (rated or tested or dialogues):
         return
     content = made.content
-    dialogues = _unreviewed(made, collected_dialogues(session))
-    content.dialogues = _merged(made, "dialogues collected", content.dialogues, dialogues, DIALOGUES.key)
+    collected = _unreviewed(made, collected_dialogues(session, dialogues))
+    content.dialogues = _merged(made, "dialogues collected", content.dialogues, collected, DIALOGUES.key)
     turns: dict[tuple[str, str], int] = {("chain", row.id): len(row.turns) for row in content.chains}
     turns |= {("dialogue", row.id): len(row.turns) for row in content.dialogues}
     turns |= {("path", row.id): len(row.steps) for row in content.paths}
@@ -139,8 +179,8 @@ def add_collected(made: NextRevision, session: Session) -> None:
             else:
                 made.counts[f"{words} about what the benchmark does not have"] += 1
 
-    content.scores = _merged(made, "marks", content.scores, present(human_scores(session), "marks"), SCORES.key)
-    answers = present(human_answers(session), "answers by people")
+    content.scores = _merged(made, "marks", content.scores, present(human_scores(session, rated), "marks"), SCORES.key)
+    answers = present(human_answers(session, tested), "answers by people")
     content.answers = _merged(made, "answers by people", content.answers, answers, ANSWERS.key)
 
 

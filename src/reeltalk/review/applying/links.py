@@ -7,7 +7,7 @@ remaining steps may no longer be a walk. Then the path is removed, and `reeltalk
 ones. A path that was no such walk before, as in some published benchmarks, keeps its remaining steps.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -27,6 +27,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, 
 from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import GONE, GateOutcome, GateResult
 from reeltalk.schema.labels import TagProposal
+from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.paths import ACCEPTED
 from reeltalk.schema.record import Json, Record, derive_id
 from reeltalk.schema.review import Decision, FieldEdit
@@ -95,14 +96,18 @@ def _units_gone(made: NextRevision) -> None:
         if gates:
             content["gates"] = [row.model_dump(mode="json", exclude_defaults=True) for row in gates]
         made.reject(table, name, EMPTY, content)
-    if made.gone:
-        gone = {name for _, name in made.gone}
-        made.content.source_files = [
-            _copy_with(file, records=tuple(name for name in file.records if name not in gone))
-            if gone & set(file.records)
-            else file
-            for file in made.content.source_files
-        ]
+
+
+def without_records(files: Iterable[SourceFile], gone: Container[str]) -> Iterator[SourceFile]:
+    """Imported files as they are without some of their records.
+
+    Args:
+        files: Rows of the table.
+        gone: Ids of chains and dialogues without any turn left.
+    """
+    for file in files:
+        left = tuple(name for name in file.records if name not in gone)
+        yield file if left == file.records else _copy_with(file, records=left)
 
 
 def _move_rows(

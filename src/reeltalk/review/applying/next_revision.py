@@ -7,7 +7,7 @@ or rewrote; the database is not needed for that.
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -16,8 +16,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.assigning import ADJUDICATOR
-from reeltalk.review.importing import WRITTEN, latest_revision
-from reeltalk.review.naming import unit_names
+from reeltalk.review.importing import WRITTEN
 from reeltalk.review.settling import DONE
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical_json
 from reeltalk.review.tasks.task import spoken_place
@@ -70,8 +69,7 @@ class DoneUnit:
     """A unit without open work."""
 
     id: str
-    name: str
-    """Its name for people."""
+    title: str
     kind: str
     """The kind of work."""
     target_table: str
@@ -95,7 +93,7 @@ class SetAside:
 
     unit_id: str
     title: str
-    """The unit's name for people."""
+    """The unit's title; at last its name for people."""
     place: str | None
     """The place that is wrong; None if the whole unit is."""
     field: str | None
@@ -108,29 +106,28 @@ class SetAside:
         return f"{self.title}{at}: {self.problem}"
 
 
-def done_units(session: Session, kind: str, *, without: Container[str] = ()) -> Iterator[DoneUnit]:
-    """All finished units of one kind of work, in the order of their queue, without gold.
+def done_units(session: Session, kind: str, unit_ids: Sequence[str]) -> Iterator[DoneUnit]:
+    """Finished units of one kind of work, in the order of their ids here.
 
     Args:
         session: The database.
         kind: The kind of work.
-        without: Ids of units that are left out.
+        unit_ids: Ids of the units.
     """
     names: dict[str, str] = {name: shown for name, shown in session.execute(select(PersonRow.id, PersonRow.name))}
-    ids = [unit_id for unit_id in done_ids(session, kind) if unit_id not in without]
-    for start in range(0, len(ids), BATCH):
-        some = ids[start : start + BATCH]
+    for start in range(0, len(unit_ids), BATCH):
+        some = unit_ids[start : start + BATCH]
         results: dict[str, dict[str, SettledPlace]] = defaultdict(dict)
         for found in session.scalars(select(ResultRow).where(ResultRow.unit_id.in_(some)).order_by(ResultRow.place)):
             people = [names.get(person, person) for person in found.people or ()]
             results[found.unit_id][found.place] = SettledPlace(found.value, found.how, people, found.at)
-        works, units = _works(session, some, names), unit_names(session, some)
+        works = _works(session, some, names)
         rows = {row.id: row for row in session.scalars(select(UnitRow).where(UnitRow.id.in_(some)))}
         for unit_id in some:
             row = rows[unit_id]
             yield DoneUnit(
                 id=unit_id,
-                name=units[unit_id],
+                title=row.title,
                 kind=kind,
                 target_table=row.target_table or "",
                 target_id=row.target_id or "",
@@ -139,17 +136,6 @@ def done_units(session: Session, kind: str, *, without: Container[str] = ()) -> 
                 results=results[unit_id],
                 works=works[unit_id],
             )
-
-
-def done_ids(session: Session, kind: str) -> list[str]:
-    """Ids of all finished units of one kind of work, as in `done_units`."""
-    query = (
-        select(UnitRow.id)
-        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        .where(QueueRow.task == kind, UnitRow.state == DONE, UnitRow.gold.is_(None))
-        .order_by(QueueRow.position, UnitRow.position, UnitRow.id)
-    )
-    return list(session.scalars(query))
 
 
 def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> dict[str, list[SubmittedWork]]:
@@ -363,14 +349,19 @@ class NextRevision:
     _about: dict[str, dict[tuple[str, str], list[Any]]] = field(default_factory=dict)
 
     @classmethod
-    def after(cls, content: Content) -> "NextRevision":
-        """The start: everything unchanged."""
+    def after(cls, content: Content, number: int = 1) -> "NextRevision":
+        """The start: everything unchanged.
+
+        Args:
+            content: Rows of the benchmark.
+            number: Number of the revision.
+        """
         content, fresh = replace(content), replace(content)
         for name, rows in content.rows():
             setattr(content, name, list(rows))
             setattr(fresh, name, list(getattr(content, name)))
         history = ReviewHistory(content.reviews)
-        made = cls(content, fresh, history, latest_revision(content.reviews) + 1)
+        made = cls(content, fresh, history, number)
         units: tuple[tuple[UnitTable, Sequence[QAChain | Dialogue]], ...] = (
             ("chains", content.chains),
             ("dialogues", content.dialogues),
@@ -429,7 +420,7 @@ class NextRevision:
 
     def set_aside(self, unit: DoneUnit, problem: str, *, place: str | None = None, field: str | None = None) -> None:
         """Leave a unit out, with the reason."""
-        found = SetAside(unit.id, unit.name, place, field, problem)
+        found = SetAside(unit.id, unit.title, place, field, problem)
         self.aside.setdefault(unit.id, []).append(found)
 
     def applied_place(self, unit: DoneUnit, place: str) -> int | str | None:

@@ -4,31 +4,37 @@ Applying again changes nothing: each settled place adds a review, which shows th
 """
 
 import shutil
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from tempfile import gettempdir
+from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
 from reeltalk.review.applied import APPLY, HEAD, PROJECT
+from reeltalk.review.applying.batches import LEFT_OUT, TableChanges, VideoBatch, VideoBatches
 from reeltalk.review.applying.collected import add_collected
-from reeltalk.review.applying.links import apply_links, remap, settle_paths, word_paths
-from reeltalk.review.applying.next_revision import (
-    DoneUnit,
-    NextRevision,
-    SetAside,
-    done_ids,
-    done_units,
-    undecided_counts,
-)
+from reeltalk.review.applying.links import apply_links, remap, settle_paths, without_records, word_paths
+from reeltalk.review.applying.next_revision import DoneUnit, NextRevision, SetAside, done_units, undecided_counts
 from reeltalk.review.applying.sound_units import sound_units
 from reeltalk.review.applying.turns import VERIFIED, apply_labels, apply_turns
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.importing import APPLIED, import_content, is_of_project, read_checked, table_hashes
+from reeltalk.review.importing import (
+    APPLIED,
+    import_content,
+    is_of_project,
+    latest_revision,
+    read_checked,
+    table_hashes,
+)
+from reeltalk.review.naming import unit_names
 from reeltalk.review.settling import DONE, OPEN
 from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
@@ -38,10 +44,11 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import MANIFEST, MEDIA, hash_file
 from reeltalk.store.release import CARD
-from reeltalk.store.tables import TABLES
+from reeltalk.store.tables import SOURCE_FILES, TABLES, Table
 from reeltalk.store.validate import Finding, check_content
 
 SHOWN: Final = 5
+TELL_EVERY_S: Final = 10.0
 
 
 @dataclass
@@ -122,11 +129,11 @@ def apply_reviews(
                     "--reload' takes the changes over, or pass --into another copy"
                 )
         progress("collecting settled work")
-        made = consistent_revision(content, session)
+        made = revise(content, session, progress)
         left = undecided_counts(session)
-        chain = session.scalars(select(ChainRow)).one_or_none()
-        head = (chain.seq, chain.hash) if chain is not None else (0, "")
-    changed = [name for name, rows in made.content.rows() if rows != getattr(made.before, name)]
+        last = session.scalars(select(ChainRow)).one_or_none()
+        head = (last.seq, last.hash) if last is not None else (0, "")
+    changed = made.changed(content)
     applied = Applied(
         revision=made.number if changed else made.number - 1,
         is_changed=bool(changed),
@@ -150,12 +157,11 @@ def apply_reviews(
         with benchmark.writing(stage=APPLIED, settings=settings, parents=parents) as writer:
             if table_hashes(benchmark.manifest) != parents:
                 raise BenchmarkError(f"{benchmark.path} was changed while reviews were applied; run the command again")
-            for name in changed:
-                rows = getattr(made.content, name)
-                if rows:
-                    writer.add(TABLES[name], rows)
+            for table, rows in changed.items():
+                if (first := next(rows, None)) is not None:
+                    writer.add(table, chain([first], rows))
                 else:
-                    writer.remove(benchmark.manifest, TABLES[name].file_name)
+                    writer.remove(benchmark.manifest, table.file_name)
 
     if is_copied and into is not None:
         with writing_directory(into) as partial:
@@ -183,19 +189,82 @@ def _refuse_disagreement(project: ReviewProject, progress: Callable[[str], None]
         raise BenchmarkError(f"{'; '.join(blocks)}; nothing was applied")
 
 
-def next_revision(content: Content, session: Session, *, without: Container[str] = ()) -> NextRevision:
-    """A benchmark's rows with all settled work, without units that were left out. Nothing is written.
+@dataclass
+class Revised:
+    """All settled work, as changes to the tables of a benchmark."""
+
+    number: int
+    """Number of the revision, from 1."""
+    changes: Mapping[str, TableChanges[Any]]
+    """By table."""
+    counts: Counter[str] = field(default_factory=Counter)
+    aside: dict[str, list[SetAside]] = field(default_factory=dict)
+    """What is left out, and why, by unit."""
+    gone: set[str] = field(default_factory=set)
+    """Ids of chains and dialogues without any turn left."""
+
+    def changed(self, content: Content) -> dict[Table[Any], Iterator[Any]]:
+        """The rows of each table that changed, to be read once.
+
+        Args:
+            content: The benchmark's rows before.
+        """
+        found = {
+            TABLES[name]: changes.rows(getattr(content, name)) for name, changes in self.changes.items() if changes
+        }
+        if any(not self.gone.isdisjoint(file.records) for file in content.source_files):
+            found[SOURCE_FILES] = without_records(content.source_files, self.gone)
+        return found
+
+
+def revise(content: Content, session: Session, progress: Callable[[str], None] = lambda _: None) -> Revised:
+    """All settled work that keeps the benchmark valid, as changes to its tables. Nothing is written.
 
     Args:
-        content: The benchmark.
+        content: The benchmark's rows, which stay in their files. Some videos are in memory at once.
         session: The database.
+        progress: Called with the current step.
+
+    Raises:
+        BrokenInvariantError: The benchmark would be invalid even without any unit.
+    """
+    folder = Path(gettempdir())
+    changes = {name: TableChanges(table, folder) for name, table in TABLES.items() if name not in LEFT_OUT}
+    made = Revised(latest_revision(content.reviews) + 1, changes)
+    told = time.monotonic()
+    for batch in VideoBatches(content, session):
+        some = consistent_revision(batch, session, made.number)
+        for name, table_changes in changes.items():
+            table_changes.add(getattr(some.before, name), getattr(some.content, name), batch.places[name])
+        made.counts.update(some.counts)
+        made.aside |= some.aside
+        made.gone |= {name for _, name in some.gone}
+        session.expunge_all()
+        if time.monotonic() - told >= TELL_EVERY_S:
+            told = time.monotonic()
+            progress(f"collecting settled work: {batch.videos:,} of {len(content.videos):,} videos")
+    names = unit_names(session, made.aside)
+    made.aside = {
+        unit_id: [replace(one, title=names[unit_id]) for one in found] for unit_id, found in made.aside.items()
+    }
+    return made
+
+
+def next_revision(batch: VideoBatch, session: Session, number: int, *, without: Container[str] = ()) -> NextRevision:
+    """Some videos' rows with all settled work, without units that were left out. Nothing is written.
+
+    Args:
+        batch: The videos.
+        session: The database.
+        number: Number of the revision.
         without: Ids of units that are left out.
     """
-    made = NextRevision.after(content)
-    durations_s: dict[str, float | None] = {video.id: video.duration_s for video in content.videos}
+    made = NextRevision.after(batch.content, number)
+    durations_s: dict[str, float | None] = {video.id: video.duration_s for video in batch.content.videos}
 
     def units(kind: str) -> Iterator[DoneUnit]:
-        return sound_units(made, done_units(session, kind, without=without), durations_s)
+        wanted = [unit_id for unit_id in batch.units.get(kind, ()) if unit_id not in without]
+        return sound_units(made, done_units(session, kind, wanted), durations_s)
 
     apply_turns(made, units("turns"))
     paths = remap(made)
@@ -204,28 +273,34 @@ def next_revision(content: Content, session: Session, *, without: Container[str]
         apply_labels(made, units(kind))
     settle_paths(made, paths)
     word_paths(made)
-    add_collected(made, session)
+    add_collected(made, session, batch.units, batch.dialogues)
     return made
 
 
-def consistent_revision(content: Content, session: Session) -> NextRevision:
+def consistent_revision(batch: VideoBatch, session: Session, number: int) -> NextRevision:
     """The next revision without the units that would make the benchmark invalid.
+
+    Args:
+        batch: Some videos.
+        session: The database.
+        number: Number of the revision.
 
     Raises:
         BrokenInvariantError: It is invalid even without any unit.
     """
     without: dict[str, str] = {}
-    known = _errors(content)
 
     def problems(left_out: Container[str]) -> tuple[NextRevision, list[Finding]]:
-        made = next_revision(content, session, without=left_out)
-        return made, [finding for text, finding in _errors(made.content).items() if text not in known]
+        made = next_revision(batch, session, number, without=left_out)
+        found = _errors(made.content)
+        known = _errors(batch.content) if found else {}
+        return made, [finding for text, finding in found.items() if text not in known]
 
     while True:
         made, new = problems(without)
         if not new:
             break
-        without[_culprit(session, without, lambda some: bool(problems(some)[1]), new)] = str(new[0])
+        without[_culprit(batch, without, lambda some: bool(problems(some)[1]), new)] = str(new[0])
     for unit_id, problem in without.items():
         title = session.get_one(UnitRow, unit_id).title
         made.aside.setdefault(unit_id, []).append(SetAside(unit_id, title, None, None, problem))
@@ -237,7 +312,7 @@ def _errors(content: Content) -> dict[str, Finding]:
 
 
 def _culprit(
-    session: Session,
+    batch: VideoBatch,
     without: Collection[str],
     is_broken: Callable[[Collection[str]], bool],
     problems: Sequence[Finding],
@@ -245,13 +320,13 @@ def _culprit(
     """Id of a unit whose results make the benchmark invalid: the last of the shortest beginning that does.
 
     Args:
-        session: The database.
+        batch: The videos.
         without: Ids of units that are left out already.
         is_broken: Whether the benchmark is invalid if some units are left out.
         problems: What is wrong.
     """
     kinds = ("turns", "links", *VERIFIED)
-    units = [unit_id for kind in kinds for unit_id in done_ids(session, kind) if unit_id not in without]
+    units = [unit_id for kind in kinds for unit_id in batch.units.get(kind, ()) if unit_id not in without]
     if is_broken({*without, *units}):
         shown = "; ".join(f"{finding.where}: {finding.problem}" for finding in problems[:SHOWN])
         more = f"; and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else ""
@@ -268,7 +343,7 @@ def _culprit(
     return units[broken - 1]
 
 
-def _note_aside(change: Transaction, made: NextRevision) -> None:
+def _note_aside(change: Transaction, made: Revised) -> None:
     """Keep at each unit why it was left out, for those who can return it."""
     session = change.session
     for unit in session.scalars(select(UnitRow).where(UnitRow.set_aside.is_not(None))).all():
@@ -303,7 +378,7 @@ def _copy(source: Benchmark, folder: Path) -> None:
     (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
 
 
-def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, applied: Applied, read: int) -> None:
+def _go_on(project: ReviewProject, benchmark: Benchmark, made: Revised, applied: Applied, read: int) -> None:
     """Update the project to the written revision: units that nobody has begun show it."""
     fresh = Benchmark.open(benchmark.path)
     with transaction(project.database, OPERATOR) as change:
@@ -311,4 +386,5 @@ def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, app
         change.record(APPLY, PROJECT, after={**after, HEAD: read})
         _note_aside(change, made)
         known = set(change.session.scalars(select(QueueRow.id)))
-        import_content(change, project, fresh, made.content, None, wanted=[name for name in TASKS if name in known])
+        wanted = [name for name in TASKS if name in known]
+        import_content(change, project, fresh, fresh.stored_content(), None, wanted=wanted)
