@@ -367,7 +367,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         # The board shows equal floors of several runs once.
         known = {info.model for info in run.info.models}
         answers, scores = run.answers(), run.item_scores()
-        numbers, places = array("i"), array("q")
+        numbers, places = array("i"), array("I")
         score_rows = scores.raw()
         in_order = True
         for place, row in enumerate(answers.raw()):

@@ -280,7 +280,8 @@ def _put_units(
             select(UnitRow.id, begun).where(UnitRow.queue_id == queue.id, UnitRow.gold.is_(None))
         )
     }
-    last = max(session.scalars(select(UnitRow.position).where(UnitRow.queue_id == queue.id)), default=-1)
+    last = session.scalar(select(func.max(UnitRow.position)).where(UnitRow.queue_id == queue.id))
+    last = -1 if last is None else last
     counts = {"new": 0, "renewed": 0, "behind": 0}
     there: set[str] = set()
     for some in in_batches(_named(drafts), BATCH):

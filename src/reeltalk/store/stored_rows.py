@@ -6,7 +6,7 @@ import tempfile
 import weakref
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -33,6 +33,8 @@ BLOCK_BYTES: Final = 1 << 20
 """Bytes that are read at a time when all rows are."""
 INDEXED_BYTES: Final = 1 << 16
 """Bytes that are read at a time to find where rows end."""
+SORTED_ROWS: Final = 1 << 18
+"""Rows that are sorted by their keys at a time."""
 MOST_BYTES: Final = 1 << 62
 """More bytes than any file has."""
 
@@ -394,26 +396,35 @@ class JoinedRows(Sequence[R]):
 
 
 class NumberedPlaces:
-    """Places by a number, in their order.
+    """Places by a number, in their order. A place takes 4 bytes.
 
     Args:
         numbers: (N,) int32 of each place, from 0.
-        places: (N,) int64 the places, ascending, from 0 to below 2^32.
+        places: (N,) uint32 the places, ascending.
         count: The numbers are below it.
     """
 
     def __init__(self, numbers: "array[int]", places: "array[int]", count: int) -> None:
-        known = np.frombuffer(numbers, dtype=np.int32) if numbers else np.zeros(0, dtype=np.int32)
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(known, minlength=count))])
-        # Number and place in one integer are sorted in place; sorting their indices would take three times the memory.
-        self._places = np.left_shift(known, 32, dtype=np.int64)
-        if places:
-            self._places |= np.frombuffer(places, dtype=np.int64)
-        self._places.sort()
-        self._places &= (1 << 32) - 1
+        known = np.frombuffer(numbers, np.int32) if numbers else np.zeros(0, np.int32)
+        taken = np.frombuffer(places, np.uint32) if places else np.zeros(0, np.uint32)
+        # Some at a time, as numpy counts and sorts with integers of 8 bytes.
+        some = [slice(begin, begin + SORTED_ROWS) for begin in range(0, len(known), SORTED_ROWS)]
+        sizes = sum((np.bincount(known[part], minlength=count) for part in some), np.zeros(count, np.int64))
+        free = np.concatenate([[0], np.cumsum(sizes)])
+        self._starts = free.astype(np.uint32)
+        self._places = np.empty(len(known), np.uint32)
+        for part in some:
+            order = np.argsort(known[part], kind="stable")
+            there = known[part][order]
+            firsts = np.flatnonzero(np.diff(there, prepend=-1))
+            lengths = np.diff(firsts, append=len(there))
+            # A place comes after those with the same number, from this part and earlier ones.
+            target = np.repeat(free[there[firsts]] - firsts, lengths) + np.arange(len(there))
+            self._places[target] = taken[part][order]
+            free[there[firsts]] += lengths
 
     def __getitem__(self, number: int) -> NDArray[np.int64]:
-        return self._places[self._starts[number] : self._starts[number + 1]]
+        return self._places[self._starts[number] : self._starts[number + 1]].astype(np.int64)
 
 
 class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
@@ -428,7 +439,7 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
     def __init__(self, rows: StoredRows[R], key: RowKey, among: NDArray[np.int64] | None = None) -> None:
         self._rows = rows
         self._numbers: dict[str, int] = {}
-        numbers, places = array("i"), array("q")
+        numbers, places = array("i"), array("I")
         taken = enumerate(rows.raw()) if among is None else ((int(place), rows.raw_at(int(place))) for place in among)
         for place, row in taken:
             found = key(row)
@@ -451,19 +462,20 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
         return len(self._numbers)
 
 
-def rows_by(rows: Sequence[R], *fields: str) -> Mapping[str, Sequence[R]]:
+def rows_by(rows: Sequence[R], *fields: str, among: Container[str] | None = None) -> Mapping[str, Sequence[R]]:
     """Rows by a field, wherever they are; rows in which it is None are left out.
 
     Args:
         rows: The rows, in memory or in a file.
         fields: Name of the field, such as `video_id`, or `source.unit_id` for a field of a record in the row. With
             several, a row is found by the values of each.
+        among: Leave out other values; by default none.
     """
     paths = [field.split(".") for field in fields]
 
     def named(row: Any, get: Callable[[Any, str], Any]) -> dict[str, None]:
         values = (reduce(get, path, row) for path in paths)
-        return dict.fromkeys(value for value in values if value is not None)
+        return dict.fromkeys(value for value in values if value is not None and (among is None or value in among))
 
     if isinstance(rows, StoredRows):
         return rows.grouped(lambda row: named(row, dict.get))

@@ -2,16 +2,20 @@
 
 import threading
 import tracemalloc
+from array import array
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
+from reeltalk.store import stored_rows
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import SpooledRows, rows_by
+from reeltalk.store.stored_rows import NumberedPlaces, SpooledRows, rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES
 
 
@@ -150,3 +154,16 @@ def test_a_benchmark_in_its_files_reads_as_in_memory(tmp_path: Path) -> None:
     assert [(name, list(rows)) for name, rows in stored.rows()] == list(whole.rows())
     assert dict(stored.graphs) == whole.graphs
     assert (len(stored.graphs), "g" in stored.graphs, "x" in stored.graphs) == (2, True, False)
+
+
+@given(numbers=st.lists(st.integers(0, 6), max_size=60), together=st.integers(1, 70))
+def test_places_by_a_number_are_in_their_order(numbers: list[int], together: int) -> None:
+    usual, stored_rows.SORTED_ROWS = stored_rows.SORTED_ROWS, together  # type: ignore[misc]
+    try:
+        places = [3 * place + (1 << 31) for place in range(len(numbers))]
+        found = NumberedPlaces(array("i", numbers), array("I", places), 8)
+    finally:
+        stored_rows.SORTED_ROWS = usual  # type: ignore[misc]
+    for number in range(8):
+        expected = [place for place, other in zip(places, numbers, strict=True) if other == number]
+        assert found[number].tolist() == expected

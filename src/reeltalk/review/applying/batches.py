@@ -163,7 +163,7 @@ class VideoBatches:
             self._units[kind][self._batch(self._video_of(content["unit"], content["id"]))].append(unit_id)
 
     def _share_rows(self, name: str) -> NumberedPlaces:
-        numbers, places = array("i"), array("q")
+        numbers, places = array("i"), array("I")
         for place, row in enumerate(_raw(getattr(self._content, name))):
             numbers.append(self._batch(self._video_of_row(name, row)))
             places.append(place)
