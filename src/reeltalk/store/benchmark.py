@@ -305,7 +305,7 @@ class Benchmark(HasOverview):
     def stored_content(self) -> Content:
         """The benchmark as content that stays in its files: tables, graphs and media are read where you ask for them.
 
-        The tables look like lists that cannot be changed. Memory grows by about eight bytes a row.
+        The tables look like lists that cannot be changed. Memory grows by four bytes a row and a few more.
 
         Raises:
             BenchmarkError: A file is missing or was edited by hand.

@@ -33,14 +33,57 @@ BLOCK_BYTES: Final = 1 << 20
 """Bytes that are read at a time when all rows are."""
 INDEXED_BYTES: Final = 1 << 16
 """Bytes that are read at a time to find where rows end."""
+LOW: Final = (1 << 32) - 1
 SORTED_ROWS: Final = 1 << 18
 """Rows that are sorted by their keys at a time."""
 MOST_BYTES: Final = 1 << 62
 """More bytes than any file has."""
 
 
+class RowEnds(Sequence[int]):
+    """Ascending places in files, from 0. A place takes 4 bytes."""
+
+    def __init__(self) -> None:
+        self._low = array("I")
+        """The last 32 bits of each."""
+        self._steps: list[int] = []
+        """Indices of the places from which on the bits before them are one more."""
+
+    def __len__(self) -> int:
+        return len(self._low)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if not self._steps:
+            return self._low[index].tolist() if isinstance(index, slice) else self._low[index]
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        return self._low[index] + (bisect_right(self._steps, index % len(self._low)) << 32)
+
+    def append(self, place: int) -> None:
+        """Add a place."""
+        while place >> 32 > len(self._steps):
+            self._steps.append(len(self._low))
+        self._low.append(place & LOW)
+
+    def extend(self, places: NDArray[np.int64]) -> None:
+        """Add places.
+
+        Args:
+            places: (N,) the places.
+        """
+        if len(places):
+            high = places >> 32
+            for more in range(len(self._steps) + 1, int(high[-1]) + 1):
+                self._steps.append(len(self._low) + int(np.searchsorted(high, more)))
+        self._low.frombytes((places & LOW).astype(np.uint32).tobytes())
+
+
 class StoredRows(Sequence[R]):
-    """Rows of JSON Lines files, one behind the other. A row takes 8 bytes of memory. Safe to share among threads.
+    """Rows of JSON Lines files, one behind the other. A row takes 4 bytes of memory. Safe to share among threads.
 
     The files are opened here, so rows still come from them if others take their places.
 
@@ -72,14 +115,14 @@ class StoredRows(Sequence[R]):
         return starts
 
     @cached_property
-    def _ends(self) -> "array[int]":
+    def _ends(self) -> "RowEnds":
         """Place of the byte after each row; found when the first row is asked for."""
-        ends = array("Q")
+        ends = RowEnds()
         for descriptor, begin in zip(self._descriptors, self._starts, strict=False):
             start = 0
             while block := os.pread(descriptor, INDEXED_BYTES, start):
-                found = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n")).astype(np.uint64)
-                ends.frombytes((found + np.uint64(begin + start + 1)).tobytes())
+                found = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
+                ends.extend(found + (begin + start + 1))
                 start += len(block)
             if start and (not ends or ends[-1] != begin + start):
                 ends.append(begin + start)
@@ -137,8 +180,7 @@ class StoredRows(Sequence[R]):
         while done < len(self._ends):
             last = min(bisect_left(self._ends, start + BLOCK_BYTES, lo=done), len(self._ends) - 1)
             block, begin = self._bytes(start, self._ends[last]), start
-            for number in range(done, last + 1):
-                end = self._ends[number]
+            for end in self._ends[done : last + 1]:
                 yield block[start - begin : end - begin]
                 start = end
             done = last + 1
@@ -234,7 +276,7 @@ class SpooledRows(StoredRows[R]):
         self._paths.append(folder)
         self._starts = array("Q", [0, MOST_BYTES])
         self._unwritten, self._size, self._lock = bytearray(), 0, Lock()
-        self._ends = array("Q")
+        self._ends = RowEnds()
         self.extend(rows)
 
     def append(self, row: R) -> None:

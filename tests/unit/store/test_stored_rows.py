@@ -3,8 +3,11 @@
 import threading
 import tracemalloc
 from array import array
+from bisect import bisect_left
+from itertools import accumulate, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +18,7 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.store import stored_rows
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import NumberedPlaces, SpooledRows, rows_by
+from reeltalk.store.stored_rows import NumberedPlaces, RowEnds, SpooledRows, rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES
 
 
@@ -167,3 +170,23 @@ def test_places_by_a_number_are_in_their_order(numbers: list[int], together: int
     for number in range(8):
         expected = [place for place, other in zip(places, numbers, strict=True) if other == number]
         assert found[number].tolist() == expected
+
+
+@given(
+    steps=st.lists(st.one_of(st.integers(0, 9), st.integers(2**31, 2**34)), max_size=30),
+    taken=st.lists(st.integers(0, 30), max_size=4),
+)
+def test_ends_of_rows_are_kept_beyond_four_gigabytes(steps: list[int], taken: list[int]) -> None:
+    expected = list(accumulate(steps))
+    ends = RowEnds()
+    cuts = sorted({0, *(min(cut, len(expected)) for cut in taken), len(expected)})
+    for number, (begin, end) in enumerate(pairwise(cuts)):
+        if number % 2:
+            for place in expected[begin:end]:
+                ends.append(place)
+        else:
+            ends.extend(np.array(expected[begin:end], np.int64))
+    assert (list(ends), len(ends), ends[1:]) == (expected, len(expected), expected[1:])
+    assert [ends[-number] for number in range(1, len(expected) + 1)] == expected[::-1]
+    for place in (*expected, 0, 2**32, 2**40):
+        assert bisect_left(ends, place) == bisect_left(expected, place)
