@@ -27,7 +27,6 @@ R = TypeVar("R", bound=Record)
 
 TOGETHER: Final = 32
 """Videos of a batch. Linkages that lead from one video to another can make it larger."""
-ENDS: Final = ("source", "target")
 LEFT_OUT: Final = frozenset(table.name for table in (KNOWN_BOXES, SIGHTINGS, RUBRICS, SOURCE_FILES))
 """Tables that settled work neither changes nor refers to."""
 UNITS_OF: Final[Mapping[str, Sequence[str]]] = {
@@ -101,7 +100,7 @@ class VideoBatches:
             kept = row.get("content")
             record = kept.get("record") if isinstance(kept, dict) else None
             number = videos.get(record.get("video_id", "")) if isinstance(record, dict) else None
-            if number is not None and row["table"] in self._videos:
+            if number is not None and row["table"] in ("chains", "dialogues"):
                 self._videos[row["table"]].setdefault(row["record_id"], number)
 
     def _number_batches(self) -> tuple[list[int], list[int]]:
@@ -194,8 +193,11 @@ class VideoBatches:
     def _video_of_target(self, table: str, name: str) -> int | None:
         if table == "linkages":
             # Two chains, with a slash between them; an id may contain one, too.
-            ends = (name[:at] for at, letter in enumerate(name) if letter == "/")
-            return next((video for end in ends if (video := self._videos["chains"].get(end)) is not None), None)
+            chains = self._videos["chains"]
+            ends = [
+                (name[:at], name[at + 1 :]) for at, letter in enumerate(name) if letter == "/" and name[:at] in chains
+            ]
+            return next((chains[one] for one, two in ends if two in chains), chains[ends[0][0]] if ends else None)
         return self._videos[table].get(name) if table in self._videos else None
 
 
