@@ -30,13 +30,16 @@ NAMED = re.compile(r'"(film|talk|[abc]|along|plain|jump|(?:clip|rewrite)-\w+)"')
 
 
 def films(count: int) -> Content:
-    """One video and so many copies of it with all that is about it; the tables are in no order of videos."""
+    """One video and so many copies of it with all that is about it; the tables are in no order of videos.
+
+    Copies have a slash in their names, as the name of a task about two chains has.
+    """
     one, content = full_content(), Content()
     for name, rows in one.rows():
         for _, some in groupby(rows, key=owner_id):
             lines = [row.to_json() for row in some]
             for copy in range(count):
-                renamed = (NAMED.sub(rf'"\g<1>-{copy}"', line) if copy else line for line in lines)
+                renamed = (NAMED.sub(rf'"\g<1>/{copy}"', line) if copy else line for line in lines)
                 getattr(content, name).extend(map(TABLES[name].record.model_validate_json, renamed))
     return content
 
@@ -66,13 +69,13 @@ def applied(project: ReviewProject, folder: Path) -> tuple[dict[str, int], Conte
 def test_batches_give_the_result_of_all_videos_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = films(5)
     # A link from one video to another keeps both in one batch.
-    across = Linkage(source=ref("a-1", 0), target=ref("b-4", 2), relation="Plots")
+    across = Linkage(source=ref("a/1", 0), target=ref("b/4", 2), relation="Plots")
     content.linkages.insert(3, across)
     project = project_of(tmp_path, content)
     review(project, "a", t0={"decision": "reject"}, t1={"decision": "edit", "question": "Why?"})
-    review(project, "b-1", **{f"t{place}": {"decision": "reject"} for place in range(3)})
-    review(project, "c-3", t2={"decision": "reject"})
-    review(project, "b-4", t0={"decision": "reject"})
+    review(project, "b/1", **{f"t{place}": {"decision": "reject"} for place in range(3)})
+    review(project, "c/3", t2={"decision": "reject"})
+    review(project, "b/4", t0={"decision": "reject"})
     with transaction(project.database, OPERATOR) as change:
         drafts = answer_drafts(content, "dialogue")[::4]
         add_queue(change, "test", "exam", drafts, title="Answer")
@@ -80,13 +83,18 @@ def test_batches_give_the_result_of_all_videos_at_once(tmp_path: Path, monkeypat
         unit = unit_id("exam", draft.target_table, draft.target_id)
         said = {str(place): {"text": "this", "given": True} for place in range(len(draft.content["turns"]))}
         decide(project, member(project, f"of {draft.target_id}"), unit, said)
+    links = unit_id("links", "linkages", "a/2/b/2")
+    kept = {"decision": "keep", "relations": ["Events"]}
+    drawn = {"2-0": kept, "0-1": {"decision": "delete"}}
+    decide(project, member(project, "Ana"), links, {**drawn, "board": {"decision": "complete", "links": ["2-0"]}})
     talk_in_pairs(project)
     whole_counts, whole = applied(project, tmp_path / "whole")
     for together in (1, 2):
         monkeypatch.setattr(batches, "TOGETHER", together)
         counts, some = applied(project, tmp_path / f"some-{together}")
         assert counts == whole_counts
-        assert counts["turns taken out"] == 6
+        assert (counts["turns taken out"], counts["links kept"], counts["links deleted"]) == (6, 1, 1)
+        assert not apply_reviews(project, into=tmp_path / f"some-{together}").is_changed
         for name, rows in whole.rows():
             there = getattr(some, name)
             if name in ("reviews", "rejected", "answers", "dialogues"):
@@ -97,8 +105,8 @@ def test_batches_give_the_result_of_all_videos_at_once(tmp_path: Path, monkeypat
                     assert there[: before - 9] == rows[: before - 9], name
             else:
                 assert there == rows, name
-    assert across.source.unit_id in {row.source.unit_id for row in whole.linkages if row.target.unit_id == "b-4"}
-    assert len(whole.reviews) == 12
+    assert across.source.unit_id in {row.source.unit_id for row in whole.linkages if row.target.unit_id == "b/4"}
+    assert len(whole.reviews) == 14
 
 
 def test_a_removed_chain_comes_back_in_a_later_revision_of_many_batches(
@@ -124,18 +132,18 @@ def test_work_about_a_video_that_contradicts_the_benchmark_is_set_aside_alone(
     monkeypatch.setattr(batches, "TOGETHER", 1)
     project = project_of(tmp_path, films(3))
     for copy in range(3):
-        review(project, f"a-{copy}" if copy else "a", t1={"decision": "edit", "question": "Why?"})
+        review(project, f"a/{copy}" if copy else "a", t1={"decision": "edit", "question": "Why?"})
     # The copy lacks a chain whose work is settled.
     other = Benchmark.create(tmp_path / "other")
     content = films(3)
     for name in ("chains", "linkages", "rewrites", "paths", "answers", "scores", "gates", "tag_proposals"):
         rows = getattr(content, name)
-        setattr(content, name, [row for row in rows if '"a-1"' not in row.to_json() and "along-1" not in row.to_json()])
+        setattr(content, name, [row for row in rows if '"a/1"' not in row.to_json() and "along/1" not in row.to_json()])
     content.answers = [row for row in content.answers if row.unit != "path"]
     other.write_content(content, stage="test")
     result = apply_reviews(project, into=tmp_path / "other")
     assert [(found.unit_id, found.problem) for found in result.aside] == [
-        (unit_id("turns", "chains", "a-1"), "it is in the benchmark no longer")
+        (unit_id("turns", "chains", "a/1"), "it is in the benchmark no longer")
     ]
     assert result.aside[0].title.endswith("of 12"), "its name for people"
     assert result.counts["turns edited"] == 2

@@ -179,7 +179,9 @@ class VideoBatches:
                 source = (row if table == "linkages" else row["linkage"])["source"]
                 return self._video_of(source.get("unit", "chain"), source["unit_id"])
             case "gates" | "tag_proposals" | "answers" | "scores":
-                return self._video_of(row["unit"], row["unit_id"])
+                # Fields that equal their default are not stored.
+                unit = row.get("unit", TABLES[table].record.model_fields["unit"].default)
+                return self._video_of(unit, row["unit_id"])
             case "reviews":
                 return self._video_of_target(row["target_table"], row["target_id"])
             case "rejected":
