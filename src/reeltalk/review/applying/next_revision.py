@@ -93,7 +93,7 @@ class SetAside:
 
     unit_id: str
     title: str
-    """The unit's title; at last its name for people."""
+    """The unit's title, which `revise` replaces by its name for people."""
     place: str | None
     """The place that is wrong; None if the whole unit is."""
     field: str | None
