@@ -3,11 +3,16 @@
 Run `python tools/capacity_page.py --videos 200000 --minutes 5` to print the page for numbers of your own.
 """
 
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
 from capacity_plan import CapacitySettings, Section, capacity, measured, prefill_tokens, shown
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
+from pydantic import ValidationError
+
+from reeltalk.errors import ReeltalkError
+from reeltalk.schema.settings import setting_problem
 
 DEFAULTS: Final = CapacitySettings()
 SVBENCH: Final = CapacitySettings(videos=200, kept=1.0, turns=7_374 / 200, turns_a_dialogue=7_374 / 1_719)
@@ -105,5 +110,19 @@ def print_page(
     print(capacity_page(settings, measured), end="")
 
 
+def main(arguments: list[str] | None = None) -> int:
+    """Print the page, or what is wrong with the arguments, and return the exit status."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        problem = setting_problem(error.__cause__) if isinstance(error.__cause__, ValidationError) else str(error)
+        print(f"capacity_page: {problem}; --help lists all numbers", file=sys.stderr)
+        return 2
+    except ReeltalkError as error:
+        print(f"capacity_page: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 if __name__ == "__main__":
-    app()
+    sys.exit(main())

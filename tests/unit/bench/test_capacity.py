@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
-from capacity_page import SVBENCH, app, capacity_page
+from capacity_page import SVBENCH, app, capacity_page, main
 from capacity_plan import CapacitySettings, Measured, capacity, figures, measured, prefill_tokens, shown
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,6 +122,26 @@ def test_settings_and_figures_out_of_range_are_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(own))
     with pytest.raises(InputError, match="sheet_kb"):
         capacity_page(measurements=file)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--videos", "-3"], "--videos '-3': input should be greater than or equal to 1"),
+        (["--kept", "most"], "--kept 'most': input should be a valid number"),
+        (["--height", "480"], "--height '480': input should be 720 or 1080"),
+        (["--vidoes", "5"], "--videos"),
+        (["--measured", "absent.json"], "no such file (absent.json)"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_sentence(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert told in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
 
 
 def test_the_removed_command_names_the_page(capsys: pytest.CaptureFixture[str]) -> None:
