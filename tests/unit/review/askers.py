@@ -9,6 +9,7 @@ from typing import Any
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 from team import Browser, Team, client_of, small_content
@@ -52,6 +53,8 @@ from reeltalk.store.media import MediaStore
 ROLES = ("owner", "adjudicator", "annotator", "reader")
 NOBODY = "nobody"
 """A browser in which nobody is signed in."""
+FRESH = 10_000
+"""The position of units that tests make, after all that were imported."""
 LOST = "disabled"
 """A browser of somebody whose account was disabled while they were signed in."""
 
@@ -130,14 +133,13 @@ class World:
             return people.invite(change, self.team.project.secret, role)
 
     def unit(self, task: str = "turns") -> str:
-        """A fresh unit of a queue, with the content of its first."""
+        """A fresh unit of a queue, with the content of one that was imported."""
         with self.changing() as change:
-            queue = change.session.scalars(select(QueueRow).where(QueueRow.task == task)).first()
-            like = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == queue.id).limit(1)).first()
+            like = _pattern(change.session, task)
             row = UnitRow(
                 id=secrets.token_hex(8),
-                queue_id=queue.id,
-                position=10_000,
+                queue_id=like.queue_id,
+                position=FRESH,
                 title=like.title,
                 video_id=like.video_id,
                 turns=like.turns,
@@ -243,8 +245,7 @@ class World:
         name = "other-turns"
         with self.changing() as change:
             if change.session.get(QueueRow, name) is None:
-                first = change.session.scalars(select(QueueRow).where(QueueRow.task == "turns")).first()
-                like = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == first.id).limit(1)).one()
+                like = _pattern(change.session, "turns")
                 drafts = [Draft("chains", "other", "Other", like.video_id, like.content)]
                 add_queue(change, "turns", name, drafts, title="Other turns", overlap=2)
         return name
@@ -271,7 +272,10 @@ class World:
         first, second = (who if isinstance(who, Browser) else self.browsers[who] for who in (asks, answers))
         pair, key = secrets.token_hex(8), secrets.token_hex(8)
         with self.changing() as change:
-            unit = change.session.scalars(select(UnitRow.id).where(UnitRow.queue_id == queue)).first()
+            # While somebody asks about a video, they get no other work on it; fresh units are about another.
+            elsewhere = UnitRow.video_id != _pattern(change.session, "turns").video_id
+            unit = change.session.scalars(select(UnitRow.id).where(UnitRow.queue_id == queue, elsewhere)).first()
+            assert unit is not None
             change.session.add(
                 PairRow(id=pair, queue_id=queue, first_id=first.id, second_id=second.id, goal=2, created_at=change.at)
             )
@@ -336,6 +340,16 @@ class World:
         assignment, unit, task = own_work(change.session, browser.id, assignment_id)
         value = {**task.draft_value(unit.content, place), "decision": "accept"}
         save_value(change, assignment, unit, task, place, 0, value)
+
+
+def _pattern(session: Session, task: str) -> UnitRow:
+    """The unit that fresh units copy: the last one that is open and was imported into the first queue for a task.
+
+    It is the same in every database, whatever order rows are kept in.
+    """
+    query = select(UnitRow).join(QueueRow, QueueRow.id == UnitRow.queue_id)
+    query = query.where(QueueRow.task == task, UnitRow.position < FRESH, UnitRow.state == "open")
+    return session.scalars(query.order_by(QueueRow.position, UnitRow.position.desc(), UnitRow.id).limit(1)).one()
 
 
 def known(world: World) -> dict[str, list[str]]:
