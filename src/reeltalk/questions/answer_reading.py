@@ -290,7 +290,7 @@ def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence
     return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(part) is not None
 
 
-RULES: Final = "v3"
+RULES: Final = "v4"
 """Version of the rules; raised whenever they change."""
 UNREAD: Final = "no value read"
 """Prefix of the explanation if no value could be read."""
@@ -340,6 +340,24 @@ def rules_signature() -> str:
     return f"{RULES}-{lexicon().signature}"
 
 
+_QUOTE: Final = re.compile(r"[“\"]([^“”\"]+)[”\"]")
+
+
+def _without_quotes(answer: str, question: str) -> tuple[str, str]:
+    """Answer and question without what the question quotes: a name in "All right, Carlos." says nothing of who spoke."""
+    told, asked = answer, question
+    for words in _QUOTE.findall(question):
+        bare = words.strip(" .,!?")
+        whole = rf"(?<!\w){re.escape(bare)}(?!\w)[.,!?]*"
+        # A single word may be the answer itself, unless it is quoted beside other words.
+        alone = " " not in bare
+        rest = re.sub(rf"[“\"']{whole}[”\"']" + ("" if alone else f"|{whole}"), " ", told, flags=re.IGNORECASE)
+        if rest == told or (alone and not any(map(str.isalnum, rest))):
+            continue
+        told, asked = rest, asked.replace(words, " ")
+    return told, asked
+
+
 def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     """Read an answer by the type of its key.
 
@@ -353,7 +371,11 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     # What somebody says in a video may be a question; other questions in an answer are no statements.
     quoted = key.type == "utterance"
-    text = normalise_answer(answer) if quoted else final_statement(answer, question, hedged=key.type == "refusal")
+    if quoted:
+        text = normalise_answer(answer)
+    else:
+        told, asked = _without_quotes(answer, question)
+        text = final_statement(told, asked, hedged=key.type == "refusal")
     if not any(letter.isalnum() for letter in text):
         return AnswerReading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
     if key.type != "refusal" and _ELSE.search(text):

@@ -110,7 +110,11 @@ class TestOfAGraph:
         # Questions about an act hold its place among its person's, or what it is. People in it have names of their own.
         whose = {"person": params["person"]} if "person" in params else {}
         act = params.get("signature") or checker.answer("next_action", {"event": params["event"] - 1} | whose)
-        things = [thing for thing in act.split("|")[1:] if thing and not is_person(thing)]
+        verb, *things = (thing for thing in act.split("|") if thing and not is_person(thing))
+        # Some acts name their thing in words of their own, as a walk to the dirty spot on the floor.
+        words = phrases.SPECIAL.get((verb, things[0] if things else ""), "{o}")
+        if "{o}" not in words:
+            return words in said
         return all(phrases.noun(f"{thing}1").removeprefix("the ").casefold() in said for thing in things)
 
     def test_paths_ask_coherent_drafts_and_nothing_else_in_place_of_a_chain(self, walked: Path) -> None:
