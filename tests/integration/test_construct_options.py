@@ -28,6 +28,7 @@ ROOT: Final = Path(__file__).parents[2]
 Found = Literal["recorded", "effect", "refused"]
 ELSEWHERE: Final[Mapping[str, str]] = {
     "benchmark": "tests/integration/test_construct_model.py",
+    "block": "tests/integration/test_construct_blocks.py",
     "writer": "tests/integration/test_writers.py",
     "out": "tests/integration/test_writers.py",
     "rubrics": "tests/integration/test_dead_servers.py",

@@ -22,7 +22,10 @@ from reeltalk.world.film import film
 from reeltalk.world.settings import FilmSettings
 
 NEAR = 0.2
-"""Aimed at are 15 %; by chance a step of so few videos is sent back somewhat more or less often than rehearsed."""
+"""Aimed at are 15 %. A step of so few videos is also sent back more or less often by chance, so its requests, as counts
+of chance, may be off by their standard deviation besides."""
+APART = {"reason": "another room", "same_scene": False}
+"""Which scenes merge decides how many segments and dialogues there are; for five videos, chance could halve them."""
 IMAGE_TOKENS = 100
 """That the server counts for an image."""
 
@@ -57,7 +60,7 @@ def compare(found: ConstructionForecast, path: Path) -> None:
         far += [
             f"{step}: {wanted[step][name]:,} {name}, counted {got[name]:,}"
             for name in ("requests", "images", "tokens")
-            if abs(wanted[step][name] - got[name]) > NEAR * got[name] + 1
+            if abs(wanted[step][name] - got[name]) > (NEAR + got["requests"] ** -0.5) * got[name] + 1
         ]
     assert not far, far
 
@@ -81,6 +84,15 @@ DESIGNS: dict[str, tuple[dict[str, Any], dict[str, Any], list[Step], list[str]]]
 }
 
 
+def test_a_forecast_is_the_same_each_time(filmed: Path) -> None:
+    def forecast() -> ConstructionForecast:
+        return plan_construction(
+            Benchmark.open(filmed), writer="vision-1", settings=ConstructSettings(), asking=AskSettings(), steps=[]
+        )
+
+    assert forecast() == forecast()
+
+
 def test_every_prompt_can_be_rehearsed() -> None:
     asked = {kind.__name__ for name, kind in REPLY_TYPES.items() if name != "rubric"}
     assert asked <= set(REPLIES)
@@ -90,7 +102,10 @@ def test_every_prompt_can_be_rehearsed() -> None:
     "name", [name if name == "steps" else pytest.param(name, marks=pytest.mark.slow) for name in DESIGNS]
 )
 @pytest.mark.timeout(900)
-def test_each_step_asks_about_what_was_forecast(name: str, filmed: Path, tmp_path: Path) -> None:
+def test_each_step_asks_about_what_was_forecast(
+    name: str, filmed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(REPLIES, "MergeReply", lambda text, draw: APART)
     settings, asking, steps, options = DESIGNS[name]
     path = tmp_path / "bench"
     shutil.copytree(filmed, path)

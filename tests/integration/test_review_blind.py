@@ -1,6 +1,7 @@
 """The blind rule: while not all who do a unit are in, nobody gets any work on it but their own, by any address."""
 
 import itertools
+import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from askers import NOBODY, ROLES, World, known, queries_of, routes_of
-from sqlalchemy import select
+from sqlalchemy import func, select
 from team import Team
 
 from reeltalk.review.assigning import ANNOTATOR, take_unit
@@ -29,7 +30,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Pat
 def addresses(world: World, full: bool) -> Iterator[str]:
     """Every address that answers GET, with everything in it that there is, and each query that it reads.
 
-    In full counts every pair of things, and every query, also those that an address does not read.
+    In full counts pairs of things, up to `MOST_PAIRS` of a route, and every query, also those that an address does not
+    read.
     """
     values, reads = known(world), queries_of(world.team.app)
     everything = sorted({value for found in values.values() for value in found})
@@ -37,8 +39,11 @@ def addresses(world: World, full: bool) -> Iterator[str]:
         if method != "GET":
             continue
         names = [part[1:-1].partition(":")[0] for part in route.split("/") if part.startswith("{")]
-        every = itertools.product(*(values.get(name, everything) for name in names))
-        for chosen in itertools.islice(every, 0, None, 11 if len(names) > 1 and not full else 1):
+        every = list(itertools.product(*(values.get(name, everything) for name in names)))
+        if len(names) > 1:
+            # A database of the first edition has 3,700 pairs of people in queues.
+            every = random.Random(7).sample(every, min(len(every), MOST_PAIRS)) if full else every[::11]
+        for chosen in every:
             address = route
             for part in [part for part in route.split("/") if part.startswith("{")]:
                 address = address.replace(part, chosen[names.index(part[1:-1].partition(":")[0])])
@@ -48,6 +53,7 @@ def addresses(world: World, full: bool) -> Iterator[str]:
                 yield from (f"{address}?{query}" for query in QUERIES if full or parse_qs(query).keys() & own)
 
 
+MOST_PAIRS = 60
 EVERYBODY = (*ROLES, "other", "third", NOBODY)
 AFTERWARDS = ("owner", "other", "third", NOBODY)
 """Of whom something is said once all are in; in full counts everybody is asked then too."""
@@ -144,11 +150,13 @@ def test_a_comment_reaches_those_who_lead_and_no_other_annotator(world: World, f
 
 
 def test_the_feed_gives_no_hash_by_which_a_guess_could_be_checked(world: World) -> None:
+    with world.team.project.database.reading() as session:
+        before = session.scalar(select(func.max(EventRow.seq)))
     world.work("annotator", "decided")
     owner = world.browsers["owner"]
-    answer = owner.get("/api/events?limit=500").json()
+    answer = owner.get(f"/api/events?after={before}&limit=500").json()
     with world.team.project.database.reading() as session:
-        hashes = session.scalars(select(EventRow.hash)).all()
+        hashes = session.scalars(select(EventRow.hash).where(EventRow.seq > before)).all()
     assert len(answer["events"]) == len(hashes)
     assert not any(value in str(answer) for value in hashes)
     saves = [event for event in answer["events"] if event["kind"] == "save"]

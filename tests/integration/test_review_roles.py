@@ -659,7 +659,9 @@ def last(world: World) -> str:
     owner = world.browsers["owner"].id
     # A database of the first edition has an owner of its own.
     with world.changing() as change:
-        others = select(PersonRow).where(PersonRow.role == "owner", PersonRow.id != owner, PersonRow.disabled_at.is_(None))
+        others = select(PersonRow).where(
+            PersonRow.role == "owner", PersonRow.id != owner, PersonRow.disabled_at.is_(None)
+        )
         for other in change.session.scalars(others):
             other.disabled_at = change.at
     return owner

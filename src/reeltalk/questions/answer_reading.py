@@ -344,7 +344,7 @@ _QUOTE: Final = re.compile(r"[“\"]([^“”\"]+)[”\"]")
 
 
 def _without_quotes(answer: str, question: str) -> tuple[str, str]:
-    """Answer and question without what the question quotes: a name in "All right, Carlos." says nothing of who spoke."""
+    """Answer and question without what the question quotes: a name in "All right, Carlos." does not say who spoke."""
     told, asked = answer, question
     for words in _QUOTE.findall(question):
         bare = words.strip(" .,!?")

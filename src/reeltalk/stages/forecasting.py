@@ -1,5 +1,6 @@
 """Forecast: count the requests of a construction before anything is asked or decoded."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -145,7 +146,7 @@ class _Rehearsal:
 
     def costs(self, videos: Sequence[Video]) -> dict[str, dict[str, Asked]]:
         """Requests by step and prompt, as the mean of several rehearsals of few videos; tokens without images."""
-        takes = min(MOST_TAKES, max(1, MOST_REHEARSED // max(1, len(videos))))
+        takes = min(MOST_TAKES, math.ceil(MOST_REHEARSED / max(1, len(videos))))
         together: dict[str, dict[str, Asked]] = {}
         for take in range(takes):
             for step, prompts_of in self._rehearsed(videos, take).items():

@@ -38,6 +38,8 @@ class Walk:
     before: dict[str, list[State]] = field(default_factory=dict)
     """By copy: its states before each step that can be taken back."""
     undone: dict[str, list[State]] = field(default_factory=dict)
+    reopened: set[str] = field(default_factory=set)
+    """Copies that were submitted once and taken back."""
     done: dict[str, int] = field(default_factory=dict)
 
     def step(self) -> None:
@@ -165,6 +167,7 @@ class Walk:
             copy = self.someones(change, "submitted")
             if copy is not None:
                 work.reopen(change, copy, change.session.get_one(UnitRow, copy.unit_id))
+                self.reopened.add(copy.id)
 
     def do_give_back(self) -> None:
         with self.changing("") as change:
@@ -213,10 +216,14 @@ class Walk:
                     assert unit.state == OPEN
                     continue
                 if unit.state == OPEN:
-                    # Fewer people may do a unit than did it when some of its work was returned.
-                    returned = "returned" in live
-                    assert len(live) <= (max(overlap, unit.submitted + live.count("returned")) if returned else overlap)
-                    assert unit.submitted < overlap or returned, "what is complete is settled"
+                    # Fewer people may do a unit than did it when some of its work was returned or taken back.
+                    again = sum(
+                        copy.state == "returned" or (copy.state == "working" and copy.id in self.reopened)
+                        for copy in copies
+                        if copy.role == ANNOTATOR
+                    )
+                    assert len(live) <= (max(overlap, unit.submitted + again) if again else overlap)
+                    assert unit.submitted < overlap or again, "what is complete is settled"
                     assert results == [], "nothing is settled before all work is in"
                     assert set(adjudicators) <= {WAITING}
                 else:
