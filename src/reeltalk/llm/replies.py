@@ -70,6 +70,8 @@ class ReplyStore:
             BenchmarkError: It is damaged, of another version, locked, or cannot be written.
         """
         self.path, self._lock = path, threading.Lock()
+        self._asking: dict[str, tuple[threading.Lock, int]] = {}
+        """By key that is asked now: who asks holds the lock; number of threads that ask or wait."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -82,6 +84,23 @@ class ReplyStore:
         except BaseException:
             self._connection.close()
             raise
+
+    @contextlib.contextmanager
+    def asking(self, key: str) -> Iterator[None]:
+        """Let other threads with the same request wait until this one has its reply; then look for it in the store."""
+        with self._lock:
+            one, threads = self._asking.get(key, (threading.Lock(), 0))
+            self._asking[key] = one, threads + 1
+        try:
+            with one:
+                yield
+        finally:
+            with self._lock:
+                threads = self._asking[key][1] - 1
+                if threads:
+                    self._asking[key] = one, threads
+                else:
+                    del self._asking[key]
 
     def _prepare(self, busy_s: float) -> None:
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
@@ -320,7 +339,10 @@ class CachedModel(_Wrapper[Model]):
         key = self.key(messages, schema=schema)
         kept = self.store.get(key)
         if kept is None:
-            return self.store.put(key, self.model.ask(messages, schema=schema))
+            with self.store.asking(key):
+                kept = self.store.get(key)
+                if kept is None:
+                    return self.store.put(key, self.model.ask(messages, schema=schema))
         breaker: Breaker | None = getattr(self.model, "breaker", None)
         if breaker is not None:
             breaker.record_kept()

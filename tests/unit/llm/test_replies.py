@@ -54,6 +54,28 @@ def test_a_reply_is_kept_at_once_and_comes_back_marked(tmp_path: Path) -> None:
     store.close()
 
 
+def test_what_threads_ask_at_once_is_asked_once(tmp_path: Path) -> None:
+    class Slow(Echo):
+        def ask(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None) -> Reply:
+            time.sleep(0.05)
+            return super().ask(messages, schema=schema)
+
+    slow, failing = Slow(), (Message("user", "fail"),)
+
+    def ask(messages: Sequence[Message]) -> str:
+        try:
+            return CachedModel(slow, store).ask(messages).text
+        except ModelError as error:
+            return str(error)
+
+    with ReplyStore(tmp_path / "replies.sqlite") as store:
+        said = [text for _, text in map_threads(ask, [USER] * 4, 4)]
+        assert (slow.calls, len(set(said))) == (1, 1)
+        # After an error the next one asks.
+        assert [text for _, text in map_threads(ask, [failing] * 3, 3)] == ["no"] * 3
+        assert slow.calls == 4
+
+
 def test_errors_are_not_kept(tmp_path: Path) -> None:
     echo = Echo()
     with ReplyStore(tmp_path / "replies.sqlite") as store:
