@@ -343,13 +343,14 @@ class World:
 
 
 def _pattern(session: Session, task: str) -> UnitRow:
-    """The unit that fresh units copy: the last one that is open and was imported into the first queue for a task.
+    """The unit that fresh units copy: the last one imported into the first queue for a task, an open one if any.
 
     It is the same in every database, whatever order rows are kept in.
     """
     query = select(UnitRow).join(QueueRow, QueueRow.id == UnitRow.queue_id)
-    query = query.where(QueueRow.task == task, UnitRow.position < FRESH, UnitRow.state == "open")
-    return session.scalars(query.order_by(QueueRow.position, UnitRow.position.desc(), UnitRow.id).limit(1)).one()
+    query = query.where(QueueRow.task == task, UnitRow.position < FRESH)
+    order = (UnitRow.state != "open", QueueRow.position, UnitRow.position.desc(), UnitRow.id)
+    return session.scalars(query.order_by(*order).limit(1)).one()
 
 
 def known(world: World) -> dict[str, list[str]]:
