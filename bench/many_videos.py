@@ -8,7 +8,6 @@ Tables of 1,000,000 rows are written without pictures to check what these sizes 
 clips, and chains of five turns. They are stored in parts, and the rows of one video are read from them.
 """
 
-import re
 import resource
 import shutil
 import subprocess
@@ -22,13 +21,13 @@ from typing import Final
 from record import ROOT, Measure, at_most, options_of, record
 
 sys.path.insert(0, str(ROOT / "tools"))
-from told_households import told
+from told_households import repeated, told
 
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ChainId, ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, TABLES, VIDEOS
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, VIDEOS
 from review import served
 from spending import Growth, Spent, reeltalk, spend
 
@@ -39,10 +38,6 @@ ROWS, QUICK_ROWS = 1_000_000, 20_000
 LINEAR: Final = 1.05
 MOST_KIB: Final = 20.0
 MOST_MIB: Final = 1536.0
-NAMED: Final = re.compile(
-    r"house\d+-\d+|(?:chain|rewrite|path|dialogue|scene)-[0-9a-f]{12,16}|[A-Za-z]\w*_scene\d+|(?<=/)[0-9a-f]{16}(?=-\d)"
-)
-"""Identifiers in rows and graphs."""
 ONE_VIDEO: Final = """
 import resource, sys, time
 from reeltalk.store.benchmark import Benchmark
@@ -52,25 +47,6 @@ chains = Benchmark.open(sys.argv[1]).table(CHAINS, among={sys.argv[2]}).grouped(
 assert [chain.video_id for chain in chains] == [sys.argv[2]]
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, time.process_time() - begun)
 """
-
-
-def repeat(source: Benchmark, folder: Path, times: int) -> Benchmark:
-    """A benchmark that holds another one so many times, each time with other identifiers."""
-    made = Benchmark.create(folder)
-    with made.writing(stage="bench") as writer:
-        for table in TABLES.values():
-            if source.rows(table):
-                lines = [row.to_json() for row in source.read(table)]
-                copies = (_renamed(line, copy) for copy in range(times) for line in lines)
-                writer.add(table, map(table.record.model_validate_json, copies))
-        for copy in range(times):
-            for name, quads in source.graph_texts():
-                writer.add_graph(_renamed(name, copy), _renamed(quads, copy))
-    return made
-
-
-def _renamed(text: str, copy: int) -> str:
-    return NAMED.sub(lambda found: f"{found[0]}x{copy}", text) if copy else text
 
 
 def used(folder: Path, sizes: tuple[int, ...]) -> tuple[list[Growth], dict[str, float]]:
@@ -85,7 +61,7 @@ def used(folder: Path, sizes: tuple[int, ...]) -> tuple[list[Growth], dict[str, 
         path, run, judged, site, release = (
             folder / f"{name}-{size}" for name in ("videos", "run", "judged", "site", "release")
         )
-        benchmark = repeat(source, path, size // source.rows(VIDEOS))
+        benchmark = repeated(source, path, size // source.rows(VIDEOS))
         units = chain(benchmark.table(CHAINS).raw(), benchmark.table(DIALOGUES).raw())
         figures[f"{size} videos: turns"] = float(sum(len(unit["turns"]) for unit in units))
         played = ("--model", "baseline:blind", "--policy", "none", "--metrics", "none", "--out", str(run))

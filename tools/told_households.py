@@ -4,16 +4,22 @@ Filming takes most of the time and most tests of dialogues need no frame. `pytho
 writes one.
 """
 
+import re
 import sys
 from pathlib import Path
+from typing import Final
 
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CLIPS, SPEECH, VIDEOS
+from reeltalk.store.tables import CLIPS, SPEECH, TABLES, VIDEOS
 from reeltalk.world.film import FilmPlan, FilmRows, film_rows, film_video, plan, play_film
 from reeltalk.world.settings import FilmSettings
 
-STAGE = "world tell"
+STAGE: Final = "world tell"
+NAMED: Final = re.compile(
+    r"house\d+-\d+|(?:chain|rewrite|path|dialogue|scene)-[0-9a-f]{12,16}|[A-Za-z]\w*_scene\d+|(?<=/)[0-9a-f]{16}(?=-\d)"
+)
+"""Identifiers in rows and graphs."""
 
 
 def settings_of(scenarios: int, seed: int = 7, houses: int | None = None) -> FilmSettings:
@@ -42,6 +48,34 @@ def told(folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = 
             for clip, quads in zip(rows.clips, rows.graphs, strict=True):
                 writer.add_graph(clip.id, quads)
     return benchmark
+
+
+def repeated(source: Benchmark, folder: Path, times: int) -> Benchmark:
+    """Write a benchmark that holds another one so many times, each time with other identifiers.
+
+    Args:
+        source: Told scenarios, constructed or not.
+        folder: Where the benchmark is created.
+        times: How often.
+    """
+    made = Benchmark.create(folder)
+    with made.writing(stage=STAGE) as writer:
+        for table in TABLES.values():
+            if source.rows(table):
+                lines = [row.to_json() for row in source.read(table)]
+                copies = (_renamed(line, copy) for copy in range(times) for line in lines)
+                writer.add(table, map(table.record.model_validate_json, copies))
+        for copy in range(times):
+            for name, quads in source.graph_texts():
+                writer.add_graph(_renamed(name, copy), _renamed(quads, copy))
+    return made
+
+
+def _renamed(text: str, copy: int) -> str:
+    if not copy:
+        return text
+    # The scene of a graph ends in digits.
+    return NAMED.sub(lambda found: f"{found[0]}{copy:06d}" if "_scene" in found[0] else f"{found[0]}x{copy}", text)
 
 
 def _video(planned: FilmPlan, settings: FilmSettings, rows: FilmRows) -> Video:

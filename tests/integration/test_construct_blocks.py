@@ -10,12 +10,13 @@ from typing import Final
 import pytest
 from launched_runs import Launcher
 from reliability_page import Reliability
-from told_households import told
+from told_households import repeated, told
 
 from reeltalk.cli import run
+from reeltalk.construct.settings import STEPS
 from reeltalk.store.benchmark import Benchmark
 
-STEPS: Final = ("--steps", "chains", "--steps", "linkages")
+SOME: Final = ("--steps", "chains", "--steps", "linkages")
 BLOCKS: Final = 4
 
 
@@ -31,7 +32,7 @@ def unbroken(films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return construct(shutil.copytree(films, tmp_path_factory.mktemp("unbroken") / "b"), "--workers", "1")
 
 
-def construct(folder: Path, *options: str, steps: tuple[str, ...] = STEPS, block: str = "1") -> dict[str, bytes]:
+def construct(folder: Path, *options: str, steps: tuple[str, ...] = SOME, block: str = "1") -> dict[str, bytes]:
     assert run(["construct", str(folder), "--block", block, *steps, *options]) == 0
     stored = {name: sorted((folder / name[:-6]).glob("*.jsonl")) for name in Benchmark.open(folder).manifest.files}
     joined = {name: b"".join(map(Path.read_bytes, parts)) for name, parts in stored.items() if parts}
@@ -70,7 +71,7 @@ def test_ray_writes_the_same(films: Path, unbroken: dict[str, bytes], tmp_path: 
 
 def test_blocks_of_another_size_are_other_blocks(films: Path, unbroken: dict[str, bytes], tmp_path: Path) -> None:
     folder = shutil.copytree(films, tmp_path / "b")
-    assert construct(folder, steps=STEPS[:2], block="2")["chains.jsonl"] != unbroken["chains.jsonl"]
+    assert construct(folder, steps=SOME[:2], block="2")["chains.jsonl"] != unbroken["chains.jsonl"]
     assert Benchmark.open(folder).manifest.files["chains.jsonl"].settings["block"] == 2
     assert not [path for path in (folder / ".work" / "construct").iterdir() if path.is_dir()]
 
@@ -99,7 +100,7 @@ def test_a_killed_construction_goes_on_with_the_other_blocks(
         block = next((marked / ".work" / "construct").glob("chains-*/videos-*"))
         text = (block / "chains.jsonl").read_text()
         (block / "chains.jsonl").write_text(text.replace('"question":"', '"question":"MARK ', 1))
-        assert construct(marked, steps=STEPS[:2])["chains.jsonl"].count(b"MARK ") == 1
+        assert construct(marked, steps=SOME[:2])["chains.jsonl"].count(b"MARK ") == 1
 
 
 def killed_at(runs: Launcher, folder: Path, finished: int) -> None:
@@ -131,10 +132,12 @@ def test_a_block_that_fails_is_named(films: Path, tmp_path: Path, capsys: pytest
 def test_memory_does_not_grow_with_the_videos(runs: Launcher, tmp_path: Path, full: bool) -> None:
     if not full:
         pytest.skip("full counts: make test-full")
-    peaks: list[float] = []
-    for videos in (16, 64):
-        folder = told(tmp_path / f"{videos}", videos, 7, videos // 2).path
-        ended = runs.run("construct", folder, "--block", "8", "--workers", "1")
+    # The same videos again, as some take more than others. The learners of the gates have a bound of their own.
+    films, peaks = told(tmp_path / "told", 16, 7, 8), list[float]()
+    steps = [part for step in STEPS if step != "gates" for part in ("--steps", step)]
+    for times in (1, 4):
+        folder = repeated(films, tmp_path / f"{times}", times).path
+        ended = runs.run("construct", folder, "--block", "8", "--workers", "1", *steps)
         assert ended.code == 0
         peaks.append(ended.peak_mb)
     # At most 20 KiB a video.

@@ -1,10 +1,12 @@
 """Answers learnt from the text alone: a multinomial logistic regression on n-grams of question and dialogue."""
 
 import math
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from typing import Final, Generic, Self, TypeVar
 
 import numpy as np
@@ -26,6 +28,8 @@ MOST_ANSWERS: Final = 200
 STEPS: Final = 60
 RATE: Final = 0.5
 PENALTY: Final = 1e-4
+BLOCK: Final = 512
+"""Features that are moved at a time."""
 
 
 def ngrams_of(question: str, history: DialogueHistory = (), options: Sequence[str] | None = None) -> list[str]:
@@ -82,33 +86,41 @@ class NGramRegression(Generic[A]):
         return found
 
 
-def _matrix(texts: Sequence[Sequence[str]], columns: Mapping[str, int]) -> csr_array:
+def _matrix(texts: Iterable[Sequence[str]], columns: Mapping[str, int]) -> csr_array:
     """(N, F + 1) values of the n-grams, scaled by length, and a column of ones."""
-    data: list[float] = []
-    indices: list[int] = []
-    starts = [0]
+    data, indices, starts = array("d"), array("i"), array("q", [0])
     for text in texts:
         own = [columns[ngram] for ngram in text if ngram in columns]
-        data += [1.0 / math.sqrt(len(own))] * len(own) if own else []
+        if own:
+            data.extend(repeat(1.0 / math.sqrt(len(own)), len(own)))
         data.append(1.0)
-        indices += [*own, len(columns)]
+        indices.extend(own)
+        indices.append(len(columns))
         starts.append(len(indices))
-    return csr_array((data, indices, starts), shape=(len(texts), len(columns) + 1))
+    stored = np.frombuffer(data), np.frombuffer(indices, np.int32), np.frombuffer(starts, np.int64)
+    return csr_array(stored, shape=(len(starts) - 1, len(columns) + 1))
 
 
 def _regress(rows: csr_array, wanted: NDArray[np.float64]) -> NDArray[np.float64]:
     """(F, C) weights, by gradient steps that are scaled by their history (Adam, Kingma & Ba 2015)."""
     weights = np.zeros((rows.shape[1], wanted.shape[1]))
     first, second = np.zeros_like(weights), np.zeros_like(weights)
-    back = rows.T.tocsr()
+    # Features by blocks, so that no more than the three arrays of their size are held.
+    back, blocks = rows.T.tocsr(), [slice(at, at + BLOCK) for at in range(0, len(weights), BLOCK)]
+    features = [back[block] for block in blocks]
+    del back
     for step in range(1, STEPS + 1):
-        scores = rows @ weights
-        chance = np.exp(scores - scores.max(axis=1, keepdims=True))
+        chance = rows @ weights
+        chance -= chance.max(axis=1, keepdims=True)
+        np.exp(chance, out=chance)
         chance /= chance.sum(axis=1, keepdims=True)
-        gradient = back @ (chance - wanted) / len(wanted) + PENALTY * weights
-        first = 0.9 * first + 0.1 * gradient
-        second = 0.99 * second + 0.01 * gradient**2
-        weights -= RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
+        chance -= wanted
+        for block, feature in zip(blocks, features, strict=True):
+            gradient = feature @ chance / len(wanted) + PENALTY * weights[block]
+            first[block] = 0.9 * first[block] + 0.1 * gradient
+            second[block] = 0.99 * second[block] + 0.01 * gradient**2
+            scale = np.sqrt(second[block] / (1 - 0.99**step)) + 1e-8
+            weights[block] -= RATE * (first[block] / (1 - 0.9**step)) / scale
     return weights
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from traced_memory import traced_peak
 
 from reeltalk.baselines import ranking
 from reeltalk.baselines.answerer import Answerer, Frames, KnownAnswer, KnownTurn
@@ -12,7 +13,7 @@ from reeltalk.baselines.constant import ConstantAnswerer, question_form, questio
 from reeltalk.baselines.history import HistoryAnswerer
 from reeltalk.baselines.in_context import InContextAnswerer
 from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer, QuestionIndex
-from reeltalk.baselines.ngrams import NGramsAnswerer
+from reeltalk.baselines.ngrams import NGramRegression, NGramsAnswerer
 
 PAIRS = [
     KnownAnswer("Where does he take the milk from?", "From the fridge.", "v1"),
@@ -166,6 +167,15 @@ def test_ngrams_learn_which_words_go_with_an_answer_and_what_was_said_before() -
         for n, thing in enumerate(sorted(rooms) * 6)
     ]
     assert NGramsAnswerer(told).answer("And where is it?", [("What is that?", "The tub.")]) == "In the bathroom."
+
+
+def test_a_regression_holds_three_arrays_of_its_weights() -> None:
+    draw = random.Random(3)
+    texts = [[f"q {draw.randrange(6_000)}" for _ in range(60)] for _ in range(400)]
+    answers = [f"answer {n % 150}" for n in range(400)]
+    weights = NGramRegression.fit(texts, answers).weights
+    assert weights.shape[0] > 4_000
+    assert traced_peak(lambda: NGramRegression.fit(texts, answers)) < 4 * weights.nbytes
 
 
 def test_ngrams_leave_the_own_video_out() -> None:
