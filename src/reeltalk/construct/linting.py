@@ -11,7 +11,8 @@ characters, since it has no spaces and a segmenter would be a large dependency f
 
 import re
 import unicodedata
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -353,7 +354,7 @@ RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Fo
 """Rules for the turns of a unit, by the last part of their gate's name."""
 
 
-def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT) -> list[GateResult]:
+def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT) -> Iterator[GateResult]:
     """Find turns and units that say again what an earlier unit says, within and across clips and videos.
 
     A turn recurs if its question and its answer do in the same video. A short question alone, such as *What does he do
@@ -367,19 +368,15 @@ def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DE
         units: Chains or dialogues, in their order.
         settings: Bounds of the rules.
 
-    Returns:
+    Yields:
         A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
         earlier one.
     """
     told = _Told(units, settings)
-    found: list[GateResult] = []
     for unit in units:
-        found += [
-            _flag(unit, "repeated", index, reason)
-            for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}")
-        ]
+        for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}"):
+            yield _flag(unit, "repeated", index, reason)
         told.add(unit)
-    return found
 
 
 def repeats_of(
@@ -410,7 +407,7 @@ def repeats_of(
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Seen:
     video_id: str
     unit_id: str
@@ -429,16 +426,27 @@ class _Told:
 
     def __init__(self, units: Iterable[QAChain | Dialogue], settings: LintSettings) -> None:
         self._settings = settings
-        turns = [turn for unit in units for turn in unit.turns if _is_compared(turn)]
-        self._questions = _Alike((_recurring_words(turn.question) for turn in turns), settings.min_overlap)
-        self._turns = _Alike(map(_turn_words, turns), settings.min_overlap)
+        of_questions: Counter[str] = Counter()
+        of_turns: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        for unit in units:
+            self._left[unit.video_id] += 1
+            for turn in filter(_is_compared, unit.turns):
+                of_questions.update(_recurring_words(turn.question))
+                of_turns.update(_turn_words(turn))
+        self._questions = _Alike(of_questions, settings.min_overlap)
+        # Whole turns are compared with those of their own video, and forgotten after its last unit.
+        self._turns: defaultdict[str, _Alike] = defaultdict(lambda: _Alike(of_turns, settings.min_overlap))
 
     def add(self, unit: QAChain | Dialogue) -> None:
+        self._left[unit.video_id] -= 1
         for index, turn in enumerate(unit.turns):
             if _is_compared(turn):
                 seen = _Seen(unit.video_id, unit.id, index + 1, turn.question)
                 self._questions.add(_recurring_words(turn.question), topic_words(turn.question), seen)
-                self._turns.add(_turn_words(turn), _topics(turn), seen)
+                self._turns[unit.video_id].add(_turn_words(turn), _topics(turn), seen)
+        if not self._left[unit.video_id]:
+            self._turns.pop(unit.video_id, None)
 
     def asked(self, turn: Turn) -> list[_Seen]:
         """The earlier turns with the question of a turn, in order."""
@@ -457,9 +465,8 @@ class _Told:
             # "Yes." to "Did he sit?" says too little to be a repetition.
             if not _is_compared(turn) or len(_topics(turn)) < _FEWEST_TOPICS:
                 continue
-            told = self._turns.find(_turn_words(turn), _topics(turn))
-            if seen := next((seen for seen in told if seen.video_id == unit.video_id), None):
-                yield index, f"it asks and answers the same as {place(seen)}"
+            if told := self._turns[unit.video_id].find(_turn_words(turn), _topics(turn)):
+                yield index, f"it asks and answers the same as {place(told[0])}"
         of = len(unit.turns)
         if isinstance(unit, QAChain) and len(asked) > self._settings.max_recurring * of:
             yield None, f"{len(asked)} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"
@@ -482,39 +489,53 @@ class _Alike:
     Chaudhuri et al. 2006, doi 10.1109/ICDE.2006.9).
 
     Args:
-        sets: All sets that are added or looked for.
+        times: How often each word occurs in all sets that are added or looked for.
         least: The least similarity, t.
     """
 
-    def __init__(self, sets: Iterable[frozenset[str]], least: float) -> None:
-        self._least = least
-        self._times = Counter(word for words in sets for word in words)
-        self._places: dict[tuple[frozenset[str], frozenset[str]], list[_Seen]] = {}
-        self._by_word: dict[str, list[tuple[frozenset[str], frozenset[str]]]] = {}
+    def __init__(self, times: Counter[str], least: float) -> None:
+        self._least, self._times = least, times
+        # Each word has a number, and a set is kept as bytes: a tenth of the memory of sets of strings.
+        self._numbers: dict[str, int] = {}
+        self._places: dict[tuple[bytes, bytes], list[_Seen]] = {}
+        self._by_word: dict[str, list[tuple[bytes, bytes]]] = {}
 
     def add(self, words: frozenset[str], topics: frozenset[str], seen: _Seen) -> None:
         if not words:
             return
-        places = self._places.setdefault((words, topics), [])
+        text = (_packed(self._numbered(words)), _packed(self._numbered(topics)))
+        places = self._places.setdefault(text, [])
         if not places:
             for word in self._prefix(words):
-                self._by_word.setdefault(word, []).append((words, topics))
+                self._by_word.setdefault(word, []).append(text)
         if len(places) < _MOST_PLACES:
             places.append(seen)
 
     def find(self, words: frozenset[str], topics: frozenset[str]) -> list[_Seen]:
-        similar = dict.fromkeys(
-            (other, spoken_of)
-            for word in self._prefix(words)
-            for other, spoken_of in self._by_word.get(word, ())
-            # One may say more than the other, but nothing else in its place.
-            if (topics <= spoken_of or spoken_of <= topics) and len(words & other) >= self._least * len(words | other)
-        )
-        return [seen for found in similar for seen in self._places[found]]
+        near = dict.fromkeys(text for word in self._prefix(words) for text in self._by_word.get(word, ()))
+        own, own_topics = self._numbered(words), self._numbered(topics)
+        return [seen for text in near if self._is_like(own, own_topics, *text) for seen in self._places[text]]
+
+    def _is_like(self, words: frozenset[int], topics: frozenset[int], packed: bytes, packed_topics: bytes) -> bool:
+        other, spoken_of = _unpacked(packed), _unpacked(packed_topics)
+        # One may say more than the other, but nothing else in its place.
+        speaks_of_the_same = topics <= spoken_of or spoken_of <= topics
+        return speaks_of_the_same and len(words & other) >= self._least * len(words | other)
+
+    def _numbered(self, words: frozenset[str]) -> frozenset[int]:
+        return frozenset(self._numbers.setdefault(word, len(self._numbers)) for word in words)
 
     def _prefix(self, words: frozenset[str]) -> list[str]:
         ordered = sorted(words, key=lambda word: (self._times[word], word))
         return ordered[: len(ordered) - ceil(self._least * len(ordered)) + 1]
+
+
+def _packed(numbers: frozenset[int]) -> bytes:
+    return array("I", sorted(numbers)).tobytes()
+
+
+def _unpacked(numbers: bytes) -> frozenset[int]:
+    return frozenset(memoryview(numbers).cast("I"))
 
 
 def _is_compared(turn: Turn) -> bool:

@@ -382,6 +382,14 @@ def test_a_turn_recurs_if_question_and_answer_do() -> None:
     assert repeats_of(next_one, [first]) == []
 
 
+def test_a_turn_that_many_videos_share_recurs_in_its_own_video_only() -> None:
+    told = [chain(*GOOD).model_copy(update={"id": f"{n}", "video_id": f"video {n}"}) for n in range(60)]
+    told.append(told[-1].model_copy(update={"id": "again"}))
+    turns = [flag for flag in repeated(told) if flag.turn_index is not None]
+    assert {flag.unit_id for flag in turns} == {"again"}
+    assert {flag.reason for flag in turns} <= {f"it asks and answers the same as 59, question {n}" for n in (1, 2, 3)}
+
+
 def test_a_chain_is_generic_if_most_of_its_questions_are_asked_elsewhere() -> None:
     generic = chain(*((question, f"A thing, the {number}th.") for number, (question, _) in enumerate(GOOD)))
     (fault,) = repeated([chain(*GOOD), generic.model_copy(update={"id": "e"})])
