@@ -168,6 +168,8 @@ import atexit, ctypes, fcntl, gc, json, os, resource, runpy, selectors, signal, 
 """
 FOR_TESTS: Final = ("pytest", "page_world", "willing_model", "torch", "peft", "tiny_architectures")
 """Modules that take long to import, and that many files of tests import."""
+OF_ALL_TESTS: Final = "REELTALK_TESTS_LAUNCHER"
+"""The variable that gives a file of tests the address of the launcher that started it."""
 CALLED: Final = re.compile(r'"(reeltalk[\w.]+):\w+"')
 """A function that the package calls in another process."""
 LOOK_FOR_S: Final = 0.1
@@ -444,7 +446,13 @@ def launcher(calls: Launcher | None = None) -> Iterator[Launcher]:
 
 @contextlib.contextmanager
 def launcher_of_tests() -> Iterator[Launcher]:
-    """What starts runs of pytest in processes that have imported `FOR_TESTS`, while the block lasts."""
+    """What starts runs of pytest in processes that have imported `FOR_TESTS`, while the block lasts.
+
+    Where `OF_ALL_TESTS` gives the address of one, it is that one.
+    """
+    if address := os.environ.get(OF_ALL_TESTS):
+        yield Launcher(address)
+        return
     tools = Path(__file__).parent
     folders = os.pathsep.join((str(tools), str(tools.parent / "bench")))
     with _launching(OF_TESTS, folders, " ".join(FOR_TESTS)) as made:

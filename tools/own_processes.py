@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from launched_runs import Launcher, launcher_of_tests
+from launched_runs import OF_ALL_TESTS, Launcher, launcher_of_tests
 
 NAME: Final = "in a process of its own"
 FILES: Final = frozenset(
@@ -68,7 +68,7 @@ class Processes:
             with self._launcher.start(
                 "-q", "-n", "0", "-p", "no:cacheprovider", "-W", IMPORTED, "--basetemp", folder / file.stem, *options,
                 file, module="pytest", cwd=config.rootpath, stdout=written, stderr=written,
-                environment={"DOCS_WORLD": str(folder.parent / "world")},
+                environment={"DOCS_WORLD": str(folder.parent / "world"), OF_ALL_TESTS: self._launcher.address},
             ) as run:  # fmt: skip
                 code = run.wait()
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):

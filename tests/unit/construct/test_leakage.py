@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,10 @@ def flagged(results: list[GateResult], gate: str | None = None) -> set[tuple[str
     }
 
 
-def test_dialogues_about_whole_videos_leave_out_what_their_earlier_turns_tell(tmp_path: Path) -> None:
-    benchmark = told(tmp_path / "benchmark", scenarios=4)
+def test_dialogues_about_whole_videos_leave_out_what_their_earlier_turns_tell(
+    world: World, copy_of: Callable[..., Path]
+) -> None:
+    benchmark = Benchmark.open(copy_of(world.made("told/4")))
     leaking = {}
     for is_told in (None, leak_of):
         write_question_dialogues(benchmark, per_video=2, overwrite=True, is_told=is_told)

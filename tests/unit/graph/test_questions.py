@@ -66,10 +66,12 @@ def test_the_checker_finds_a_wrong_answer(stories: list[tuple[Story, dict[str, s
     assert len(checker.disagreements(wrong)) == len(turns)
 
 
-def test_a_graph_that_says_otherwise_gives_another_answer(stories: list[tuple[Story, dict[str, str]]]) -> None:
+def test_a_graph_that_says_otherwise_gives_another_answer(
+    stories: list[tuple[Story, dict[str, str]]], full: bool
+) -> None:
     """The checker reads the graph, not what was written: without its switchOn events a graph has other counts."""
     changed = 0
-    for story, texts in stories:
+    for story, texts in stories if full else stories[:2]:
         for question in questions(story):
             if question.kind == "times" and str(question.params["signature"]).startswith("grab|"):
                 main = str(question.params["signature"]).split("|")[1]

@@ -4,11 +4,11 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from launched_runs import Launcher
 from reliability_page import Reliability
 
 from reeltalk.store.benchmark import Benchmark
@@ -52,18 +52,18 @@ def generation_of(folder: Path) -> int:
 
 
 @pytest.mark.timeout(3600)
-def test_sigkill_during_writes_leaves_all_or_nothing(tmp_path: Path, reliability: Reliability) -> None:
+def test_sigkill_during_writes_leaves_all_or_nothing(tmp_path: Path, runs: Launcher, reliability: Reliability) -> None:
     kills = reliability.count(20, full=200, release=500)
     tally = reliability(
         "power", "SIGKILL while a benchmark is written", "a torn benchmark, or an acknowledged write that is lost"
     )
     folder, chance, reached, interrupted = tmp_path / "bench", random.Random(7), 0, 0
+    (tmp_path / "generations_writer.py").write_text(WRITER)
     for _ in range(kills):
-        process = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(folder), str(reached)], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        with process.stdout as stdout:
+        writer = runs.start(folder, reached, module="generations_writer", cwd=tmp_path, stdout=subprocess.PIPE)
+        with writer as process:
+            stdout = process.stdout
+            assert stdout is not None
             assert stdout.readline() == "ready\n"
             if reached == 0:
                 reached = int(stdout.readline())

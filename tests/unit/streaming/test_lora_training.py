@@ -320,9 +320,19 @@ def test_a_finished_run_does_not_become_shorter_and_needs_its_last_state(
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The questions of `data` with the answers to others, so that learning makes their loss rise in the end."""
-    file = save_dialogues(tmp_path_factory.mktemp("held-out"))
+def lessons(full: bool, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is learnt where validation is watched."""
+    return save_dialogues(tmp_path_factory.mktemp("lessons"), count=lessons_count(full))
+
+
+def lessons_count(full: bool) -> int:
+    return 4 if full else 2
+
+
+@pytest.fixture(scope="module")
+def held_out(full: bool, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The questions of `lessons` with the answers to others, so that learning makes their loss rise in the end."""
+    file = save_dialogues(tmp_path_factory.mktemp("held-out"), count=lessons_count(full))
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     answers = [[said["value"] for said in row["conversations"][1::2]] for row in rows]
     for row, theirs in zip(rows, answers[1:] + answers[:1], strict=True):
@@ -332,18 +342,26 @@ def held_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-LEARNT = LoraSettings(
-    max_steps=24, accumulate=4, learning_rate=0.02, dropout=0.0, weight_decay=0.0, frame_tokens=6, validate_every=4
-)
+@pytest.fixture(scope="module")
+def watched(full: bool) -> LoraSettings:
+    """Settings of runs on `lessons`: every step takes all of them."""
+    return LoraSettings(
+        max_steps=24, accumulate=lessons_count(full), learning_rate=0.02, dropout=0.0, weight_decay=0.0,
+        frame_tokens=6, validate_every=4,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def learnt(
-    checkpoints: dict[str, Path], data: Path, held_out: Path, tmp_path_factory: pytest.TempPathFactory
+    checkpoints: dict[str, Path],
+    lessons: Path,
+    held_out: Path,
+    watched: LoraSettings,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Trained, Path]:
-    """A run of the settings `LEARNT` to its end, measured on `held_out`, and its folder."""
+    """A run of the settings `watched` to its end, measured on `held_out`, and its folder."""
     folder = tmp_path_factory.mktemp("learnt") / "run"
-    return trained(data, checkpoints["internvl"], folder, LEARNT, validation=held_out), folder
+    return trained(lessons, checkpoints["internvl"], folder, watched, validation=held_out), folder
 
 
 def validations_of(run: Path) -> dict[int, float]:
@@ -352,7 +370,12 @@ def validations_of(run: Path) -> dict[int, float]:
 
 
 def test_the_adapter_with_the_lowest_validation_loss_is_kept_and_so_is_the_last(
-    base: Path, data: Path, held_out: Path, learnt: tuple[Trained, Path], tmp_path: Path
+    base: Path,
+    lessons: Path,
+    held_out: Path,
+    watched: LoraSettings,
+    learnt: tuple[Trained, Path],
+    tmp_path: Path,
 ) -> None:
     done, run_folder = learnt
     found = validations_of(run_folder)
@@ -376,35 +399,41 @@ def test_the_adapter_with_the_lowest_validation_loss_is_kept_and_so_is_the_last(
     about = json.loads((run_folder / "run.json").read_text())
     assert about["best"] == {"step": done.best.step, "loss": done.best.loss}
     # Measuring changes no step.
-    alone = LEARNT.model_copy(update={"validate_every": LoraSettings().validate_every})
-    assert losses_of(run_folder) == trained(data, base, tmp_path / "alone", alone).losses
+    alone = watched.model_copy(update={"validate_every": LoraSettings().validate_every})
+    assert losses_of(run_folder) == trained(lessons, base, tmp_path / "alone", alone).losses
 
 
 def test_a_run_stops_where_validation_gets_no_better_and_goes_on_with_more_patience(
-    base: Path, data: Path, held_out: Path, learnt: tuple[Trained, Path], tmp_path: Path
+    base: Path,
+    lessons: Path,
+    held_out: Path,
+    watched: LoraSettings,
+    learnt: tuple[Trained, Path],
+    tmp_path: Path,
 ) -> None:
-    impatient = LEARNT.model_copy(update={"patience": 2})
-    done = trained(data, base, tmp_path / "run", impatient, validation=held_out)
+    impatient = watched.model_copy(update={"patience": 2})
+    done = trained(lessons, base, tmp_path / "run", impatient, validation=held_out)
     assert done.best is not None
     assert done.stopped_early
     assert done.steps == done.best.step + 8 < 24
     assert json.loads((tmp_path / "run" / "run.json").read_text())["stopped_early"]
     with pytest.raises(BenchmarkError, match="is done after"):
-        trained(data, base, tmp_path / "run", impatient, validation=held_out)
+        trained(lessons, base, tmp_path / "run", impatient, validation=held_out)
     whole, whole_folder = learnt
-    further = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
+    further = trained(lessons, base, tmp_path / "run", watched, validation=held_out)
     assert (further.resumed_at, further.steps, further.stopped_early) == (done.steps, 24, False)
     assert further.losses == whole.losses
     assert further.validations == whole.validations
     assert_same_run(tmp_path / "run", whole_folder)
     with pytest.raises(SettingError, match="--patience needs --validation"):
-        trained(data, base, tmp_path / "none", impatient)
+        trained(lessons, base, tmp_path / "none", impatient)
 
 
 def test_a_run_that_is_killed_before_the_best_adapter_is_in_place_goes_on_to_the_same_one(
     base: Path,
-    data: Path,
+    lessons: Path,
     held_out: Path,
+    watched: LoraSettings,
     learnt: tuple[Trained, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -417,23 +446,24 @@ def test_a_run_that_is_killed_before_the_best_adapter_is_in_place_goes_on_to_the
 
     monkeypatch.setattr(lora_training.Loop, "keep_adapter", killed)
     with pytest.raises(SystemExit):
-        trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
+        trained(lessons, base, tmp_path / "run", watched, validation=held_out)
     monkeypatch.undo()
     assert not (tmp_path / "run" / "adapter").exists()
-    again = trained(data, base, tmp_path / "run", LEARNT, validation=held_out)
+    again = trained(lessons, base, tmp_path / "run", watched, validation=held_out)
     assert again.resumed_at == 4
     assert again.validations == whole.validations
     assert_same_run(tmp_path / "run", whole_folder)
 
 
 def test_the_command_shows_its_numbers_and_says_which_adapter_was_kept(
-    base: Path, data: Path, held_out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    base: Path, lessons: Path, held_out: Path, tmp_path: Path, full: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    command = ["train", "lora", str(data), "--base", str(base), "--out", str(out), "--frame-tokens", "6", "--cpu"]
+    command = ["train", "lora", str(lessons), "--base", str(base), "--out", str(out), "--frame-tokens", "6", "--cpu"]
     assert run([*command, "--where", "here"]) == 2
     assert "--project, --where and --online are for --track" in capsys.readouterr().err
-    command += ["--validation", str(held_out), "--validate-every", "4", "--learning-rate", "0.02", "--accumulate", "4"]
+    command += ["--validation", str(held_out), "--validate-every", "4", "--learning-rate", "0.02"]
+    command += ["--accumulate", str(lessons_count(full))]
     command += ["--dropout", "0", "--weight-decay", "0"]
     assert run([*command, "--max-steps", "24", "--patience", "2"]) == 0
     said, found = capsys.readouterr().out, validations_of(out)
@@ -515,9 +545,12 @@ def test_no_steps_leave_an_adapter_that_changes_nothing(base: Path, data: Path, 
     assert torch.allclose(adapted, scores(open_checkpoint(base, purpose="the test"), data), atol=1e-6)
 
 
-def test_half_precision_and_checkpointed_gradients_learn_as_well(base: Path, data: Path, tmp_path: Path) -> None:
+def test_half_precision_and_checkpointed_gradients_learn_as_well(
+    base: Path, data: Path, tmp_path: Path, full: bool
+) -> None:
+    steps = 12 if full else 4
     settings = QUICK.model_copy(
-        update={"max_steps": 12, "accumulate": 4, "precision": "bfloat16", "gradient_checkpointing": True}
+        update={"max_steps": steps, "accumulate": 4, "precision": "bfloat16", "gradient_checkpointing": True}
     )
     done = trained(data, base, tmp_path / "run", settings)
     assert done.losses[-1] < done.losses[0] - 2

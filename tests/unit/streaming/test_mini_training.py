@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -397,13 +398,30 @@ def training(full: bool) -> MiniSettings:
     return SETTINGS if full else SETTINGS.model_copy(update={"eye": eye, "speech": speech})
 
 
+SMALL = MiniShape(
+    channels=(8, 8, 16, 16), person_glimpses=7, glimpses=2, glimpse_width=16, close_px=16, close_width=16,
+    vision_width=16, width=48, layers=1, heads=2, hidden=64,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sizes(full: bool) -> MiniShape:
+    """Those of the shipped network; smaller ones, which read the same frames, where the counts are not full."""
+    return MiniShape() if full else SMALL
+
+
 @pytest.fixture(scope="module")
 def trained(
-    training: MiniSettings, filmed_household: Path, frames: Path, tmp_path_factory: pytest.TempPathFactory
+    training: MiniSettings,
+    sizes: MiniShape,
+    filmed_household: Path,
+    frames: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A folder of a training that nothing interrupted."""
     folder = tmp_path_factory.mktemp("trained") / "whole"
-    train_mini(Benchmark.open(filmed_household), folder, training, frames=frames, executor=LocalExecutor(1))
+    benchmark = Benchmark.open(filmed_household)
+    train_mini(benchmark, folder, training, frames=frames, executor=LocalExecutor(1), sizes=sizes)
     return folder
 
 
@@ -412,9 +430,18 @@ PARTS = ("learning to see", "learning to answer")
 
 @pytest.mark.parametrize("parts", [PARTS, *(pytest.param((part,), marks=pytest.mark.slow) for part in PARTS)], ids=str)
 def test_training_that_was_interrupted_goes_on_to_the_same_loss_curve_and_weights(
-    training: MiniSettings, filmed_household: Path, frames: Path, trained: Path, tmp_path: Path, parts: tuple[str, ...]
+    training: MiniSettings,
+    sizes: MiniShape,
+    filmed_household: Path,
+    frames: Path,
+    trained: Path,
+    tmp_path: Path,
+    parts: tuple[str, ...],
 ) -> None:
-    benchmark, executor = Benchmark.open(filmed_household), LocalExecutor(1)
+    train = partial(
+        train_mini, Benchmark.open(filmed_household), tmp_path / "parts", training, frames=frames,
+        executor=LocalExecutor(1), sizes=sizes,
+    )  # fmt: skip
     steps = {PARTS[0]: training.eye.steps // 2, PARTS[1]: training.speech.steps * 2 // 3}
     stops = [(part, steps[part]) for part in parts]
 
@@ -425,8 +452,8 @@ def test_training_that_was_interrupted_goes_on_to_the_same_loss_curve_and_weight
 
     while stops:
         with pytest.raises(Stopped):
-            train_mini(benchmark, tmp_path / "parts", training, frames=frames, executor=executor, progress=stop)
-    train_mini(benchmark, tmp_path / "parts", training, frames=frames, executor=executor)
+            train(progress=stop)
+    train()
     curves = [
         [json.loads(line) for line in (folder / LOSSES).read_text(encoding="utf-8").splitlines()]
         for folder in (trained, tmp_path / "parts")
@@ -440,12 +467,12 @@ def test_training_that_was_interrupted_goes_on_to_the_same_loss_curve_and_weight
 
 
 def test_a_folder_of_another_training_is_refused(
-    training: MiniSettings, filmed_household: Path, frames: Path, trained: Path
+    training: MiniSettings, sizes: MiniShape, filmed_household: Path, frames: Path, trained: Path
 ) -> None:
     benchmark, executor = Benchmark.open(filmed_household), LocalExecutor(1)
     other = training.model_copy(update={"seed": 4})
     with pytest.raises(InputError, match="other settings"):
-        train_mini(benchmark, trained, other, frames=frames, executor=executor)
+        train_mini(benchmark, trained, other, frames=frames, executor=executor, sizes=sizes)
 
 
 def no_decoder(*_: object) -> NoReturn:

@@ -51,6 +51,8 @@ QUICK = ("bikes", "carphone_pristine", "variable.mkv", "hard")
 """Videos that decode quickly."""
 BEGINNING_S = 8
 """So much of a long real clip is decoded in `make test`."""
+SHORT_SHOT_S = (0.8, 1.6)
+"""Length of the shots of a video that is short."""
 
 
 def theirs(path: Path, detector: Any) -> list[float]:
@@ -70,15 +72,18 @@ def ours(path: Path, name: str, values: dict[str, Any]) -> list[float]:
 
 
 def videos(clips: dict[str, Path], full: bool) -> dict[str, Path]:
-    # A short video has short shots, so that it has cuts too.
-    seconds, shot_s = (20, (2.0, 6.0)) if full else (3, (0.8, 1.6))
+    # Else a short video would have no cuts.
+    seconds, shot_s = (20, (2.0, 6.0)) if full else (3, SHORT_SHOT_S)
+    # Encoding takes most of the time of making them.
+    preset = "veryfast" if full else "ultrafast"
     found = clips | ({} if full else {"demo": beginning(clips["demo"])})
     for width, height in ((1280, 720), (1920, 1080), (1920, 800)):
         name = f"shots{height}"
-        found[name] = Recomposed(f"{name}.mp4", width, height, seconds, shot_s=shot_s).make()[0]
+        found[name] = Recomposed(f"{name}.mp4", width, height, seconds, shot_s=shot_s, preset=preset).make()[0]
     width, height = (1280, 720) if full else (640, 360)
     seconds = 20 if full else 5
-    found["hard"] = Recomposed("hard.mp4", width, height, seconds, seed=5, shot_s=shot_s, hard=True).make()[0]
+    hard = Recomposed("hard.mp4", width, height, seconds, seed=5, shot_s=shot_s, hard=True, preset=preset)
+    found["hard"] = hard.make()[0]
     for video in (
         Numbered("variable.mkv", frames=160, variable=True),
         Numbered("ntsc.mp4", rate=Fraction(30000, 1001), frames=160),
@@ -152,7 +157,7 @@ def known_cuts(full: bool) -> tuple[Path, list[int]]:
     """A video, and the number of the first frame after each of its cuts."""
     if full:
         return Recomposed("shots720.mp4", 1280, 720, 40).make()
-    return Recomposed("shots360.mp4", 640, 360, 12).make()
+    return Recomposed("shots360.mp4", 640, 360, 6, shot_s=SHORT_SHOT_S).make()
 
 
 @pytest.mark.parametrize(("name", "least"), [("content", 0.9), ("adaptive", 0.75), ("hash", 0.75)])

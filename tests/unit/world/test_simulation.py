@@ -72,7 +72,7 @@ def houses(full: bool) -> tuple[int, ...]:
 
 @pytest.fixture(scope="module")
 def seeds(full: bool) -> tuple[str, ...]:
-    return ("1", "2", "3") if full else ("1", "2")
+    return ("1", "2", "3") if full else ("1",)
 
 
 @pytest.fixture(scope="module")

@@ -158,8 +158,8 @@ def test_a_wrong_graph_gives_a_wrong_answer(household: Benchmark, player: Oracle
 
     wrong = OraclePlayer({one.id: KnownVideo(tuple(clips), texts)})
     turns = next(dialogue.turns for dialogue in household.read(DIALOGUES) if dialogue.video_id == one.id)
-    answers = [[said_to(each, asked(turn, one.id)).text for turn in turns] for each in (player, wrong)]
-    assert answers[0] != answers[1]
+    # The first turn with another answer is enough.
+    assert any(said_to(player, seen).text != said_to(wrong, seen).text for seen in (asked(t, one.id) for t in turns))
 
 
 def test_it_is_named_and_sees_no_frame(player: OraclePlayer) -> None:
