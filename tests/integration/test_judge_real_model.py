@@ -146,11 +146,14 @@ def judge_with_kills(shared: Path, bench: Path, url: str, folder: Path, limit: i
     )
 
 
+# A limit of the function would come before those of its cases.
 @pytest.mark.parametrize(
     "limit",
-    [2, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(10_800)])],
+    [
+        pytest.param(2, marks=pytest.mark.timeout(900)),
+        pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(10_800)]),
+    ],
 )
-@pytest.mark.timeout(900)
 def test_a_judge_that_is_killed_twice_ends_with_all_scores(
     limit: int, shared: Path, vdact: Path, smollm2: str, tmp_path: Path
 ) -> None:
