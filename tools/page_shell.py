@@ -57,8 +57,8 @@ class Shell:
     """A folder in which blocks run one after the other."""
 
     folder: Path
-    adapt: Callable[[list[str]], list[str]]
-    """Returns the arguments to run in place of the written ones: sizes and addresses."""
+    adapt: Callable[[list[str], Path], list[str]]
+    """Returns the arguments to run in a folder in place of the written ones: sizes and addresses."""
     ahead: Callable[[list[str], Path], None]
     """Called with these arguments and their folder before they run."""
     environment: dict[str, str] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Shell:
             while (parts := received.split(b"\0")) and (len(parts) < 2 or len(parts) - 2 < int(parts[0])):
                 received += connection.recv(65536)
             where, *arguments = [part.decode() for part in parts[1:-1]]
-            adapted = self.adapt(arguments)
+            adapted = self.adapt(arguments, Path(where))
             self.ahead(adapted, Path(where))
             code, printed = self._call(adapted, Path(where))
             self.ran.append(Ran(tuple(arguments), code, printed))

@@ -43,6 +43,8 @@ SMALLER: Final[dict[tuple[str, ...], dict[str, str]]] = {
     ("proactive", "run", "--tune"): {"--thresholds": "0.5"},
 }  # fmt: skip
 """Options that tests set in place of what pages write, so that a page takes seconds."""
+ONE_VIDEO: Final = {"--scenarios": "1", "--houses": "1", "--width-px": "320", "--fps": "2", "--seed": "7"}
+"""The same for a new household without a test split: one video shows all that pages do with it."""
 PROJECT: Final = {"scenarios": 3, "fps": 2, "max_duration_s": 75, "frames": 4}
 """The same in the file of a project."""
 FOR_MODELS: Final = {"--limit": "1", "--frames": "2"}
@@ -71,10 +73,14 @@ class World:
     base_url: str
     """Of a server that answers as `willing_model` does."""
 
-    def adapt(self, arguments: list[str]) -> list[str]:
-        """The arguments that are run in place of those written."""
+    def adapt(self, arguments: list[str], where: Path = Path()) -> list[str]:
+        """The arguments that are run in a folder in place of those written."""
         adapted = [argument.replace(ENDPOINT, self.base_url) for argument in arguments]
-        for command, options in SMALLER.items():
+        smaller = SMALLER
+        if adapted[:2] == ["world", "film"] and "--test-houses" not in adapted:
+            if not (where / adapted[adapted.index("--into") + 1]).exists():
+                smaller = {("world", "film"): ONE_VIDEO}
+        for command, options in smaller.items():
             if adapted[:1] == [command[0]] and set(command) <= set(adapted):
                 for option, value in options.items():
                     if option == "--frames" and "none" in adapted:
@@ -107,7 +113,7 @@ class World:
         if arguments[:2] == ["world", "film"] and "--into" in arguments:
             into = where / arguments[arguments.index("--into") + 1]
             if not into.exists():
-                shutil.copytree(self.made("filmed"), into)
+                shutil.copytree(self.made("filmed" if "--test-houses" in arguments else "filmed-video"), into)
 
     def prepare(self, folder: Path, blocks: Sequence[Block]) -> None:
         """Put into a page's folder what its blocks name and do not make themselves."""
@@ -219,7 +225,7 @@ KINDS: Final = {
 
 
 def _film(world: World, path: Path, kind: str) -> None:
-    world.command("world", "film", "--into", path, "--workers", "1")
+    world.command("world", "film", "--test-houses", "1", "--into", path, "--workers", "1")
 
 
 def _film_one(world: World, path: Path, kind: str) -> None:
@@ -227,8 +233,14 @@ def _film_one(world: World, path: Path, kind: str) -> None:
     film(Benchmark.create(path), settings, executor=LocalExecutor(1))
 
 
+def _sight(world: World, path: Path, kind: str) -> None:
+    """What was filmed, with its objects found."""
+    shutil.copytree(world.made(kind.replace("sighted", "filmed")), path)
+    world.command("construct", path, "--steps", "objects", "--workers", "1")
+
+
 def _construct(world: World, path: Path, kind: str) -> None:
-    shutil.copytree(world.made("filmed"), path)
+    shutil.copytree(world.made("sighted"), path)
     world.command("graph", "questions", path)
     world.command("construct", path, "--workers", "1")
 
@@ -354,6 +366,8 @@ def _evaluate(world: World, path: Path, kind: str) -> None:
 MAKERS: Final[dict[str, Callable[[World, Path, str], None]]] = {
     "filmed": _film,
     "filmed-video": _film_one,
+    "sighted": _sight,
+    "sighted-video": _sight,
     "constructed": _construct,
     "told": _tell,
     "written": _write,

@@ -29,7 +29,8 @@ def test_after_it():
 
 def of(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """A run of the plugin alone."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "suite_plugin", "-p", "no:cacheprovider", *options]
+    plugins = ("-p", "suite_plugin", "-p", "no:cacheprovider", "-p", "no:schemathesis")
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "tools"), "HOME": str(folder / "home"), "PYTEST_ADDOPTS": ""}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from subprocess import DEVNULL
 import pytest
 import scripted_vision
 from launched_runs import Launcher
+from page_world import World
 from reliability_page import Reliability
 from scripted_server import Body, faulty, serve
 
@@ -32,12 +34,9 @@ CONNECTIONS = AskSettings().connections
 
 
 @pytest.fixture(scope="module")
-def filmed(filmed_video: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filmed(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One filmed video of two clips, whose objects are found, which asks no model; copy it before writing."""
-    folder = tmp_path_factory.mktemp("filmed") / "household"
-    shutil.copytree(filmed_video, folder)
-    assert run(["construct", str(folder), "--steps", "objects"]) == 0
-    return folder
+    return Path(shutil.copytree(world.made("sighted-video"), tmp_path_factory.mktemp("filmed") / "household"))
 
 
 @dataclass(frozen=True)
@@ -209,8 +208,10 @@ def test_a_killed_run_repeats_at_most_the_calls_under_way(
 def kill_once(runs: Launcher, filmed: Path, written: Written, folder: Path, after: int) -> None:
     shutil.copytree(filmed, folder)
 
+    is_killed = threading.Event()
+
     def slow(body: Body) -> str:
-        time.sleep(0.05)
+        is_killed.wait(0.05)
         return scripted_vision.reply(body)
 
     with serve(slow) as server:
@@ -221,6 +222,7 @@ def kill_once(runs: Launcher, filmed: Path, written: Written, folder: Path, afte
                 time.sleep(0.02)
             child.kill()
             child.wait()
+        is_killed.set()
         assert server.count >= 20
         assert construct(folder, server.base_url, "--connections", "3") == 0
         assert server.count - written.requests <= 3

@@ -378,7 +378,7 @@ class TestAmid:
         self, processes: int, dying: Dying, bench: Path, tmp_path: Path, refused: Refused
     ) -> None:
         port, out = free_port(), tmp_path / "run"
-        more = ("--connections", 4, "--give-up-after-s", 2, "--processes", processes)
+        more = ("--connections", 4, "--give-up-after-s", 0.5, "--processes", processes)
         command = evaluating(bench, address(port), out, *more)
         with serve(dying, port=port):
             said = refused(*command)
@@ -393,7 +393,7 @@ class TestAmid:
 
     def test_judging_too(self, dying: Dying, answered: Path, tmp_path: Path, refused: Refused) -> None:
         port, out = free_port(), tmp_path / "judged"
-        more = ("--connections", 4, "--give-up-after-s", 2, "--null-units", 0)
+        more = ("--connections", 4, "--give-up-after-s", 0.5, "--null-units", 0)
         command = judging(answered, address(port), out, *more)
         with serve(dying, port=port):
             assert "replies so far are kept" in refused(*command)

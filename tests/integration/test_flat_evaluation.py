@@ -22,6 +22,8 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 FEW, MANY = 8, 24
+FEWER, FEW_MORE = 4, 12
+"""The same for playing and judging in a quick run."""
 A_VIDEO_BYTES = 24 << 10
 """Most bytes that one more video of 20 turns may take. Its turns alone take five times as much as records."""
 PLACES = ("kitchen", "bathroom", "bedroom", "hall")
@@ -51,9 +53,9 @@ def benchmark_of(folder: Path, videos: int) -> Benchmark:
 @pytest.fixture(scope="module")
 def benchmarks(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Benchmark]:
     folder = tmp_path_factory.mktemp("flat")
-    found = {videos: benchmark_of(folder / str(videos), videos) for videos in (FEW, MANY)}
+    found = {videos: benchmark_of(folder / str(videos), videos) for videos in (FEWER, FEW, FEW_MORE, MANY)}
     # Whatever a first run imports and keeps is not counted.
-    evaluate(found[FEW], model="baseline:constant", out=folder / "first")
+    evaluate(found[FEWER], model="baseline:constant", out=folder / "first")
     judge(folder / "first", out=folder / "first-judged")
     return found
 
@@ -63,10 +65,10 @@ def runs(benchmarks: dict[int, Benchmark], tmp_path_factory: pytest.TempPathFact
     """Two runs of each benchmark."""
     folder = tmp_path_factory.mktemp("runs")
     made: dict[int, list[Path]] = {}
-    for videos, benchmark in benchmarks.items():
+    for videos in (FEW, MANY):
         for model in ("constant", "blind"):
             made.setdefault(videos, []).append(folder / f"{model}-{videos}")
-            evaluate(benchmark, model=f"baseline:{model}", out=made[videos][-1])
+            evaluate(benchmarks[videos], model=f"baseline:{model}", out=made[videos][-1])
     return made
 
 
@@ -100,7 +102,7 @@ def test_compare_and_report_keep_no_turns_in_memory(
 
 
 def test_evaluate_and_judge_keep_no_rows_in_memory(
-    benchmarks: dict[int, Benchmark], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    benchmarks: dict[int, Benchmark], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
     for module, name, most in (
         (stored_rows, "BLOCK_BYTES", 1 << 12),
@@ -115,11 +117,12 @@ def test_evaluate_and_judge_keep_no_rows_in_memory(
         monkeypatch.setattr(module, name, most)
     played: dict[int, int] = {}
     judged: dict[int, int] = {}
-    for videos, benchmark in benchmarks.items():
+    few, many = (FEW, MANY) if full else (FEWER, FEW_MORE)
+    for videos, benchmark in ((few, benchmarks[few]), (many, benchmarks[many])):
         run = tmp_path / f"run-{videos}"
         played[videos] = traced_peak(
             lambda benchmark=benchmark, run=run: evaluate(benchmark, model="baseline:constant", out=run)  # type: ignore[misc]
         )
         judged[videos] = traced_peak(lambda run=run: judge(run, out=run.with_name(f"{run.name}-judged")))  # type: ignore[misc]
-    grown = [(peaks[MANY] - peaks[FEW]) / (MANY - FEW) for peaks in (played, judged)]
+    grown = [(peaks[many] - peaks[few]) / (many - few) for peaks in (played, judged)]
     assert max(grown) < A_VIDEO_BYTES, grown

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import scripted_vision
+from page_world import World
 from scripted_server import serve
 
 from reeltalk.cli import run
@@ -31,14 +32,13 @@ IMAGE_TOKENS = 100
 
 
 @pytest.fixture(scope="module")
-def filmed(tmp_path_factory: pytest.TempPathFactory, filmed_household: Path, full: bool) -> Path:
+def filmed(tmp_path_factory: pytest.TempPathFactory, world: World, full: bool) -> Path:
     """Filmed videos with their objects, five in full counts and shorter ones otherwise; copy it before writing."""
+    if not full:
+        return world.made("sighted")
     folder = tmp_path_factory.mktemp("forecast") / "bench"
-    if full:
-        settings = FilmSettings(scenarios=5, houses=5, width_px=320, fps=5, seed=7)
-        film(Benchmark.create(folder), settings, executor=LocalExecutor(2))
-    else:
-        shutil.copytree(filmed_household, folder)
+    settings = FilmSettings(scenarios=5, houses=5, width_px=320, fps=5, seed=7)
+    film(Benchmark.create(folder), settings, executor=LocalExecutor(2))
     assert run(["construct", str(folder), "--steps", "objects"]) == 0
     return folder
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import scripted_vision
+from page_world import World
 from scripted_server import Body, serve, words
 from scripted_viewer import viewer
 
@@ -19,10 +20,10 @@ WRITER = ("--writer", "vision-1", "--judge", "vision-1", "--frames", "2")
 
 
 @pytest.fixture(scope="module")
-def chained(filmed_video: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chained(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A filmed video with chains of a vision model; copy it before writing."""
     folder = tmp_path_factory.mktemp("chained") / "household"
-    shutil.copytree(filmed_video, folder)
+    shutil.copytree(world.made("sighted-video"), folder)
     with serve(scripted_vision.reply) as server:
         options = [*WRITER, "--base-url", server.base_url, "--steps", "objects", "--steps", "chains"]
         assert run(["construct", str(folder), *options]) == 0

@@ -53,6 +53,8 @@ def addresses(world: World, full: bool) -> Iterator[str]:
                 yield from (f"{address}?{query}" for query in QUERIES if full or parse_qs(query).keys() & own)
 
 
+# In full counts everybody asks for every object at every address, several times.
+pytestmark = pytest.mark.timeout(1800)
 MOST_PAIRS = 60
 EVERYBODY = (*ROLES, "other", "third", NOBODY)
 AFTERWARDS = ("owner", "other", "third", NOBODY)
