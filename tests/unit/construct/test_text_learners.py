@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from reeltalk.construct.text_learners import ANSWERABLE, TextTurn, measure_text_bias
+from reeltalk.construct.text_learners import ANSWERABLE, TextTurn, _Places, measure_text_bias
 from reeltalk.metrics.text_bias import MARGIN, TextBias, text_bias_card, text_biases, text_gate
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome
@@ -77,6 +77,21 @@ def test_refusals_are_told_apart_from_other_turns_by_their_words() -> None:
     row = measured("fair", "refusal")[ANSWERABLE]
     assert row.constant == 0.5
     assert row.ngrams == 1.0
+
+
+def test_a_turn_of_the_same_video_is_taken_first_and_each_turn_once() -> None:
+    draw = random.Random(5)
+    for _ in range(50):
+        places, left = _Places(), list[tuple[int, int]]()
+        for number in range(draw.randrange(30)):
+            left.append((3 * number, draw.randrange(6)))
+            places.add(*left[-1])
+        for _ in range(35):
+            video = draw.choice([None, *range(7)])
+            first = next((one for one in left if one[1] == video), left[0] if left else None)
+            assert places.take(video) == (None if first is None else first[0])
+            if first is not None:
+                left.remove(first)
 
 
 def test_without_two_splits_nothing_is_measured() -> None:
