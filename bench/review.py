@@ -180,7 +180,7 @@ def measure(server: Server, names: list[str], seconds: float, label: str) -> tup
     figures[f"{label} server cores used"] = server_cpu / took
     figures[f"{label} client cores used"] = found["cpu_s"] / took
     figures[f"{label} cores used by others"] = others
-    return figures, [f"{label}: {times} × {error}" for error, times in found["errors"].items()]
+    return figures, [f"{label} {times} × {error}" for error, times in found["errors"].items()]
 
 
 def _busy_s() -> float:
