@@ -4,8 +4,8 @@ Filming takes most of the time and most tests of dialogues need no frame. `pytho
 writes one.
 """
 
+import argparse
 import re
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -85,5 +85,9 @@ def _video(planned: FilmPlan, settings: FilmSettings, rows: FilmRows) -> Video:
 
 
 if __name__ == "__main__":
-    written = told(Path(sys.argv[1]), *(int(text) for text in sys.argv[2:3]))
+    parser = argparse.ArgumentParser(description="Write a benchmark of households that are told, not filmed.")
+    parser.add_argument("folder", type=Path, help="where it is created")
+    parser.add_argument("scenarios", type=int, nargs="?", default=20, help="how many videos; 20 by default")
+    given = parser.parse_args()
+    written = told(given.folder, given.scenarios)
     print(f"{written.path}: {written.rows(VIDEOS):,} videos, {written.rows(CLIPS):,} clips")

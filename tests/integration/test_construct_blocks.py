@@ -26,7 +26,7 @@ from reeltalk.schema.gates import GateResult
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import GATES
 
-SOME: Final = ("--steps", "chains", "--steps", "linkages")
+TWO_STEPS: Final = ("--steps", "chains", "--steps", "linkages")
 BLOCKS: Final = 4
 
 
@@ -42,7 +42,7 @@ def unbroken(films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return construct(shutil.copytree(films, tmp_path_factory.mktemp("unbroken") / "b"), "--workers", "1")
 
 
-def construct(folder: Path, *options: str, steps: tuple[str, ...] = SOME, block: str = "1") -> dict[str, bytes]:
+def construct(folder: Path, *options: str, steps: tuple[str, ...] = TWO_STEPS, block: str = "1") -> dict[str, bytes]:
     assert run(["construct", str(folder), "--block", block, *steps, *options]) == 0
     stored = {name: sorted((folder / name[:-6]).glob("*.jsonl")) for name in Benchmark.open(folder).manifest.files}
     joined = {name: b"".join(map(Path.read_bytes, parts)) for name, parts in stored.items() if parts}
@@ -81,7 +81,7 @@ def test_ray_writes_the_same(films: Path, unbroken: dict[str, bytes], tmp_path: 
 
 def test_blocks_of_another_size_are_other_blocks(films: Path, unbroken: dict[str, bytes], tmp_path: Path) -> None:
     folder = shutil.copytree(films, tmp_path / "b")
-    assert construct(folder, steps=SOME[:2], block="2")["chains.jsonl"] != unbroken["chains.jsonl"]
+    assert construct(folder, steps=TWO_STEPS[:2], block="2")["chains.jsonl"] != unbroken["chains.jsonl"]
     assert Benchmark.open(folder).manifest.files["chains.jsonl"].settings["block"] == 2
     assert not [path for path in (folder / ".work" / "construct").iterdir() if path.is_dir()]
 
@@ -110,7 +110,7 @@ def test_a_killed_construction_goes_on_with_the_other_blocks(
         block = next((marked / ".work" / "construct").glob("chains-*/videos-*"))
         text = (block / "chains.jsonl").read_text()
         (block / "chains.jsonl").write_text(text.replace('"question":"', '"question":"MARK ', 1))
-        assert construct(marked, steps=SOME[:2])["chains.jsonl"].count(b"MARK ") == 1
+        assert construct(marked, steps=TWO_STEPS[:2])["chains.jsonl"].count(b"MARK ") == 1
 
 
 def killed_at(runs: Launcher, folder: Path, finished: int) -> None:

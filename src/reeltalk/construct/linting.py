@@ -495,7 +495,7 @@ class _Alike:
 
     def __init__(self, times: Counter[str], least: float) -> None:
         self._least, self._times = least, times
-        # Each word has a number, and a set is kept as bytes: a tenth of the memory of sets of strings.
+        # Each word has a number, and a set is kept as bytes. Sets of strings take several times as much memory.
         self._numbers: dict[str, int] = {}
         self._places: dict[tuple[bytes, bytes], list[_Seen]] = {}
         self._by_word: dict[str, list[tuple[bytes, bytes]]] = {}
