@@ -102,7 +102,7 @@ class Numbered:
 
     def make(self) -> tuple[Path, list[Fraction]]:
         """The video and the presentation time of each frame."""
-        return cached(self.name, repr(self), self._write), self.times()
+        return cached(self.name, f"{self!r}, one thread", self._write), self.times()
 
     def times(self) -> list[Fraction]:
         """Presentation time of each frame in seconds, exactly."""
@@ -118,6 +118,8 @@ class Numbered:
             stream: Any = output.add_stream(self.codec, rate=self.rate, options=self.options)
             stream.width, stream.height, stream.pix_fmt = 320, 96, self.pixel_format
             stream.time_base = stream.codec_context.time_base = base
+            # With more, the bytes would depend on the machine.
+            stream.codec_context.thread_count = 1
             sound: Any = output.add_stream("aac", rate=8000) if self.audio else None
             for number, time in enumerate(self.times()):
                 frame = av.VideoFrame.from_ndarray(numbered_picture(number), format="rgb24")

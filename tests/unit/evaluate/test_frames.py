@@ -389,7 +389,7 @@ def test_a_truncated_video_shows_its_own_frames_or_is_refused(film: Numbered, sh
     there = []
     with contextlib.suppress(VideoError), open_video(path) as source:
         there = [(frame.pts_s, number_of(rgb(frame.picture))) for frame in source.frames()]
-    if not there or there[-1][0] < 7:
+    if not there or probe(path).duration_s + frames_module.BEYOND_S < 9.5:
         with pytest.raises(InputError, match=r"cannot be decoded|the video ends at") as caught:
             numbers(path, chosen, tmp_path / "frames", told)
         assert str(path) in str(caught.value)
@@ -398,7 +398,8 @@ def test_a_truncated_video_shows_its_own_frames_or_is_refused(film: Numbered, sh
         assert step.asked_at_s is not None
         grid = [index / 10 for index in range(96) if index / 10 <= min(step.asked_at_s, probe(path).duration_s)]
         times = [time for time, _ in there]
-        assert seen == list(dict.fromkeys(there[on_screen(times, moment)][1] for moment in grid))
+        # By frame: the decoder fills a broken last frame with the picture of the one before.
+        assert seen == [there[place][1] for place in dict.fromkeys(on_screen(times, moment) for moment in grid)]
 
 
 def test_a_video_that_ends_before_the_question_is_refused(tmp_path: Path) -> None:
