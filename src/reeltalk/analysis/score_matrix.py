@@ -25,9 +25,9 @@ from reeltalk.analysis.turn_scores import scored_turns
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
 from reeltalk.metrics.tokenise import Language, languages_by_item
+from reeltalk.schema.record import name_key
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import storage_errors
-from reeltalk.store.keyed import name_key
 from reeltalk.store.runs import Run
 from reeltalk.store.stored_rows import ChosenRows, RowField
 

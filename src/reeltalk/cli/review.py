@@ -1,6 +1,7 @@
 """`reeltalk review`: people accept, edit, link and label every turn in a browser."""
 
 import contextlib
+import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from reeltalk.schema.settings import check_counts, settings_of
 if TYPE_CHECKING:
     from reeltalk.review.database import ReviewProject
     from reeltalk.review.tasks.task import Draft
+    from reeltalk.store.benchmark import Benchmark
 
 DATABASE = Annotated[
     str | None,
@@ -105,10 +107,8 @@ def serve(
         os.environ.setdefault(name, threads)
     from reeltalk.review.app import first_invitation, listen, run_server
     from reeltalk.review.connections import connection_limits
-    from reeltalk.review.database import PLAYABLE, ReviewProject
+    from reeltalk.review.database import ReviewProject
     from reeltalk.review.guard import server_address
-    from reeltalk.review.importing import import_benchmark
-    from reeltalk.review.playable import prepare_videos, update_served_videos
     from reeltalk.store.benchmark import Benchmark
 
     reached = server_address(host, public_host, behind_https=behind_https, proxies=proxy)
@@ -119,20 +119,11 @@ def serve(
         listening = closed.enter_context(contextlib.closing(listen(host, port)))
         project = ReviewProject.open(benchmark, url=database, processes=processes)
         closed.enter_context(contextlib.closing(project.database))
-        served = prepare_videos(opened, project.folder / PLAYABLE, progress=say)
-        loaded = import_benchmark(
-            project,
-            opened,
-            serving=lambda _: served,
-            queues=[name.strip() for name in queues.split(",")] if queues is not None else (),
-            overlap=overlap,
-            only=only,
-            reload=reload,
-            progress=say,
-        )
-        for line in loaded.lines():
-            say(line)
-        update_served_videos(project, served)
+        choice = [name.strip() for name in queues.split(",")] if queues is not None else ()
+        _import(project, opened, queues=choice, overlap=overlap, only=only, reload=reload)
+        # Caches of what was read refer to themselves. They would stay while the server runs.
+        del opened
+        gc.collect()
         address = reached.url(host, listening.getsockname()[1], public_host)
         token = first_invitation(project)
         if token is not None:
@@ -145,6 +136,36 @@ def serve(
         run_server(project, listening, reached, limits, processes)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
+
+
+def _import(
+    project: "ReviewProject",
+    benchmark: "Benchmark",
+    *,
+    queues: Sequence[str],
+    overlap: int,
+    only: str | None,
+    reload: bool,
+) -> None:
+    """Prepare the videos of a benchmark for browsers, import what there is to review, and say what is new."""
+    from reeltalk.review.database import PLAYABLE
+    from reeltalk.review.importing import import_benchmark
+    from reeltalk.review.playable import prepare_videos, update_served_videos
+
+    served = prepare_videos(benchmark, project.folder / PLAYABLE, progress=say)
+    loaded = import_benchmark(
+        project,
+        benchmark,
+        serving=lambda _: served,
+        queues=queues,
+        overlap=overlap,
+        only=only,
+        reload=reload,
+        progress=say,
+    )
+    for line in loaded.lines():
+        say(line)
+    update_served_videos(project, served)
 
 
 @review.command(sort_key=1)

@@ -51,10 +51,9 @@ from reeltalk.llm.served import ServedModel
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.record import Record
+from reeltalk.schema.record import Record, name_key
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import make_directory, writing
-from reeltalk.store.keyed import name_key
 from reeltalk.store.stored_rows import ChosenRows, SpooledRows
 from reeltalk.store.tables import read_rows, write_rows
 

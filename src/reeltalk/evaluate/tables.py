@@ -31,10 +31,10 @@ from reeltalk.judge.turns import cascade
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
+from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
-from reeltalk.store.keyed import KeyedNumbers, name_key
-from reeltalk.store.stored_rows import ChosenRows, RowField
+from reeltalk.store.stored_rows import ChosenRows, KeyedNumbers, RowField
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
 

@@ -21,10 +21,11 @@ from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, UnitKind
 from reeltalk.schema.dialogue import DialoguePath, Linkage
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import name_key
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import PlayedTables
-from reeltalk.store.keyed import KeyedNumbers, name_key, rows_by_name
-from reeltalk.store.stored_rows import ChosenRows, StoredRows
+from reeltalk.store.keyed import rows_by_name
+from reeltalk.store.stored_rows import ChosenRows, KeyedNumbers, StoredRows
 
 READ_OF_TURNS: Final = ("checklist", "rubric", "key")
 READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")

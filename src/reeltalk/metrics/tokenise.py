@@ -15,7 +15,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.store.keyed import name_key
+from reeltalk.schema.record import name_key
 
 Spoken = Literal["en", "zh"]
 Language = Literal["auto", "en", "zh"]

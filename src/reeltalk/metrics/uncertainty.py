@@ -142,8 +142,10 @@ def measure_interval(
     """
     items = len(statistics)
     wide, cluster = _numbered(clusters, items)
-    table = np.zeros((wide, statistics.shape[1] + 1))
-    np.add.at(table, cluster, np.column_stack([statistics, np.ones(items)]))
+    table = np.empty((wide, statistics.shape[1] + 1))
+    table[:, -1] = np.bincount(cluster, minlength=wide)
+    for column in range(statistics.shape[1]):
+        table[:, column] = np.bincount(cluster, weights=statistics[:, column], minlength=wide)
     total = table.sum(axis=0)
     value = float(from_sums(total[None, :-1], total[None, -1])[0])
     if not np.isfinite(value):

@@ -20,8 +20,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.keyed import KeyedNumbers
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.stored_rows import KeyedNumbers, rows_by
 from reeltalk.store.tables import (
     CHAINS,
     CLIPS,

@@ -31,7 +31,7 @@ from reeltalk.review.tables import (
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft, ReviewTask
 from reeltalk.schema.media import Video
-from reeltalk.schema.record import Json, derive_id
+from reeltalk.schema.record import Json, derive_id, name_key
 from reeltalk.schema.review import Review
 from reeltalk.schema.titles import tell_apart
 from reeltalk.store.benchmark import Benchmark
@@ -283,14 +283,14 @@ def _put_units(
     last = session.scalar(select(func.max(UnitRow.position)).where(UnitRow.queue_id == queue.id))
     last = -1 if last is None else last
     counts = {"new": 0, "renewed": 0, "behind": 0}
-    there: set[str] = set()
+    there: set[int] = set()
     for some in in_batches(_named(drafts), BATCH):
         rows: list[dict[str, Any]] = []
         for draft in some:
             unit_id = _unit_id(queue, draft)
-            if unit_id in there:
+            if (key := name_key(unit_id)) in there:
                 continue
-            there.add(unit_id)
+            there.add(key)
             values = _unit_view(task, draft, videos)
             values["content"][REVISION] = revision
             if unit_id not in known:
@@ -314,7 +314,7 @@ def _put_units(
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
-    gone = [unit_id for unit_id, is_begun in known.items() if unit_id not in there and not is_begun]
+    gone = [unit_id for unit_id, is_begun in known.items() if name_key(unit_id) not in there and not is_begun]
     forget_words(session, gone)
     drop_duties(change, gone)
     for unit_id in gone:

@@ -88,6 +88,11 @@ ID_HEX_DIGITS = 16
 """64 bits: at a million records the chance of any collision is below 3e-8."""
 
 
+def name_key(name: str) -> int:
+    """64 bits of a hash of a name. Of a million names, two agree with a probability of 3 in 100 million."""
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
 def derive_id(prefix: str, *content: object) -> str:
     """Name content by its hash.
 

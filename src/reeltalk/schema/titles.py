@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import name_key
 
 _INSTANCE: Final = re.compile(r"\d*_scene\d+.*$|(?<=[^\W\d_])\d+$")
 _BETWEEN: Final = re.compile(r"[_\-.\s]+")
@@ -40,14 +41,15 @@ def video_titles(videos: Iterable[Video]) -> dict[str, str]:
 
 def tell_apart(titles: Iterable[str]) -> Iterator[str]:
     """The titles, with a number behind each that was there before: `Kitchen`, `Kitchen (2)`."""
-    taken: set[str] = set()
+    # By a hash, since a team may review a million units.
+    taken: set[int] = set()
     counts: Counter[str] = Counter()
     for title in titles:
         name = title
-        while name in taken:
+        while (key := name_key(name)) in taken:
             counts[title] += 1
             name = f"{title} ({counts[title] + 1})"
-        taken.add(name)
+        taken.add(key)
         yield name
 
 

@@ -27,6 +27,7 @@ from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, Judge
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn
+from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import CONTROLS, ModelInfo
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.run import (
@@ -51,7 +52,6 @@ from reeltalk.stages.run import (
 )
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content, PlayedTables
-from reeltalk.store.keyed import name_key
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
 from reeltalk.store.stored_rows import ChosenRows, SpooledRows
@@ -430,14 +430,15 @@ class _Judgement:
             open_judging(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judging_setup,
         ):
             folder.clear_logs()
-            runner = EvaluationRunner(
+            evaluation = EvaluationRunner(
                 folder.logs,
                 judging_setup,
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
-            )
-            evaluation = runner.judge(units, metadata={"sources": list(map(str, read.paths))})
+            ).judge(units, metadata={"sources": list(map(str, read.paths))})
+            # The tables need the memory.
+            del asked, units
             return finish(
                 folder,
                 evaluation,

@@ -17,10 +17,10 @@ import numpy as np
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.outcomes import Check
+from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import CONTROLS, SummaryRow
 from reeltalk.schema.scoring import NOTHING_TO_JUDGE, JudgedScore, ScoreState
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.keyed import name_key
 from reeltalk.store.runs import (
     ANSWERS,
     CONTROLS_FOLDER,

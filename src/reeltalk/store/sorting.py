@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import BinaryIO, Final
 
 Pair = tuple[bytes, bytes]
-PART_BYTES: Final = 8 << 20
-"""Bytes that are sorted in memory at a time."""
+PART_BYTES: Final = 4 << 20
+"""Memory of the pairs that are sorted at a time."""
+_PAIR_BYTES: Final = 130
+"""What Python adds to the texts of a pair: headers of two texts, a tuple and its place in a list."""
 _LENGTHS: Final = struct.Struct("<QQ")
 
 
@@ -25,7 +27,7 @@ def sort_pairs(pairs: Iterable[Pair]) -> Iterator[Pair]:
         starts = [0]
         for pair in pairs:
             part.append(pair)
-            size += len(pair[0]) + len(pair[1])
+            size += len(pair[0]) + len(pair[1]) + _PAIR_BYTES
             if size >= PART_BYTES:
                 starts.append(_write(file, sorted(part)))
                 part, size = [], 0

@@ -1,12 +1,11 @@
 """Rows in a file that look like a list. A row is read when you ask for it, so memory does not grow with them."""
 
 import os
-import sys
 import tempfile
 import weakref
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.schema.record import Record
+from reeltalk.schema.record import Record, name_key
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.documents import input_error
 from reeltalk.store.foreign import open_file
@@ -333,11 +332,12 @@ class ChosenRows(Sequence[R]):
 
     Args:
         rows: All of them.
-        places: (N,) int64 indices of those.
+        places: (N,) indices of those.
     """
 
-    def __init__(self, rows: StoredRows[R], places: NDArray[np.int64]) -> None:
-        self._rows, self._places = rows, places
+    def __init__(self, rows: StoredRows[R], places: NDArray[np.integer[Any]]) -> None:
+        # A run has many such lists. 4 bytes are enough for a place.
+        self._rows, self._places = rows, places.astype(np.uint32, copy=False)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -469,55 +469,86 @@ class NumberedPlaces:
         return self._places[self._starts[number] : self._starts[number + 1]].astype(np.int64)
 
 
+class KeyedNumbers:
+    """Numbers by name, 16 bytes each. Of several numbers of one name the last counts.
+
+    Args:
+        pairs: Names and numbers.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[str, int]]) -> None:
+        keys, numbers = array("Q"), array("q")
+        for name, number in pairs:
+            keys.append(name_key(name))
+            numbers.append(number)
+        found = np.array(keys, dtype=np.uint64)
+        order = np.argsort(found, kind="stable")
+        self._keys, self._numbers = found[order], np.array(numbers, dtype=np.int64)[order]
+
+    def get(self, name: str) -> int | None:
+        """The number of a name; None if there is no such name."""
+        key = np.uint64(name_key(name))
+        place = int(np.searchsorted(self._keys, key, side="right")) - 1
+        return int(self._numbers[place]) if place >= 0 and self._keys[place] == key else None
+
+
 class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
-    """Rows by a key, in their order; keys come in the order of their first rows.
+    """Rows by a key, in their order; keys come in the order of their first rows. A key takes 20 bytes of memory.
 
     Args:
         rows: All rows.
-        key: Takes a row as a JSON object and gives its key, or several; a row whose key is None is left out.
-        among: (N,) int64 indices of the rows to take; all by default.
+        key: Takes a row as a JSON object and gives its key, or several; a row whose key is None is left out. It is
+            called again when you go through all keys.
+        among: (N,) indices of the rows to take; all by default.
     """
 
-    def __init__(self, rows: StoredRows[R], key: RowKey, among: NDArray[np.int64] | None = None) -> None:
-        self._rows = rows
-        self._numbers: dict[str, int] = {}
+    def __init__(self, rows: StoredRows[R], key: RowKey, among: NDArray[np.integer[Any]] | None = None) -> None:
+        self._rows, self._key = rows, key
+        known: dict[str, int] = {}
         numbers, places = array("i"), array("I")
         taken = enumerate(rows.raw()) if among is None else ((int(place), rows.raw_at(int(place))) for place in among)
         for place, row in taken:
-            found = key(row)
-            for name in (found,) if isinstance(found, str) else found or ():
-                # Several tables of a benchmark are read by the same keys.
-                numbers.append(self._numbers.setdefault(sys.intern(name), len(self._numbers)))
+            for name in self._names(row):
+                numbers.append(known.setdefault(name, len(known)))
                 places.append(place)
-        self._places = NumberedPlaces(numbers, places, len(self._numbers))
+        self._count = len(known)
+        self._places = NumberedPlaces(numbers, places, self._count)
+        self._numbers = KeyedNumbers(known.items())
 
     def __getitem__(self, name: str) -> ChosenRows[R]:
-        return ChosenRows(self._rows, self._places[self._numbers[name]])
+        if (number := self._numbers.get(name)) is None:
+            raise KeyError(name)
+        return ChosenRows(self._rows, self._places[number])
 
     def __contains__(self, name: object) -> bool:
-        return name in self._numbers
+        return isinstance(name, str) and self._numbers.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
+        for number in range(self._count):
+            names = self._names(self._rows.raw_at(int(self._places[number][0])))
+            yield next(name for name in names if self._numbers.get(name) == number)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self._count
+
+    def _names(self, row: dict[str, Any]) -> Iterable[str]:
+        found = self._key(row)
+        return (found,) if isinstance(found, str) else found or ()
 
 
-def rows_by(rows: Sequence[R], *fields: str, among: Container[str] | None = None) -> Mapping[str, Sequence[R]]:
+def rows_by(rows: Sequence[R], *fields: str) -> Mapping[str, Sequence[R]]:
     """Rows by a field, wherever they are; rows in which it is None are left out.
 
     Args:
         rows: The rows, in memory or in a file.
         fields: Name of the field, such as `video_id`, or `source.unit_id` for a field of a record in the row. With
             several, a row is found by the values of each.
-        among: Leave out other values; by default none.
     """
     paths = [field.split(".") for field in fields]
 
     def named(row: Any, get: Callable[[Any, str], Any]) -> dict[str, None]:
         values = (reduce(get, path, row) for path in paths)
-        return dict.fromkeys(value for value in values if value is not None and (among is None or value in among))
+        return dict.fromkeys(value for value in values if value is not None)
 
     if isinstance(rows, StoredRows):
         return rows.grouped(lambda row: named(row, dict.get))

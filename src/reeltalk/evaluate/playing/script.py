@@ -24,7 +24,8 @@ from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, re
 from reeltalk.schema.record import PathId, Record, derive_id
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import PlayedTables
-from reeltalk.store.keyed import field_values, group_rows, rows_by_name
+from reeltalk.store.keyed import field_values, rows_by_name
+from reeltalk.store.stored_rows import rows_by
 
 
 @dataclass(frozen=True)
@@ -319,7 +320,7 @@ def _in_time(chains: Iterable[QAChain], clips: ClipOf) -> list[QAChain]:
 def _chains(
     chains: Sequence[QAChain], clips: ClipOf, videos: set[str]
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
-    by_video = group_rows(chains)
+    by_video = rows_by(chains, "video_id")
     names = [name for name in by_video if name in videos]
 
     def make(place: int) -> Script:

@@ -8,7 +8,7 @@ from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.schema.labels import Target
 from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.content import PlayedTables
-from reeltalk.store.keyed import group_rows
+from reeltalk.store.stored_rows import rows_by
 
 KEPT_VIDEOS: Final = 256
 """Videos whose speech is kept in memory, more than are played at a time."""
@@ -46,7 +46,7 @@ def spoken_lines(content: PlayedTables) -> Callable[[Script, Step], tuple[Uttera
     Args:
         content: The benchmark whose scripts are played.
     """
-    by_video = group_rows(content.speech)
+    by_video = rows_by(content.speech, "video_id")
 
     @lru_cache(KEPT_VIDEOS)
     def speech_of(video_id: str) -> Speech:

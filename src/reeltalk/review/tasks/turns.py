@@ -83,7 +83,7 @@ class TurnDrafts:
         self._links = rows_by(content.linkages, "source.unit_id", "target.unit_id")
         self._units: Sequence[Mapping[str, Sequence[QAChain | Dialogue]]]
         self._units = (rows_by(content.dialogues, "id"), rows_by(content.chains, "id"))
-        self._gates = rows_by(content.gates, "unit_id", among={name for units in self._units for name in units})
+        self._gates = rows_by(content.gates, "unit_id")
         self._shown = lru_cache(VIDEOS_AT_ONCE)(self._show_clips)
         self.find = lru_cache(VIDEOS_AT_ONCE)(self._find_unit)
         """Gives a chain or dialogue by its id."""
