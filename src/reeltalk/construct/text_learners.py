@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -46,6 +47,9 @@ MOST_NEAREST: Final = 50
 
 MOST_ASKED: Final = 20_000
 """Most turns of a kind that the learners are asked; of more, a draw."""
+
+ASKED_AT_ONCE: Final = 512
+"""Turns whose answers are held at a time."""
 
 Conversation = Dialogue | QAChain
 KeyValues = tuple[str, ...]
@@ -157,13 +161,13 @@ def measure_text_bias(
 
     turns = spool(TextTurn, counted())
     found = [
-        _bias_of(kind, *(_read(turns, places) for places in (parts.learnt, parts.asked)))
+        _bias_of(kind, _read(turns, parts.learnt), _read(turns, parts.asked))
         for kind, parts in sorted(kinds.items())
         if parts.train and parts.test
     ]
-    train, test = _refusals_and_others(turns, refusals, answered, splits)
+    train, test = _refusals_and_others(refusals, answered, splits)
     if train and test:
-        found.append(_bias_of(ANSWERABLE, train, test))
+        found.append(_bias_of(ANSWERABLE, *(_told_apart(refusals, turns, pairs) for pairs in (train, test))))
     return sorted(found, key=lambda one: -one.gain)
 
 
@@ -188,8 +192,8 @@ class _Parts:
         return sorted(random.Random(0).sample(self.test, MOST_ASKED))
 
 
-def _read(turns: Sequence[TextTurn], places: Iterable[int]) -> list[TextTurn]:
-    return [turns[place] for place in places]
+def _read(turns: Sequence[TextTurn], places: Iterable[int]) -> Iterator[TextTurn]:
+    return (turns[place] for place in places)
 
 
 _Alike = tuple[str, str | None, str | None]
@@ -260,64 +264,111 @@ class _Places:
         return videos[order], order
 
 
+_Pairs = list[tuple[int, int]]
+"""Numbers of refusals, each with the place of an answered turn."""
+
+
 def _refusals_and_others(
-    turns: Sequence[TextTurn], refusals: Sequence[TextTurn], answered: _Answered, splits: Mapping[str, str | None]
-) -> tuple[list[TextTurn], list[TextTurn]]:
-    """Refusals, each with an answered turn in the forms of the same kind and of the same task, to be told apart.
+    refusals: Sequence[TextTurn], answered: _Answered, splits: Mapping[str, str | None]
+) -> tuple[_Pairs, _Pairs]:
+    """Refusals of train and of test, each with an answered turn in the forms of the same kind and of the same task.
 
     The turn is of the same video if there is one. A refusal without such a turn is left out.
     """
-    parts: tuple[list[TextTurn], list[TextTurn]] = ([], [])
+    pairs: tuple[_Pairs, _Pairs] = ([], [])
     order = sorted(range(len(refusals)), key=[one.video_id for one in refusals].__getitem__)
     for number in order:
         refusal = refusals[number]
         split = splits.get(refusal.video_id)
-        if split not in (TRAIN, TEST) or len(parts[split == TEST]) >= 2 * MOST_TURNS:
+        if split not in (TRAIN, TEST) or len(pairs[split == TEST]) >= MOST_TURNS:
             continue
         place = answered.take(refusal, split)
-        if place is None:
-            continue
-        for value, one in (("no", refusal), ("yes", turns[place])):
+        if place is not None:
+            pairs[split == TEST].append((number, place))
+    return pairs
+
+
+def _told_apart(refusals: Sequence[TextTurn], turns: Sequence[TextTurn], pairs: _Pairs) -> Iterator[TextTurn]:
+    """Refusals and answered turns in turn, as questions of whether they can be answered."""
+    for number, place in pairs:
+        for value, one in (("no", refusals[number]), ("yes", turns[place])):
             key = AnswerKey(type="yes_no", values=(value,))
-            parts[split == TEST].append(one.model_copy(update={"kind": ANSWERABLE, "key": key, "right_option": None}))
-    return parts
+            yield one.model_copy(update={"kind": ANSWERABLE, "key": key, "right_option": None})
 
 
-def _bias_of(kind: str, train: Sequence[TextTurn], test: Sequence[TextTurn]) -> TextBias:
-    learnt = train[:MOST_TURNS]
-    options = _OptionsOfAnswers(learnt)
-    frequent = _by_frequency(turn.answer for turn in learnt)
-    if any(turn.key.type == "seconds" for turn in learnt):
-        # The best constant length is the one that is near most.
-        right_for = {answer: sum(turn.accepts(answer) for turn in learnt) for answer in frequent}
-        frequent.sort(key=lambda answer: -right_for[answer])
-    by_form: dict[str, list[KeyValues]] = defaultdict(list)
-    for turn in learnt:
-        by_form[_first_words(turn.question)].append(turn.answer)
-    usual = {form: _by_frequency(answers) for form, answers in sorted(by_form.items())}
-    ranked = {
-        "constant": [frequent] * len(test),
-        "form": [[*usual.get(_first_words(turn.question), ()), *frequent] for turn in test],
-        "ngrams": _by_ngrams(learnt, test),
-        "nearest": [[*found, *frequent] for found in _by_nearest(learnt, test)],
-    }
-    right = {
-        name: [turn.accepts(options.first(turn, answers)) for turn, answers in zip(test, found, strict=True)]
-        for name, found in ranked.items()
-    }
+def _bias_of(kind: str, train: Iterable[TextTurn], test: Iterable[TextTurn]) -> TextBias:
+    learners = _Learners(list(islice(train, MOST_TURNS)))
+    right: dict[str, list[bool]] = defaultdict(list)
+    videos: list[str] = []
+    asked = iter(test)
+    while some := list(islice(asked, ASKED_AT_ONCE)):
+        videos += [turn.video_id for turn in some]
+        for name, found in learners.right(some):
+            right[name] += found
     shares = {name: float(np.mean(values)) for name, values in right.items()}
     better = max(("ngrams", "nearest"), key=lambda name: shares[name])
     gains = np.array(right[better], np.float64) - np.array(right["constant"], np.float64)
-    interval = mean_interval(gains, [turn.video_id for turn in test], (-1.0, 1.0))
+    interval = mean_interval(gains, videos, (-1.0, 1.0))
     return TextBias(
         kind=kind,
-        turns=len(test),
+        turns=len(videos),
         videos=interval.clusters,
         **shares,
         gain=interval.value,
         low=interval.low,
         high=interval.high,
     )
+
+
+class _Learners:
+    """All learners of a kind, taught.
+
+    Args:
+        learnt: The turns of train.
+    """
+
+    def __init__(self, learnt: Sequence[TextTurn]) -> None:
+        self._options = _OptionsOfAnswers(learnt)
+        self._answers = [turn.answer for turn in learnt]
+        self._frequent = _by_frequency(self._answers)
+        if any(turn.key.type == "seconds" for turn in learnt):
+            # The best constant length is the one that is near most.
+            right_for = {answer: sum(turn.accepts(answer) for turn in learnt) for answer in self._frequent}
+            self._frequent.sort(key=lambda answer: -right_for[answer])
+        by_form: dict[str, list[KeyValues]] = defaultdict(list)
+        for turn, answer in zip(learnt, self._answers, strict=True):
+            by_form[_first_words(turn.question)].append(answer)
+        self._usual = {form: _by_frequency(answers) for form, answers in sorted(by_form.items())}
+        known: dict[str, str] = {}
+        # One text for each n-gram: most occur in many turns.
+        ngrams = [[known.setdefault(ngram, ngram) for ngram in _ngrams(turn)] for turn in learnt]
+        self._regression = NGramRegression.fit(ngrams, self._answers)
+        self._index = QuestionIndex(
+            [KnownAnswer(_with_last(turn), str(n), turn.video_id) for n, turn in enumerate(learnt)]
+        )
+
+    def right(self, turns: Sequence[TextTurn]) -> Iterator[tuple[str, list[bool]]]:
+        """By the name of a learner, whether its answer to each turn is right."""
+        for name, ranked in (
+            ("constant", (self._frequent for _ in turns)),
+            ("form", ([*self._usual.get(_first_words(turn.question), ()), *self._frequent] for turn in turns)),
+            ("ngrams", self._by_ngrams(turns)),
+            ("nearest", ([*self._nearest(turn), *self._frequent] for turn in turns)),
+        ):
+            pairs = zip(turns, ranked, strict=True)
+            yield name, [turn.accepts(self._options.first(turn, answers)) for turn, answers in pairs]
+
+    def _by_ngrams(self, turns: Sequence[TextTurn]) -> Iterator[list[KeyValues]]:
+        """The answers of a multinomial logistic regression, the likeliest first."""
+        scores = self._regression.scores([_ngrams(turn) for turn in turns])
+        for row in np.argsort(-scores, axis=1, kind="stable"):
+            yield [self._regression.answers[n] for n in row]
+
+    def _nearest(self, turn: TextTurn) -> list[KeyValues]:
+        """The answers to the most similar questions, each with the turn before it; empty if none shares a word."""
+        scores = self._index.similarities(_with_last(turn))
+        order = np.argsort(-scores, kind="stable")[:MOST_NEAREST]
+        return [self._answers[int(n)] for n in order if scores[n] > 0]
 
 
 class _OptionsOfAnswers:
@@ -345,26 +396,8 @@ def _first_words(question: str) -> str:
     return " ".join(question.lower().split()[:2])
 
 
-def _by_ngrams(train: Sequence[TextTurn], test: Sequence[TextTurn]) -> list[list[KeyValues]]:
-    """The answers of a multinomial logistic regression, the likeliest first."""
-    fitted = NGramRegression.fit([_ngrams(turn) for turn in train], [turn.answer for turn in train])
-    order = np.argsort(-fitted.scores([_ngrams(turn) for turn in test]), axis=1, kind="stable")
-    return [[fitted.answers[n] for n in row] for row in order]
-
-
 def _ngrams(turn: TextTurn) -> list[str]:
     return ngrams_of(turn.question, turn.history, turn.options)
-
-
-def _by_nearest(train: Sequence[TextTurn], test: Sequence[TextTurn]) -> list[list[KeyValues]]:
-    """The answers to the most similar questions, each with the turn before it; empty if none shares a word."""
-    index = QuestionIndex([KnownAnswer(_with_last(turn), str(n), turn.video_id) for n, turn in enumerate(train)])
-    found = []
-    for turn in test:
-        scores = index.similarities(_with_last(turn))
-        order = np.argsort(-scores, kind="stable")[:MOST_NEAREST]
-        found.append([train[int(n)].answer for n in order if scores[n] > 0])
-    return found
 
 
 def _with_last(turn: TextTurn) -> str:

@@ -485,8 +485,11 @@ class KeyedNumbers:
         order = np.argsort(found, kind="stable")
         self._keys, self._numbers = found[order], np.array(numbers, dtype=np.int64)[order]
 
-    def get(self, name: str) -> int | None:
+    def get(self, name: object) -> int | None:
         """The number of a name; None if there is no such name."""
+        # A field may hold None, as the clip of a chain that has none.
+        if not isinstance(name, str):
+            return None
         key = np.uint64(name_key(name))
         place = int(np.searchsorted(self._keys, key, side="right")) - 1
         return int(self._numbers[place]) if place >= 0 and self._keys[place] == key else None
@@ -521,7 +524,7 @@ class GroupedRows(Mapping[str, Sequence[R]], Generic[R]):
         return ChosenRows(self._rows, self._places[number])
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._numbers.get(name) is not None
+        return self._numbers.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         for number in range(self._count):

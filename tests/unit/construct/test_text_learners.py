@@ -1,15 +1,25 @@
 """What the text alone gives away, by kind of question: planted biases are found, and fair kinds are not accused."""
 
 import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
+from traced_memory import traced_peak
 
+from reeltalk.construct import text_learners
 from reeltalk.construct.text_learners import ANSWERABLE, TextTurn, _Places, measure_text_bias
 from reeltalk.metrics.text_bias import MARGIN, TextBias, text_bias_card, text_biases, text_gate
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome
-from reeltalk.schema.record import DialogueId, VideoId
+from reeltalk.schema.record import DialogueId, Record, VideoId
+from reeltalk.store import stored_rows
+from reeltalk.store.stored_rows import SpooledRows
 
+R = TypeVar("R", bound=Record)
+A_VIDEO_BYTES = 300
+"""Of one turn and one refusal more in train, or in test; held, they take 1.5 KiB and more."""
 THINGS = ("mug", "plate", "book", "lamp", "towel", "radio")
 ROOMS = ("kitchen", "bedroom", "bathroom", "livingroom")
 
@@ -162,3 +172,19 @@ def test_choosing_among_options_is_no_gain() -> None:
     [row] = measure_text_bias(dialogues, splits)
     assert 0.2 < row.constant < 0.55
     assert row.outcome is GateOutcome.PASSED
+
+
+def test_asking_about_many_videos_holds_few_turns_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_learners, "MOST_TURNS", 40)
+    monkeypatch.setattr(text_learners, "ASKED_AT_ONCE", 8)
+    monkeypatch.setattr(stored_rows, "BLOCK_BYTES", 1 << 12)
+
+    def spool(record: type[R], rows: Iterable[R], /) -> SpooledRows[R]:
+        return SpooledRows(record, tmp_path, rows)
+
+    def peak(videos: int) -> int:
+        told = benchmark(("given", "refusal"), videos)
+        return traced_peak(lambda: measure_text_bias(*told, spool=spool))
+
+    peak(100)  # fills caches
+    assert (peak(900) - peak(300)) / 600 < A_VIDEO_BYTES

@@ -146,6 +146,8 @@ def test_rows_are_found_by_fields_in_memory_and_in_a_file(tmp_path: Path, in_mem
     benchmark.write_content(Content(chains=chains), stage="test")
     by_clip = rows_by(chains if in_memory else benchmark.table(CHAINS), "clip_id")
     assert {name: list(some) for name, some in by_clip.items()} == {"k": [chains[1]]}
+    assert by_clip.get(None, ()) == ()  # type: ignore[call-overload]
+    assert None not in by_clip
 
 
 def test_a_benchmark_in_its_files_reads_as_in_memory(tmp_path: Path) -> None:
