@@ -289,7 +289,7 @@ def _refusals_and_others(
 
 
 def _told_apart(refusals: Sequence[TextTurn], turns: Sequence[TextTurn], pairs: _Pairs) -> Iterator[TextTurn]:
-    """Refusals and answered turns in turn, as questions of whether they can be answered."""
+    """Each refusal, then its answered turn, as questions of whether they can be answered."""
     for number, place in pairs:
         for value, one in (("no", refusals[number]), ("yes", turns[place])):
             key = AnswerKey(type="yes_no", values=(value,))
