@@ -1,0 +1,143 @@
+"""The text that a model means: without its thoughts, tokens of its template, markup, and words around an answer.
+
+Players, files of answers, judges and readers of answers all pass through here. The forms are rows of
+`model_texts.toml`, each with examples.
+"""
+
+import json
+import re
+import tomllib
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+FORMS: Final = Path(__file__).parent / "model_texts.toml"
+LONGEST: Final = 20_000
+"""Characters of an answer that are read."""
+LONGEST_ANNOUNCED: Final = 1_000
+"""Characters after `Final answer:` that may be the answer."""
+
+_NO_WIDTH: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+# Full width, in circles and brackets, and the letters and digits of mathematics.
+_STYLED: Final = re.compile("[\uff01-\uff5e\u2460-\u249b\u24b6-\u24ff\U0001d400-\U0001d7ff\U0001f130-\U0001f149]")
+_BOX: Final = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|\Z)", re.S)
+_ANSWER_TAG: Final = re.compile(r"<\s*(answer|final_answer|response|output)\s*>(.*?)(?:<\s*/\s*\1\s*>|\Z)", re.S | re.I)
+_BOXED: Final = re.compile(r"\$*\\+boxed\s*\{\s*((?:[^{}]|\{[^{}]*\})*)\}\$*")
+_LATEX: Final = re.compile(r"\\+(?:text|textbf|mathrm|mathbf|textit|mathit)\s*\{([^{}]*)\}|\\[()\[\]]|\$\$?(?=\S)|(?<=\S)\$\$?")
+_FENCE: Final = re.compile(r"(?m)^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$|\A```(?:\w+\n)?|```\Z")
+_EMPHASIS: Final = re.compile(r"(?<!\w)(\*{1,3}|_{1,3}|`)(?=\S)(.+?)(?<=\S)\1(?!\w)", re.S)
+_HEADING: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]+)")
+_HTML: Final = re.compile(r"</?(?:b|i|em|strong|p|br|span|u|code|div)\s*/?>", re.I)
+_ANSWER_KEYS: Final = ("answer", "final_answer", "Answer", "final answer", "response", "prediction", "choice", "option", "value")
+
+
+def without_thoughts(text: str) -> str:
+    """A text without reasoning before its answer, and without tokens of a chat template; empty without an answer.
+
+    Args:
+        text: A reply as it came.
+    """
+    forms = _forms()
+    for opened, closed in forms["thoughts"]:
+        ends = list(closed.finditer(text))
+        if ends:
+            text = text[ends[-1].end() :]
+        if (start := opened.search(text)) is not None:
+            text = text[: start.start()]
+    if boxes := _BOX.findall(text):
+        text = boxes[-1]
+    return str(forms["tokens"].sub("", text).strip())
+
+
+def plain_text(text: str) -> str:
+    """A text without thoughts, markup and characters without width, and with plain letters and digits.
+
+    Args:
+        text: A reply as it came, with or without thoughts.
+    """
+    text = plain_characters(without_thoughts(text[:LONGEST]))
+    if (tags := _ANSWER_TAG.findall(text)) and tags[-1][1].strip():
+        text = tags[-1][1]
+    text = _FENCE.sub("", text).strip()
+    if text.startswith(("{", "[")) and (told := _of_json(text)) is not None:
+        text = told
+    if (boxes := _BOXED.findall(text)) and len(set(boxes)) == 1:
+        text = boxes[-1]
+    return without_markup(text)
+
+
+def plain_characters(text: str) -> str:
+    """A text without characters that have no width, and with plain letters and digits in place of styled ones."""
+    return _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), _NO_WIDTH.sub("", text))
+
+
+def without_markup(text: str) -> str:
+    """A text without the marks of Markdown, LaTeX and HTML."""
+    text = _LATEX.sub(lambda found: found[1] or "", _HTML.sub("", text))
+    for _ in range(3):
+        text = _EMPHASIS.sub(r"\2", text)
+    return _HEADING.sub("", text).replace("**", "").strip()
+
+
+def plain_answer(text: str) -> str:
+    """`plain_text` without the words that lead up to an answer, and without offers after it.
+
+    Args:
+        text: A reply as it came.
+    """
+    forms = _forms()
+    said = plain_text(text)
+    if (announced := announced_answer(said)) is not None:
+        said = announced
+    while (shorter := forms["offers"].sub("", said).strip()) and shorter != said:
+        said = shorter
+    while (shorter := forms["leads"].sub("", said, count=1).strip()) and shorter != said:
+        said = shorter
+    return said
+
+
+def announced_answer(text: str) -> str | None:
+    """What stands after the last `Final answer:` of a text, from `plain_text`; None without one."""
+    marks = list(_forms()["finals"].finditer(text))
+    rest = text[marks[-1].end() :].strip() if marks else ""
+    return rest if any(map(str.isalnum, rest)) and len(rest) <= LONGEST_ANNOUNCED else None
+
+
+def _of_json(text: str) -> str | None:
+    """The answer in a text that is a JSON object or list with one; None if it is something else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    if isinstance(found, dict):
+        named = [found[key] for key in _ANSWER_KEYS if key in found]
+        found = named[0] if named else next(iter(found.values())) if len(found) == 1 else None
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    return str(found) if isinstance(found, str | int | float) else None
+
+
+@cache
+def _forms() -> dict[str, Any]:
+    raw = tomllib.loads(FORMS.read_text(encoding="utf-8"))
+    flags = re.IGNORECASE
+    return {
+        # "analysis" without tokens begins a text in lower case.
+        "thoughts": [(re.compile(row["open"], _case(row)), re.compile(row["close"], _case(row))) for row in raw["thought"]],
+        "tokens": re.compile(raw["tokens"]["pattern"], flags),
+        "leads": re.compile(rf"\A\W*(?:{_either(raw['leads'])})", flags),
+        "finals": re.compile(_either(raw["finals"]), flags),
+        "offers": re.compile(rf"(?:(?<=[.!?。！？\n])|\A)\s*(?:{_either(raw['offers'])})\s*\Z", flags),
+    }
+
+
+def _case(row: dict[str, Any]) -> re.RegexFlag:
+    return re.RegexFlag(0) if row["open"].startswith(r"\Aanalysis") else re.IGNORECASE
+
+
+def _either(row: dict[str, Sequence[str]]) -> str:
+    return "|".join(f"(?:{pattern})" for pattern in row["patterns"])
