@@ -95,6 +95,8 @@ def test_answers_of_any_script_are_evaluated(place: Path, capsys: pytest.Capture
         "the mug", "the file says that there is no answer", "the file has no answer to this turn",
     )  # fmt: skip
     (place / "my-model.csv").write_text("unit_id,turn_index,text\nd7,0,x\n")
+    assert run([*evaluate[:5], "runs/refused", "--metrics", "rouge_l"]) == 2
+    assert not (place / "runs" / "refused").exists(), "no unfinished run is left behind"
     assert run([*evaluate, "--overwrite"]) == 2
     assert "no dialogue, chain or path of the benchmark has this name; the nearest is 'd1'" in capsys.readouterr().err
 

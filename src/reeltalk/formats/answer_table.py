@@ -1,56 +1,85 @@
 """A model's answers in a table, as an inference script writes them for the questions of `reeltalk export questions`.
 
-A row has `text`, and `unit_id` with `turn_index`, or `id`.
+A row has the answer, as `text`, and names its turn: by `unit_id` or `id`, with `turn_index` where that is the name of a
+dialogue, chain or path of several turns.
 """
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from reeltalk.errors import InputError
 from reeltalk.formats.qa import ID
-from reeltalk.formats.table_rows import COLUMNS_KEY, TABLE_SUFFIXES, SourceCell, nearest_hint, read_table_rows
+from reeltalk.formats.table_rows import (
+    COLUMNS_KEY,
+    TABLE_SUFFIXES,
+    SourceCell,
+    nearest_hint,
+    plain_column,
+    read_table_rows,
+)
 from reeltalk.schema.answers import Answer, AnswerState, UnitKind, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 
+TURNS: Final[tuple[str, ...]] = ("unit_id", "id")
+"""Columns that may name the turn, or the unit that it is in."""
+TEXTS: Final[tuple[str, ...]] = ("text", "answer", "prediction", "response", "output", "pred", "model_answer")
+"""Columns that may hold the answer."""
+
 
 def read_answer_table(source: Path, about: Content) -> Content:
-    """Read a model's answers from a table with `text`, and `unit_id` with `turn_index`, or `id`.
+    """Read a model's answers from a table with one of `TURNS`, if needed `turn_index`, and one of `TEXTS`.
 
-    `id` is that of your own questions, or of an exported question. A row without a text says that there is no answer.
-    The model is named by a column `model`, else by the file.
+    An identifier is that of your own questions, of an exported question, or of a dialogue, chain or path. A row without
+    a text says that there is no answer. The model is named by a column `model`, else by the file.
 
     Args:
         source: A file with one of `TABLE_SUFFIXES`.
         about: The benchmark that is answered.
 
     Raises:
-        InputError: A column is missing, or a row names no turn of the benchmark, or one twice.
+        InputError: A column is missing, two columns hold answers, or a row names no turn, or one twice.
     """
     if source.suffix.lower() not in TABLE_SUFFIXES:
         raise InputError("not a table of answers", file=source, hint=f"expected {', '.join(TABLE_SUFFIXES)}")
     turns = _Turns(about)
     facts: dict[str, Json] = {}
     rows = list(read_table_rows(source, facts))
+    if not rows:
+        raise InputError("the table has no rows", file=source, hint="write an answer a row")
     header = facts.get(COLUMNS_KEY) or list(dict.fromkeys(key for *_, cells in rows for key in cells))
-    by_id = "unit_id" not in header
-    for name in ("text", *(("id",) if by_id else ("unit_id", "turn_index"))):
-        if name not in header:
-            near = nearest_hint(name, header)
-            hint = f"its columns: {', '.join(header)}{near}; --answers-format names a published layout"
-            raise InputError(f"no column {name!r}", file=source, line=1 if header else None, hint=hint)
+    theirs = {plain_column(name): name for name in reversed(header)}
+    first = 1 if facts.get(COLUMNS_KEY) else None
+    texts, namers = ([name for name in names if name in theirs] for names in (TEXTS, TURNS))
+    for needed, found, others in (("text", texts, TEXTS[1:]), ("id", namers, TURNS[:1])):
+        if not found:
+            hint = f"its columns: {', '.join(header)}{nearest_hint(needed, header)}; {', '.join(others)} will do, too"
+            hint += "; --answers-format names a published layout"
+            raise InputError(f"no column {needed!r}", file=source, line=first, hint=hint)
+    # In CSV an empty cell is none; in JSON "" is an answer.
+    empty = (None, "") if first else (None,)
+    filled = [name for name in texts if any(cells.get(theirs[name]) not in empty for *_, cells in rows)]
+    if len(filled) > 1:
+        kept = next(name for name in filled if name != "answer")
+        raise InputError(
+            f"several columns hold answers: {', '.join(theirs[name] for name in filled)}", file=source, line=first,
+            hint=f"keep the one with the words of the model, such as {theirs[kept]!r}, and take the others out",
+        )  # fmt: skip
     answers: dict[tuple[UnitKind, str, int], tuple[str, Answer]] = {}
     for line, place, cells in rows:
-        named = {name: (name, value) for name, value in cells.items()}
-        cell = partial(SourceCell.of, named, source, line, place)
-        unit, unit_id, index = turns.find_by_id(cell("id")) if by_id else turns.find(cell)
-        text = _answer_text(cell("text"))
+        cell = partial(
+            SourceCell.of, {name: (own, cells.get(own)) for name, own in theirs.items()}, source, line, place
+        )
+        namer = next((name for name in namers if cells.get(theirs[name]) not in (None, "")), namers[0])
+        named = cell(namer)
+        unit, unit_id, index = turns.find(named, cell, is_id=namer == "id")
+        text = _answer_text(cell((filled or texts)[0]))
         where = f"line {line}" if line is not None else place
         if (unit, unit_id, index) in answers:
-            first = answers[unit, unit_id, index][0]
-            raise cell("id" if by_id else "unit_id").error(f"this turn is answered at {first} too")
+            raise named.error(f"this turn is answered at {answers[unit, unit_id, index][0]} too")
         answers[unit, unit_id, index] = (
             where,
             Answer(
@@ -62,8 +91,6 @@ def read_answer_table(source: Path, about: Content) -> Content:
                 state=AnswerState.ANSWERED if text is not None else AnswerState.FAILED,
             ),
         )
-    if not answers:
-        raise InputError("the table has no rows", file=source, hint="write an answer a row")
     return Content(answers=[answer for _, answer in answers.values()])
 
 
@@ -101,30 +128,36 @@ class _Turns:
         for name in doubled:
             del self.by_id[name]
 
-    def find_by_id(self, cell: SourceCell) -> tuple[UnitKind, str, int]:
-        """The turn of an identifier."""
-        name = cell.name()
+    def find(self, named: SourceCell, cell: Callable[[str], SourceCell], *, is_id: bool) -> tuple[UnitKind, str, int]:
+        """The turn that a row names by itself, or by its unit and `turn_index`."""
+        name, index = named.name(), cell("turn_index").whole()
         if name is None:
-            raise cell.error("the id is empty", None)
-        if name not in self.by_id:
-            raise cell.error("no turn of the benchmark has this id" + nearest_hint(name, self.by_id))
-        return self.by_id[name]
-
-    def find(self, cell: Callable[[str], SourceCell]) -> tuple[UnitKind, str, int]:
-        """The turn of a row with `unit_id` and `turn_index`."""
-        name, index = cell("unit_id").name(), cell("turn_index").whole()
-        if name is None or index is None:
-            raise cell("unit_id" if name is None else "turn_index").error("the cell is empty", None)
+            raise named.error("the cell is empty", None)
         stated = cell("unit").name()
         kinds = [kind for kind, units in self.units.items() if name in units and stated in (None, kind)]
+        turn = self.by_id.get(name)
+        if turn is not None and (not kinds or index is None):
+            if index not in (None, turn[2]):
+                raise cell("turn_index").error(
+                    f"turn {name!r} has the index {turn[2]}", hint="leave one of the two out"
+                )
+            return turn
         if not kinds:
-            known = [other for units in self.units.values() for other in units]
-            raise cell("unit_id").error(
-                "no dialogue, chain or path of the benchmark has this name" + nearest_hint(name, known)
+            known = [*self.by_id, *(other for units in self.units.values() for other in units)]
+            what = (
+                "turn of the benchmark has this id"
+                if is_id
+                else "dialogue, chain or path of the benchmark has this name"
             )
+            raise named.error(f"no {what}{nearest_hint(name, known)}")
         if len(kinds) > 1:
-            raise cell("unit_id").error(f"a {' and a '.join(kinds)} have this name", hint="add the column 'unit'")
+            raise named.error(f"a {' and a '.join(kinds)} have this name", hint="add the column 'unit'")
         count = self.units[kinds[0]][name]
-        if index >= count:
+        if index is None and count != 1:
+            raise named.error(
+                f"this {kinds[0]} has {count} turns, and the row does not say which",
+                hint=f"add the column 'turn_index', from 0, or name the turn, as {item_id(name, 0)!r}",
+            )
+        if index is not None and index >= count:
             raise cell("turn_index").error(f"'{name}' has {count} turns, from 0 to {count - 1}")
-        return kinds[0], name, index
+        return kinds[0], name, index or 0

@@ -188,6 +188,7 @@ class _Evaluation:
         check_judging(judging, config.judge_model, asked, content, tell=self.tell)
         if before is not None:
             announce_retry(before, self.replies, tell=self.tell)
+        answers = read_answers(config, benchmark)
         with (
             RunFolder(
                 place,
@@ -210,7 +211,7 @@ class _Evaluation:
                 store=store,
                 budget=self.budget,
                 picture=frames.jpeg,
-                answers=read_answers(config, benchmark),
+                answers=answers,
                 train=self.train,
                 tell=self.tell,
             )

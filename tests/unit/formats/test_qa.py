@@ -196,7 +196,35 @@ def test_answers_are_matched_by_turn_or_by_id(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,prediction\n17,on it\n",
+        "ID,Prediction,text\n17/01,on it,\n",
+        "unit_id,answer\n17/01,on it\n",
+        "unit_id,output\n17,on it\n",
+        "id,turn_index,response\n17,0,on it\n",
+        "id,turn_index,model_answer\n17/01,0,on it\n",
+    ],
+)
+def test_answers_name_a_turn_or_its_dialogue_under_either_name(text: str, tmp_path: Path) -> None:
+    [found] = read_answer_table(table(tmp_path, text), questions()).answers
+    assert (found.unit_id, found.turn_index, found.text) == ("17", 0, "on it")
+
+
+def test_an_empty_text_in_json_is_an_answer_and_not_a_column_to_pass_over(tmp_path: Path) -> None:
+    path = table(tmp_path, json.dumps([{"id": "17", "prediction": "", "answer": "the right one"}]), "m.json")
+    with pytest.raises(InputError, match=r"answer, prediction .*keep the one with .*such as 'prediction'"):
+        read_answer_table(path, questions())
+
+
 WRONG_ANSWERS = {
+    "a dialogue of several turns without a turn": (
+        "id,answer\nd1,x\n",
+        r"this dialogue has 2 turns, and the row does not say which, got 'd1' .*:2 at id\).*'turn_index', from 0",
+    ),
+    "two columns of answers": ("id,answer,prediction\nd2,x,y\n", "several columns hold answers: answer, prediction"),
+    "a turn and the index of another": ("id,turn_index,text\nd2/01,1,x\n", "turn 'd2/01' has the index 0, got '1'"),
     "no text": ("unit_id,turn_index,txt\nd1,0,x\n", r"no column 'text' .*the nearest is 'txt'"),
     "no unit": ("text,turn_index\nx,0\n", "no column 'id'"),
     "an unknown unit": ("unit_id,turn_index,text\nd9,0,x\n", r"has this name; the nearest is 'd\d', got 'd9' .*:2"),
