@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 
 from reeltalk.formats.export_losses import ADDED_LATER, fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem, lost_splits
-from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
+from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names, read_options
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -184,10 +184,11 @@ def _question(document: SourceDocument, place: str, item: Json, row: DramaQAQues
     for name in TAGS:
         if (tags := getattr(row, name)) is not None:
             labels[f"cogme.{name}"] = (tags,) if isinstance(tags, str) else tuple(tags)
+    options, _ = read_options(document, f"{place}.answers", row.answers)
     turn = Turn(
         question=row.que,
-        references=() if row.correct_idx is None else (row.answers[row.correct_idx],),
-        options=tuple(row.answers),
+        references=() if row.correct_idx is None else (options[row.correct_idx],),
+        options=options,
         correct_option=row.correct_idx,
         labels=labels | {EXTENT: (_extent(row.vid),)},
     )

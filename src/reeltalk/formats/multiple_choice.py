@@ -1,5 +1,7 @@
-"""Shared code of single-turn multiple-choice layouts: a dialogue of one turn with options."""
+"""Shared code of layouts with multiple choice: letters of options, and dialogues of one turn with options."""
 
+import re
+import unicodedata
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -14,13 +16,63 @@ TURN_FIELDS: Final = ("question", "references", "options", "correct_option", "la
 """Fields of a turn that every such layout holds, or reports as lost itself."""
 
 
-def option_of_letter(document: SourceDocument, place: str, letter: str, options: Sequence[str]) -> int:
-    """The index of the option with an answer letter.
+_LETTER = re.compile(
+    r"\s*(?:[(（\[【]\s*([A-Za-zＡ-Ｚａ-ｚ])\s*[)）\]】][.:：]?|([A-Za-zＡ-Ｚａ-ｚ])\s?[.．:：)）、])(?![A-Za-z][.])\s*(?=\S)"
+)
+_NUMBER = re.compile(r"\s*(?:\(([0-9]{1,2})\)\s*|([0-9]{1,2})(?:[.:]\s+|[)．、：）]\s*))(?=\S)")
+
+
+def without_letters(options: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Options without the letters or numbers that all of them carry, and these; none if they do not carry all.
+
+    Letters (`A. red`, `(B) blue`, `Ｃ、绿`) are taken off in any order, numbers only in the order of their places.
+    """
+    expected = tuple(LETTERS[: len(options)])
+    for pattern, marks in ((_LETTER, expected), (_NUMBER, tuple(str(n + 1) for n in range(len(options))))):
+        found = [pattern.match(option) for option in options]
+        carried = tuple(unicodedata.normalize("NFKC", one[1] or one[2]).upper() for one in found if one)
+        if len(options) > 1 and (sorted(carried) == [*marks] if pattern is _LETTER else carried == marks):
+            return tuple(option[one.end() :] for option, one in zip(options, found, strict=True) if one), carried
+    return tuple(options), ()
+
+
+def with_letters(options: Sequence[str]) -> list[str]:
+    """Options that begin with the letters of their places, as in `A. red`, unless they carry letters already."""
+    if without_letters(options)[1]:
+        return list(options)
+    return [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
+
+
+def equal_options(options: Sequence[str]) -> str | None:
+    """Which two options are the same apart from case and space around them; None if there are none."""
+    first: dict[str, int] = {}
+    for index, option in enumerate(options):
+        other = first.setdefault(option.strip().casefold(), index)
+        if other != index:
+            names = [LETTERS[one] if one < len(LETTERS) else str(one + 1) for one in (other, index)]
+            return f"options {names[0]} and {names[1]} are the same"
+    return None
+
+
+def read_options(
+    document: SourceDocument, place: str, options: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """As `without_letters`, with a warning if two options are the same, as in some questions of published sets."""
+    texts, marks = without_letters(options)
+    if problem := equal_options(texts):
+        document.records.content.warnings.append(f"{document.name}: {problem} at {place}; the question is kept")
+    return texts, marks
+
+
+def option_of_letter(
+    document: SourceDocument, place: str, letter: str, options: Sequence[str], marks: Sequence[str] = ()
+) -> int:
+    """The index of the option with an answer letter: the one that carries it, else the one in its place.
 
     Raises:
         InputError: It is not the letter of an option.
     """
-    index = LETTERS.find(letter) if len(letter) == 1 else -1
+    index = next((names.index(letter) for names in (tuple(marks), tuple(LETTERS)) if letter in names), -1)
     if not 0 <= index < len(options):
         raise document.error(f"the answer is not a letter of the {len(options)} options", place, letter)
     return index

@@ -12,7 +12,13 @@ from typing import Final
 
 from reeltalk.formats.export_losses import fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem
-from reeltalk.formats.multiple_choice import lost_beyond_questions, option_of_text, question_named, question_names
+from reeltalk.formats.multiple_choice import (
+    lost_beyond_questions,
+    option_of_text,
+    question_named,
+    question_names,
+    read_options,
+)
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -94,11 +100,14 @@ def _question(document: SourceDocument, place: str, row: MVBenchRow, name: Dialo
         clip_ids = (ClipId(f"{file}@{shown.start_s}-{shown.end_s}"),)
         document.records.add_clip(Clip(id=clip_ids[0], video_id=VideoId(file), interval=shown))
     unused = {key: getattr(row, key) for key in BOUNDS} if interval and not shown else {}
+    options, _ = read_options(document, f"{place}.candidates", row.candidates)
+    given = row.candidates if row.answer in row.candidates else options
+    correct = option_of_text(document, f"{place}.answer", row.answer, given)
     turn = Turn(
         question=row.question,
-        references=(row.answer,),
-        options=tuple(row.candidates),
-        correct_option=option_of_text(document, f"{place}.answer", row.answer, row.candidates),
+        references=(options[correct],),
+        options=options,
+        correct_option=correct,
         labels={TASK: (task,)},
     )
     return Dialogue(id=name, video_id=VideoId(file), clip_ids=clip_ids, turns=(turn,), extra=unused | row.unknown)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from reeltalk.formats.export_losses import fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument
-from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
+from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names, read_options
 from reeltalk.metrics.proactive import TOLERANCE_S
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.intervals import Interval
@@ -151,11 +151,12 @@ def _dialogue(document: SourceDocument, place: str, row: OVOBenchRow) -> Dialogu
         case ChoiceRow():
             if row.gt >= len(row.options):
                 raise document.error(f"there are {len(row.options)} options", f"{place}.gt", row.gt)
+            options, _ = read_options(document, f"{place}.options", row.options)
             turns = [
                 Turn(
                     question=row.question,
-                    references=(row.options[row.gt],),
-                    options=tuple(row.options),
+                    references=(options[row.gt],),
+                    options=options,
                     correct_option=row.gt,
                     asked_at_s=row.realtime,
                     labels=labels,

@@ -35,7 +35,7 @@ from reeltalk.formats.layout import (
     lost_beyond_dialogues,
     restore_form,
 )
-from reeltalk.formats.multiple_choice import LETTERS
+from reeltalk.formats.multiple_choice import LETTERS, equal_options, without_letters
 from reeltalk.formats.table_rows import (
     COLUMNS_KEY,
     TABLE_SUFFIXES,
@@ -284,8 +284,7 @@ class _Reader:
         try:
             cell = partial(SourceCell.of, ours, path, line, place)
             options = _options(ours, cell)
-            answers = cell("answer").texts()
-            correct, answers = _correct(cell, options, answers)
+            correct, answers = _correct(cell, options, cell("answer").texts())
             question = cell("question").text()
             if question is None or not question.strip():
                 raise cell("question").error("the question is empty", None)
@@ -301,7 +300,7 @@ class _Reader:
                     references=answers,
                     asked_at_s=asked_at_s,
                     evidence=() if start_s is None or end_s is None else (Interval(start_s=start_s, end_s=end_s),),
-                    options=options,
+                    options=options.texts if options else None,
                     correct_option=correct,
                     labels={label: found for label in LABELS if (found := cell(label).names())},
                     extra=extra if name is None else {**extra, ID: name},
@@ -504,13 +503,36 @@ def _meanings() -> tuple[str, ...]:
     return (*COLUMNS, *LABELS, "option_a")
 
 
-def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], SourceCell]) -> tuple[str, ...] | None:
+@dataclass(frozen=True)
+class _Options:
+    """The options of a row, as the table has them, and without the letters that they carry."""
+
+    given: tuple[str, ...]
+    texts: tuple[str, ...]
+    marks: tuple[str, ...]
+
+    def index(self, text: str) -> int | None:
+        """The option that a text means: by its own words, or by its letter."""
+        known = [*self.given, *self.texts]
+        folded = [one.strip().casefold() for one in known]
+        for one, names in ((text, known), (text.strip().casefold(), folded), (text.strip(), [*self.marks])):
+            if one in names:
+                return names.index(one) % len(self.given)
+        letter = _LETTER.fullmatch(text.strip()) or _OPTION.fullmatch(plain_column(text))
+        name = letter[1].upper() if letter else ""
+        index = self.marks.index(name) if name in self.marks else LETTERS.index(name) if name else len(self.given)
+        return index if index < len(self.given) else None
+
+
+def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], SourceCell]) -> _Options | None:
     """The options of a row, from `options` or from `option_a`, `option_b`, …; None if it has none."""
     lettered = [cell(name) for name in sorted(name for name in cells if _OPTION.fullmatch(name))]
     given = [(one, one.text()) for one in lettered]
     filled = [text for _, text in given if text is not None]
     listed = cell("options")
+    keys: tuple[str, ...] = ()
     if isinstance(listed.value, dict):
+        keys = tuple(key.strip().upper() for key in listed.value)
         listed = SourceCell(listed.path, listed.line, listed.place, list(listed.value.values()), listed.is_text)
     texts = listed.texts()
     if texts and filled:
@@ -524,11 +546,21 @@ def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], Source
     found = texts or tuple(filled)
     if len(found) == 1:
         raise given[0][0].error("one option only", hint="give at least two, or none")
-    return found or None
+    if not found:
+        return None
+    plain, marks = without_letters(found)
+    at = listed if texts else given[0][0]
+    places = tuple(LETTERS[: len(found)])
+    named = keys if tuple(sorted(keys)) == places else places if filled else ()
+    if named and marks and marks[0] in LETTERS and marks != named:
+        raise at.error("the options carry other letters than their columns or keys", hint="take the letters off")
+    if problem := equal_options(plain):
+        raise at.error(problem, list(found), hint="correct one of them, or take it out")
+    return _Options(found, plain, marks or named)
 
 
 def _correct(
-    cell: Callable[[str], SourceCell], options: tuple[str, ...] | None, answers: tuple[str, ...]
+    cell: Callable[[str], SourceCell], options: _Options | None, answers: tuple[str, ...]
 ) -> tuple[int | None, tuple[str, ...]]:
     """The index of the right option, and the references: the answers, or the right option."""
     marked = cell("correct")
@@ -537,37 +569,26 @@ def _correct(
         if text is not None:
             raise marked.error("a right option, but no options", hint="write the answer into 'answer'")
         return None, answers
+    count = len(options.texts)
     if text is not None:
-        index = _option_index(text, options)
+        index = options.index(text)
         if index is None:
             is_number = text.strip().isdecimal()
             raise marked.error(
-                f"not one of the {len(options)} options",
+                f"not one of the {count} options",
                 hint="a number may count from 0 or from 1; write the letter or the text of the option"
                 if is_number
                 else "write its letter or its text",
             )
-        return index, answers if answers and _option_index(answers[0], options) != index else (options[index],)
+        return index, answers if answers and options.index(answers[0]) != index else (options.texts[index],)
     if not answers:
         return None, ()
-    index = _option_index(answers[0], options)
+    index = options.index(answers[0])
     if index is None:
         raise cell("answer").error(
-            f"none of the {len(options)} options", hint="write the letter or the text of an option, or fill 'correct'"
+            f"none of the {count} options", hint="write the letter or the text of an option, or fill 'correct'"
         )
-    return index, (options[index], *answers[1:])
-
-
-def _option_index(text: str, options: Sequence[str]) -> int | None:
-    """The index of the option that a text means: by its own words, or by its letter."""
-    if text in options:
-        return options.index(text)
-    stripped = [option.strip().casefold() for option in options]
-    if text.strip().casefold() in stripped:
-        return stripped.index(text.strip().casefold())
-    letter = _LETTER.fullmatch(text.strip()) or _OPTION.fullmatch(plain_column(text))
-    index = LETTERS.index(letter[1].upper()) if letter else len(options)
-    return index if index < len(options) else None
+    return index, (options.texts[index], *answers[1:])
 
 
 def _path_of(cell: str) -> PurePosixPath | None:
@@ -729,7 +750,7 @@ def write_table(content: Content, path: Path) -> list[str]:
             for place, turn in enumerate(dialogue.turns):
                 values = _values(dialogue, place, turn, video)
                 extra = {key: value for key, value in source_fields(turn.extra).items() if key not in (ID, *values)}
-                if turn.question.strip():
+                if turn.question.strip() and equal_options(turn.options or ()) is None:
                     plain = {key: _without_list(value) for key, value in values.items() if not left_out.fullmatch(key)}
                     yield plain | extra
 
@@ -740,6 +761,9 @@ def write_table(content: Content, path: Path) -> list[str]:
         used |= {key for key, value in row.items() if value not in (None, [])}
     columns = [key for key in dict.fromkeys([*COLUMNS, *there]) if key in used]
     lost = _lost(content)
+    units = index.dialogues.values()
+    doubled = sum(equal_options(turn.options or ()) is not None for unit in units for turn in unit.turns)
+    lost += [f"questions with two equal options, which no table may hold, are left out: {doubled:,}"] if doubled else []
     if not there:
         return [*lost, "the benchmark holds no question"]
     rows = Repeated(lambda: ({key: row.get(key) for key in columns} for row in questions()))

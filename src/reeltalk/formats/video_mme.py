@@ -23,6 +23,8 @@ from reeltalk.formats.multiple_choice import (
     option_of_letter,
     question_named,
     question_names,
+    read_options,
+    with_letters,
 )
 from reeltalk.formats.parquet import read_parquet, write_parquet
 from reeltalk.schema.answers import Answer, AnswerState
@@ -82,11 +84,15 @@ class VideoMMEVideo(SourceModel):
 def _turn(
     document: SourceDocument, place: str, video: VideoMMERow | VideoMMEVideo, asked: VideoMMERow | VideoMMEQuestion
 ) -> Turn:
-    correct = option_of_letter(document, f"{place}.answer", asked.answer, asked.options)
+    options, marks = read_options(document, f"{place}.options", asked.options)
+    if asked.answer in asked.options:
+        correct = asked.options.index(asked.answer)
+    else:
+        correct = option_of_letter(document, f"{place}.answer", asked.answer, options, marks)
     return Turn(
         question=asked.question,
-        references=(asked.options[correct],),
-        options=tuple(asked.options),
+        references=(options[correct],),
+        options=options,
         correct_option=correct,
         labels={f"video_mme.{name}": (getattr(video, name),) for name in VIDEO_LABELS}
         | {"video_mme.task_type": (asked.task_type,)},
@@ -222,7 +228,7 @@ def _row(index: Index, name: str) -> dict[str, Json]:
         "question_id": name,
         "task_type": _label(turn, "task_type"),
         "question": turn.question,
-        "options": list(turn.options or ()),
+        "options": with_letters(turn.options or ()),
         "answer": _letter(turn),
     } | extra
 
@@ -254,7 +260,7 @@ def _asked_row(name: str, turn: Turn, answer: Answer | None) -> dict[str, Json]:
         "question_id": name,
         "task_type": _label(turn, "task_type"),
         "question": turn.question,
-        "options": list(turn.options or ()),
+        "options": with_letters(turn.options or ()),
         "answer": _letter(turn),
     }
     if answer is None:
@@ -311,10 +317,6 @@ def _lost(content: Content) -> list[str]:
     answers = sum(len(file.records) for file in files)
     counts = {
         "questions without a known answer, or with more than 26 options, are left out": len(names) - len(written),
-        "questions whose options do not begin with their letters, which the official prompt relies on": sum(
-            any(not text.startswith(f"{letter}.") for letter, text in zip(LETTERS, turn.options or (), strict=False))
-            for turn in written
-        ),
         "questions without a duration, domain, sub-category or task type have an empty one": sum(
             not all(turn.labels.get(name) for name in LABELS) for turn in written
         ),

@@ -91,7 +91,7 @@ def test_video_mme_means() -> None:
     assert [video.id for video in content.videos] == ["001", "002"]
     assert content.videos[0].source == "https://example.org/watch?v=aaa"
     assert [dialogue.turns[0].correct_option for dialogue in content.dialogues] == [2, 0, 3]
-    assert content.dialogues[0].turns[0].references == ("C. Nine.",)
+    assert content.dialogues[0].turns[0].references == ("Nine.",)
 
 
 def test_video_mme_in_parquet_comes_back(tmp_path: Path) -> None:
