@@ -1,7 +1,8 @@
 """Attach video files to a benchmark that was imported without them. Files are matched with videos by name."""
 
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -24,6 +25,8 @@ STAGE: Final = "attach"
 MAX_MISSING: Final = CurateSettings().max_missing
 NAMED: Final = 3
 """Most names in a warning."""
+UNREAD: Final = "cannot be read"
+"""Begin of the reason why a file is not attached, if it is damaged."""
 LOOKING: Final = Limits(wall_s=600.0)
 """Limits of hashing and probing one file."""
 
@@ -40,8 +43,9 @@ def attach(
     """Copy video files into a benchmark's media store, and write their hash, length, frame rate and size into `videos`.
 
     A file matches a video if the video's `file` or its identifier equals the file's path, its name, or its name without
-    suffix. The other fields of the rows do not change, and the manifest still names the stage that wrote them. The
-    subtitle or transcript file beside a video file becomes the video's speech, if the benchmark has none of it yet.
+    suffix, in either Unicode form. The other fields of the rows do not change, and the manifest still names the stage
+    that wrote them. The subtitle or transcript file beside a video file becomes the video's speech, if the benchmark
+    has none of it yet.
 
     Args:
         inputs: Video files, and folders to search.
@@ -65,8 +69,10 @@ def attach(
         )
     wanted = [video for video in videos if video.sha256 is None or not benchmark.media.has(video.sha256)]
     sources, rejected = find_videos(inputs)
-    found, doubtful = _matched(videos, sources)
-    if not found and not doubtful:
+    found, doubtful = _matched(videos, sources, {_composed(row.place or "") for row in rejected})
+    settled = {*found, *(video for video, _ in doubtful)}
+    rejected, unread = _of_videos(rejected, [video for video in wanted if video.id not in settled])
+    if not settled and not unread:
         raise BenchmarkError(
             f"none of {len(sources):,} files belongs to a video of {benchmark.path}, by name: names such as "
             f"{videos[0].file or videos[0].id!r} are looked for; rename the files or give another folder"
@@ -96,6 +102,7 @@ def attach(
     there = [known.get(video.id, video) for video in videos if video.id in known or video not in wanted]
     utterances, late = _add_speech(benchmark, transcripts, there)
     missing = [video.id for video in wanted if video.id not in known]
+    unread |= {row.record_id for row in rejected}
     used = {source.name for source in found.values()}.union(*(names for _, names in doubtful))
     idle = [source.name for source in sources if source.name not in used]
     return StageReport(
@@ -114,7 +121,7 @@ def attach(
                     for video, names in doubtful
                 ),
                 *_told("transcripts go on after the end of their videos, and their last lines are left out", late),
-                *_told("videos still have no file", missing),
+                *_told("videos still have no file", [name for name in missing if name not in unread]),
                 *_told("files belong to no video", idle),
             ]
         ),
@@ -158,49 +165,79 @@ def _told(what: str, names: Sequence[str]) -> Iterator[str]:
         yield f"{len(names):,} {what}: {', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"
 
 
+def _composed(name: str) -> str:
+    """A name in one form, since some file systems write `ü` as two characters."""
+    return unicodedata.normalize("NFC", name)
+
+
 def _matched(
-    videos: Sequence[Video], sources: Sequence[SourceVideo]
+    videos: Sequence[Video], sources: Sequence[SourceVideo], refused: Container[str]
 ) -> tuple[dict[str, SourceVideo], list[tuple[str, list[str]]]]:
-    """The file of each video by the video's identifier, and the videos that several files match equally well."""
+    """The file of each video by the video's identifier, and the videos that several files match equally well.
+
+    Args:
+        videos: The videos.
+        sources: The files.
+        refused: Paths of files that may not be read, composed.
+    """
     named: dict[str, list[SourceVideo]] = defaultdict(list)
     for source in sources:
-        path = PurePosixPath(source.name)
+        path = PurePosixPath(_composed(source.name))
         for name in {path.as_posix(), path.with_suffix("").as_posix(), path.name, path.stem}:
             named[name].append(source)
     found: dict[str, SourceVideo] = {}
     doubtful = []
     for video in videos:
         for name in _names_of(video):
-            fitting = named.get(name, [])
+            fitting = [source.name for source in named.get(name, [])]
+            # Two files whose paths differ only in their Unicode form: one of them is refused.
+            fitting += [source.name for source in named.get(name, []) if _composed(source.place) in refused]
             if len(fitting) == 1:
-                found[video.id] = fitting[0]
+                [found[video.id]] = named[name]
             elif fitting:
-                doubtful.append((str(video.id), [source.name for source in fitting]))
+                doubtful.append((str(video.id), fitting))
             if fitting:
                 break
     return found, doubtful
 
 
+def _of_videos(rejected: Sequence[Rejected], videos: Sequence[Video]) -> tuple[list[Rejected], set[str]]:
+    """Refused files under the names of the videos that they may belong to, and these names."""
+    rows = {_composed(name): row for row in rejected for name in (PurePosixPath(row.record_id).name, row.record_id)}
+    of_video: dict[str, Rejected] = {}
+    for video in videos:
+        row = next((rows[name] for name in _names_of(video) if name in rows), None)
+        if row is not None:
+            update = {"record_id": video.id, "reason": _unread(row.reason)}
+            of_video[video.id] = row.model_copy(update=update)
+    taken = {row.place for row in of_video.values()}
+    return [*of_video.values(), *(row for row in rejected if row.place not in taken)], set(of_video)
+
+
 def _names_of(video: Video) -> list[str]:
     """Names that the video's file may have, the most exact first."""
-    paths = [PurePosixPath(name) for name in (video.file, video.id) if name]
+    paths = [PurePosixPath(_composed(name)) for name in (video.file, video.id) if name]
     names = [name for path in paths for name in (path.as_posix(), path.name, path.stem)]
     return list(dict.fromkeys(names))
+
+
+def _unread(reason: str) -> str:
+    return f"{UNREAD}: {reason.removeprefix('it cannot be read: ')}"
 
 
 def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video | None, str]:
     """The video with the facts from its file, or the reason why the file cannot be used."""
     if isinstance(outcome, Failure):
-        return None, f"it cannot be read: {outcome}"
+        return None, _unread(str(outcome))
     found = FileFacts.model_validate(outcome)
     if found.probe is None:
-        return None, found.reason or "it is no video"
+        return None, _unread(found.reason or "it is no video")
     if video.sha256 is not None and video.sha256 != found.sha256:
         return None, f"its content is another than the benchmark states: {found.sha256[:12]}…, not {video.sha256[:12]}…"
     # Only packets are counted here. Damage inside packets shows up when frames are decoded.
     whole = filters.missing(max_missing, decoded_s=found.probe.held_s(), duration_s=found.probe.promised_s)
     if whole.reason is not None:
-        return None, filters.full_reason(whole)
+        return None, _unread(filters.full_reason(whole))
     facts = {
         "sha256": found.sha256,
         "duration_s": found.probe.promised_s,

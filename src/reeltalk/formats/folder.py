@@ -7,6 +7,7 @@ export returns a line for each thing that a folder cannot hold. Files that are n
 import hashlib
 import re
 import shutil
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
@@ -154,6 +155,9 @@ class _Reader:
 
     def __init__(self, root: Path, present: dict[str, Path]) -> None:
         self.root, self.present, self.content = root, present, Content()
+        names = Counter(unicodedata.normalize("NFC", name) for name in present)
+        self.spelt = {plain: name for name in present if names[plain := unicodedata.normalize("NFC", name)] == 1}
+        """Files by their names in one Unicode form, if only one file has it."""
         self.videos: dict[str, Video] = {}
         self.rows_of_files: dict[str, str] = {}
         """Identifier by the path of the file."""
@@ -167,6 +171,7 @@ class _Reader:
             typed = _typed(cells, path, line) if path.suffix == ".csv" else cells
             row = parse(FolderRow, _with_main_column(typed, path, line, place), file=path, line=line, place=place)
             name = _inside(folder, row.file_name, path, line, place)
+            name = self.spelt.get(unicodedata.normalize("NFC", name)) or name
             if name in self.rows_of_files:
                 raise InputError(
                     "this file has two rows", file=path, line=line, place=f"{place}.file_name", value=row.file_name

@@ -8,6 +8,7 @@ import difflib
 import itertools
 import json
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -607,13 +608,13 @@ def _video_names(cells: Iterable[str]) -> dict[str, str]:
     listed = list(dict.fromkeys(cells))
     stems: dict[str, str] = {}
     for cell in listed:
-        path = _path_of(cell)
+        path = _path_of(unicodedata.normalize("NFC", cell))
         suffix = path.suffix.lower() if path is not None and path.suffix.lower() in VIDEO_SUFFIXES else ""
         stems[cell] = cell if path is None else path.as_posix()[: -len(suffix)] if suffix else path.as_posix()
         by_stem[stems[cell]].add(suffix)
     names = {}
     for cell in listed:
-        path = _path_of(cell)
+        path = _path_of(unicodedata.normalize("NFC", cell))
         several = len(by_stem[stems[cell]] - {""}) > 1
         names[cell] = path.as_posix() if several and path is not None else stems[cell]
     return names

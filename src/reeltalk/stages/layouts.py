@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk._version import __version__
@@ -140,7 +140,7 @@ def import_questions(
         counts |= {"videos attached": looked.counts["attached"] + looked.counts["there already"]}
         rejected += looked.rejected
         warnings += [line for line in looked.warnings if "still have no file" not in line]
-        missing = _without_video(benchmark, table, searched)
+        missing = _without_video(benchmark, table, searched, {row.record_id: row.reason for row in looked.rejected})
         warnings += [line for line, _ in missing]
         if missing:
             counts[WITHOUT_VIDEO] = sum(count for _, count in missing)
@@ -163,8 +163,17 @@ def _row_of(where: str, table: QuestionTable) -> str:
     return table.places.get((turn[1], int(turn[2])), where) if turn else where
 
 
-def _without_video(benchmark: Benchmark, table: QuestionTable, searched: Path) -> list[tuple[str, int]]:
-    """A line for each video that has no file, with the rows that ask about it and their number."""
+def _without_video(
+    benchmark: Benchmark, table: QuestionTable, searched: Path, refused: Mapping[str, str]
+) -> list[tuple[str, int]]:
+    """A line for each video that has no file, with the rows that ask about it and their number.
+
+    Args:
+        benchmark: The benchmark.
+        table: Its questions.
+        searched: The folder of videos.
+        refused: The reason why the file of a video was refused, by the video.
+    """
     from reeltalk.curate.sources import find_videos
 
     files = [found.name for found in find_videos([searched])[0]]
@@ -175,8 +184,13 @@ def _without_video(benchmark: Benchmark, table: QuestionTable, searched: Path) -
         rows = table.about(video.id)
         named = ", ".join(rows[:NAMED_ROWS]) + (", …" if len(rows) > NAMED_ROWS else "")
         wanted = video.file or video.source or video.id
-        near = nearest_hint(wanted, files)
-        lines.append((f"{wanted!r}, which {named} asks about, is not in {searched}{near}", len(rows)))
+        same = [name for name in files if PurePosixPath(name).name == wanted]
+        problem = refused.get(video.id) or (
+            f"is the name of {len(same)} files in {searched}, such as {same[0]!r}; write its folder, too"
+            if len(same) > 1
+            else f"is not in {searched}{nearest_hint(wanted, files)}"
+        )
+        lines.append((f"{wanted!r}, which {named} asks about, {problem}", len(rows)))
     return lines
 
 

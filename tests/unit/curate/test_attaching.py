@@ -1,6 +1,7 @@
 """Video files find the videos of an imported benchmark, and nothing else of it changes."""
 
 import shutil
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def test_files_that_cannot_belong_or_be_read_are_said(
     assert run(["attach", str(imported), str(tmp_path / "other")]) == 1
     told = capsys.readouterr().out
     assert "0 attached" in told
-    assert f"rejected {name}: " in told
+    assert f"rejected {name}: cannot be read: no container" in told
     assert run(["attach", str(imported)]) == 2
 
 
@@ -162,3 +163,35 @@ def test_transcripts_beside_the_files_come_along_once(
     assert "speech: 3 utterances in 2 videos" in capsys.readouterr().out
     assert run(["import", "svbench", str(samples / "svbench"), str(imported)]) == 0
     assert "up to date" in capsys.readouterr().out
+
+
+def test_names_in_either_unicode_form_are_one_and_two_files_of_them_are_not_guessed(
+    film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    composed, apart = (unicodedata.normalize(form, "Küche.mp4") for form in ("NFC", "NFD"))
+    (tmp_path / "q.csv").write_text(f"video,question,answer\n{composed},Who?,x\n{apart},Why?,y\n", encoding="utf-8")
+    (tmp_path / "v").mkdir()
+    shutil.copy(film, tmp_path / "v" / apart)
+    command = ["import", "qa", str(tmp_path / "q.csv"), str(tmp_path / "b"), "--videos", str(tmp_path / "v")]
+    assert run(command) == 0
+    assert "1 videos, 2 dialogues, 1 videos attached" in capsys.readouterr().out
+    shutil.rmtree(tmp_path / "b")
+    (tmp_path / "v" / composed).write_bytes(film.read_bytes() + b"more")
+    assert run(command) == 1
+    assert "Küche: 2 files have its name" in capsys.readouterr().out
+
+
+def test_a_cut_off_video_is_not_said_to_be_missing(
+    film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v/k.mp4").write_bytes(film.read_bytes()[:1000])
+    (tmp_path / "v/empty.mp4").touch()
+    (tmp_path / "q.csv").write_text("video,question,answer\nk.mp4,Who?,x\nempty.mp4,Why?,y\n", encoding="utf-8")
+    assert run(["import", "qa", str(tmp_path / "q.csv"), str(tmp_path / "b"), "--videos", str(tmp_path / "v")]) == 1
+    told = capsys.readouterr().out
+    assert "'k.mp4', which q.csv:2 asks about, cannot be read: " in told
+    assert "'empty.mp4', which q.csv:3 asks about, cannot be read: it is empty" in told
+    assert "is not in" not in told
+    assert run(["attach", str(tmp_path / "b"), str(tmp_path / "v")]) == 1
+    assert "still have no file" not in capsys.readouterr().out

@@ -2,6 +2,7 @@
 """Every published layout: samples come back as they were, and mean what their specification says."""
 
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -289,3 +290,12 @@ def test_a_question_that_stands_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "test.json").write_text(json.dumps([*rows, rows[0]]))
     with pytest.raises(InputError, match=r"appears twice, got '001-1' .*\$\[3\]\.question_id"):
         load_format("video-mme").read(tmp_path)
+
+
+def test_metadata_names_a_file_in_either_unicode_form(tmp_path: Path) -> None:
+    composed, apart = (unicodedata.normalize(form, "Küche.mp4") for form in ("NFC", "NFD"))
+    (tmp_path / apart).write_bytes(b"film")
+    (tmp_path / "metadata.jsonl").write_text(json.dumps({"file_name": composed}) + "\n", encoding="utf-8")
+    content = load_format("folder").read(tmp_path)
+    assert [(video.file, len(content.media)) for video in content.videos] == [(apart, 1)]
+    assert content.warnings == []
