@@ -369,6 +369,17 @@ class _Reader:
                 f"questions without an answer, on which no model can be scored: {len(unanswered):,} "
                 f"({_some(unanswered)})"
             )
+        first: dict[object, str] = {}
+        again = [
+            f"{row.where} is {before} again"
+            for row in rows
+            for turn in [row.turn]
+            for key in [(names[str(row.video)], row.dialogue, row.order, turn.question, turn.references, turn.options,
+                         turn.asked_at_s)]
+            if (before := first.setdefault(key, row.where)) != row.where
+        ]  # fmt: skip
+        if again:
+            self.content.warnings.append(f"the same row twice, which counts twice in scores: {_some(again)}")
         return QuestionTable(self.content, {index_of[row.file, row.number]: row.where for row in rows})
 
     def _raise_problems(self) -> None:

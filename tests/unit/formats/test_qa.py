@@ -85,6 +85,13 @@ def test_rows_without_a_video_are_set_aside(tmp_path: Path) -> None:
     assert len(found.dialogues) == 1
 
 
+def test_the_same_row_twice_is_told_with_both_places(tmp_path: Path) -> None:
+    head = "id,video,question,answer,dialogue,asked_at_s"
+    rows = ["1,k.mp4,Who?,x,,3", "2,k,Who?,x,,3", "3,k,Who?,y,,3", "4,k,Who?,x,,4", "5,k,Who?,x,d,3", "6,o,Who?,x,,3"]
+    told = read_questions(table(tmp_path, "\n".join([head, *rows]) + "\n")).content.warnings
+    assert told == ["the same row twice, which counts twice in scores: questions.csv:3 is questions.csv:2 again"]
+
+
 HEAD = "video,question,answer"
 WRONG = {
     "a missing column": ("video,questions,answer\nk,Who?,x\n", r"no column 'question' .*:1\).*nearest is 'questions'"),
