@@ -160,3 +160,47 @@ def test_turns_with_a_published_position_are_answered_by_their_place(
         given = list(Run.open(out).answers())
         assert len(given) == len(rows)
         assert all(turn.text == f"to {turn.question}" for turn in given)
+
+
+def test_videos_inside_parquet_are_written_out_and_attached(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    films = [(place / "videos" / name).read_bytes() for name in ("kitchen.mp4", "street.mp4")]
+    held: list[tuple[bytes | None, str | None]] = [
+        (films[0], "one/clip.mp4"), (films[0], "one/clip.mp4"), (films[1], "one/clip.mp4"), (films[0], "../../out.mp4"),
+        (films[1], "/etc/passwd"), (films[1], None), (b"no film", "broken.mp4"), (None, "street.mp4"),
+    ]  # fmt: skip
+    rows = [
+        {
+            "video": {"bytes": content, "path": path},
+            "question": f"Question {number}?",
+            "answer": "x",
+            "image": {"bytes": b"png", "path": "../x.png"},
+            "frames": [{"bytes": b"png", "path": None}],
+        }
+        for number, (content, path) in enumerate(held)
+    ]
+    (place / "data").mkdir()
+    for name, part in (("test-00000-of-00002", rows[:3]), ("test-00001-of-00002", rows[3:])):
+        parquet.write_table(pyarrow.Table.from_pylist(part), place / "data" / f"{name}.parquet", row_group_size=2)
+    before = {path.relative_to(place) for path in place.rglob("*")}
+    assert run(["import", "qa", "data", "mine", "--videos", "videos"]) == 1
+    told = capsys.readouterr().out
+    assert "columns that hold files are left out: image, frames" in told
+    assert "'broken.mp4', which test-00001-of-00002.parquet at row 3 asks about, cannot be read: " in told
+    opened = Benchmark.open(place / "mine")
+    videos = [str(video.file) for video in opened.read(VIDEOS)]
+    assert videos[0] == "one/clip.mp4"
+    assert videos[1].startswith("one/clip-")
+    assert videos[2:4] == ["out.mp4", "passwd.mp4"]
+    assert videos[5:] == ["broken.mp4", "street.mp4"]
+    attached = [video.sha256 for video in opened.read(VIDEOS)]
+    assert [sha256 is not None for sha256 in attached] == [True] * 5 + [False, True]
+    assert sorted(path.read_bytes() for path in (place / "mine" / "media").iterdir()) == sorted(films)
+    outside = {path.relative_to(place) for path in place.rglob("*")} - before
+    assert {path.parts[0] for path in outside} == {"mine"}, "nothing is written beside the benchmark"
+    assert not list((place / "mine").glob(".partial*"))
+    assert run(["export", "qa", "mine", "again"]) == 0
+    assert "videos that test-00000-of-00002.parquet held are not written into it" in capsys.readouterr().out
+    back = parquet.read_table(place / "again" / "test-00000-of-00002.parquet").to_pylist()
+    assert [row["video"] for row in back] == [{"bytes": None, "path": name} for name in (*videos[:1], *videos[:2])]

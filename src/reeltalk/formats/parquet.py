@@ -1,17 +1,23 @@
 """Parquet in and out as JSON values, through pyarrow of the `hub` extra.
 
 A repeated column, a value without a JSON form (bytes, NaN, a map) and a Git LFS pointer in place of the file are
-refused with their place. Dates and decimals become text, and an export converts them back.
+refused with their place. Dates and decimals become text, and an export converts them back. Data sets on the Hub hold
+videos as structs of `bytes` and `path`: `FilesInside` names them, and writes them out as files.
 """
 
 import base64
+import hashlib
 import json
 import math
-from pathlib import Path
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from reeltalk.errors import InputError, MissingExtraError
 from reeltalk.schema.record import Json
+from reeltalk.schema.texts import fold_name, path_problem
+from reeltalk.store.atomic import storage_errors
 from reeltalk.store.documents import DEEPEST, refuse_characters
 from reeltalk.store.foreign import open_file
 
@@ -19,6 +25,11 @@ MOST_ROWS: Final = 2_000_000
 MOST_BYTES: Final = 1 << 30
 """Largest size of all values of a file, unpacked."""
 BATCH_ROWS: Final = 256
+BATCH_BYTES: Final = 256 << 20
+MOST_FILE_BYTES: Final = 64 << 30
+"""Largest size of all videos in a file."""
+LONGEST_STEM_BYTES: Final = 200
+"""A file with a longer name is named by its hash."""
 
 
 def pyarrow_modules() -> tuple[Any, Any]:
@@ -35,8 +46,136 @@ def pyarrow_modules() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def read_parquet(path: Path) -> tuple[Any, Any]:
+@dataclass
+class FilesInside:
+    """Files in the rows of Parquet tables, in columns of `bytes` and `path`."""
+
+    ending: str
+    """Ending of a file whose path has none of `endings`."""
+    endings: Collection[str]
+    rows: dict[tuple[Path, str], dict[str, int]] = field(default_factory=dict)
+    """The first row of each file by its name, by table and column."""
+    without_name: dict[Path, dict[str, None]] = field(default_factory=dict)
+    """Columns of each table that hold bytes in another form, and are read as null."""
+    _names: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+
+    def take(self, table: Path, batch: Any, schema: Any, first: int) -> Any:
+        """A batch of rows with names in place of files. `first` is the number of its first row."""
+        pyarrow, _ = pyarrow_modules()
+        columns = list(batch.columns)
+        for index, column in enumerate(columns):
+            name, kind = batch.schema.names[index], schema.field(index).type
+            if _is_file(kind):
+                columns[index] = pyarrow.array(self._named(table, name, column, first), kind)
+            elif _holds_bytes(kind) and (
+                column.null_count < len(column) if _is_packed(column) else _has_bytes(column.to_pylist())
+            ):
+                self.without_name.setdefault(table, {})[name] = None
+                columns[index] = pyarrow.nulls(len(column), kind)
+        return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def _named(self, table: Path, column: str, values: Any, first: int) -> Iterator[dict[str, Any] | None]:
+        parts = dict(zip([part.name for part in values.type], values.flatten(), strict=True))
+        for number, given in enumerate(values.is_valid().to_pylist()):
+            if not given:
+                yield None
+                continue
+            row = {name: None if name == "bytes" else part[number].as_py() for name, part in parts.items()}
+            content = parts["bytes"][number]
+            if content.is_valid:
+                sha256 = hashlib.sha256(content.as_buffer()).hexdigest()
+                row["path"] = name = self._name(column, row["path"], sha256)
+                self.rows.setdefault((table, column), {}).setdefault(name, first + number)
+            yield row
+
+    def _name(self, column: str, path: str | None, sha256: str) -> str:
+        """The name of a file: its path, or what can be used of it. Files of different content have different names."""
+        given = PurePosixPath((path or "").replace("\\", "/"))
+        parts = given.parts if path_problem(given.as_posix()) is None else given.parts[-1:]
+        name = "/".join(parts)
+        if (
+            path_problem(name or "/") is not None
+            or name != name.strip()
+            or any(part.startswith(".") or len(part.encode()) > LONGEST_STEM_BYTES for part in parts)
+        ):
+            name = sha256[:16]
+        suffix = PurePosixPath(name).suffix
+        stem, suffix = (name, self.ending) if suffix.lower() not in self.endings else (name[: -len(suffix)], suffix)
+        for attempt in (stem, f"{stem}-{sha256[:12]}"):
+            known, taken = self._names.setdefault((column, fold_name(attempt)), (sha256, f"{attempt}{suffix}"))
+            if known == sha256:
+                break
+        return taken
+
+    def write(self, table: Path, column: str, names: Collection[str], folder: Path) -> None:
+        """Write files of a table's column into a folder.
+
+        Raises:
+            InputError: The table cannot be read any more.
+            BenchmarkError: They cannot be written.
+        """
+        _, parquet = pyarrow_modules()
+        wanted = {row: name for name, row in self.rows[table, column].items() if name in names}
+        first = 0
+        with storage_errors(folder), open_file(table) as stream:
+            file = parquet.ParquetFile(stream)
+            for group in range(file.num_row_groups):
+                count = file.metadata.row_group(group).num_rows
+                if any(first <= row < first + count for row in wanted):
+                    start = first
+                    for batch in file.iter_batches(_batch_rows(file), row_groups=[group], columns=[column]):
+                        for row in range(start, start + batch.num_rows):
+                            if row in wanted:
+                                target = folder / wanted[row]
+                                target.parent.mkdir(parents=True, exist_ok=True)
+                                target.write_bytes(batch.column(0)[row - start]["bytes"].as_buffer())
+                        start += batch.num_rows
+                first += count
+
+
+def _batch_rows(file: Any) -> int:
+    """How many rows to read at once. A row of a column with a dictionary may have the size of the whole dictionary."""
+    largest = 1
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        for index in range(group.num_columns):
+            column = group.column(index)
+            if column.path_in_schema.endswith(".bytes"):
+                rows = 1 if column.has_dictionary_page else max(group.num_rows, 1)
+                largest = max(largest, column.total_uncompressed_size // rows)
+    return int(min(BATCH_ROWS, max(1, BATCH_BYTES // largest)))
+
+
+def _is_bytes(kind: Any) -> bool:
+    pyarrow, _ = pyarrow_modules()
+    types = pyarrow.types
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def _is_file(kind: Any) -> bool:
+    pyarrow, _ = pyarrow_modules()
+    if not pyarrow.types.is_struct(kind):
+        return False
+    parts = {part.name: part.type for part in kind}
+    return "path" in parts and "bytes" in parts and _is_bytes(parts["bytes"])
+
+
+def _holds_bytes(kind: Any) -> bool:
+    return _is_bytes(kind) or any(_holds_bytes(kind.field(n).type) for n in range(kind.num_fields))
+
+
+def _has_bytes(value: object) -> bool:
+    if isinstance(value, list | dict):
+        return any(_has_bytes(member) for member in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, bytes)
+
+
+def read_parquet(path: Path, files: FilesInside | None = None) -> tuple[Any, Any]:
     """A Parquet file as a `pyarrow.Table`, and its `pyarrow.Schema` as the file states it.
+
+    Args:
+        path: The file.
+        files: Receives the files that it holds. By default they are values as all others.
 
     Raises:
         InputError: It is damaged, not a regular file, or unpacks to more than `MOST_ROWS` rows or `MOST_BYTES`: a
@@ -53,8 +192,13 @@ def read_parquet(path: Path) -> tuple[Any, Any]:
             file = parquet.ParquetFile(stream, read_dictionary=texts)
             if file.metadata.num_rows > MOST_ROWS:
                 raise InputError(f"more than {MOST_ROWS:,} rows", file=path, hint="split the file")
-            batches, size_bytes = [], 0
-            for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            batches, size_bytes, file_bytes, count = [], 0, 0, 0
+            for read in file.iter_batches(batch_size=_batch_rows(file)):
+                batch = read if files is None else files.take(path, read, schema, count)
+                count += read.num_rows
+                file_bytes += read.nbytes
+                if file_bytes > MOST_FILE_BYTES:
+                    raise InputError(f"holds more than {MOST_FILE_BYTES:,} bytes", file=path, hint="split the file")
                 size_bytes += sum(_unpacked_bytes(column) for column in batch.columns)
                 if size_bytes > MOST_BYTES:
                     raise InputError(f"unpacks to more than {MOST_BYTES:,} bytes", file=path, hint="split the file")
@@ -160,8 +304,12 @@ def refuse_pointer(path: Path) -> None:
         raise InputError("a Git LFS pointer, not the file itself", file=path, hint="run 'git lfs pull' there")
 
 
-def read_arrow_rows(path: Path) -> tuple[list[dict[str, Json]], str]:
+def read_arrow_rows(path: Path, files: FilesInside | None = None) -> tuple[list[dict[str, Json]], str]:
     """The rows of a Parquet file, and its Arrow schema as text.
+
+    Args:
+        path: The file.
+        files: Receives the files that it holds, which have no JSON form.
 
     Raises:
         InputError: It is damaged, or holds a value without a JSON form; names row and column.
@@ -169,7 +317,7 @@ def read_arrow_rows(path: Path) -> tuple[list[dict[str, Json]], str]:
     """
     refuse_pointer(path)
     pyarrow, _ = pyarrow_modules()
-    table, schema = read_parquet(path)
+    table, schema = read_parquet(path, files)
     doubled = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if doubled:
         raise InputError("a column appears twice", file=path, place=doubled[0])

@@ -37,6 +37,7 @@ from reeltalk.formats.layout import (
     restore_form,
 )
 from reeltalk.formats.multiple_choice import LETTERS, equal_options, without_letters
+from reeltalk.formats.parquet import FilesInside
 from reeltalk.formats.table_rows import (
     COLUMNS_KEY,
     TABLE_SUFFIXES,
@@ -75,6 +76,8 @@ BINDING: Final = "meanings"
 """Key of a file's `extra`: our name of a column by the table's own name."""
 TURNS: Final = "turns"
 """Key of a file's `extra`: the index of each row's turn in its dialogue."""
+HELD: Final = "videos_inside"
+"""Key of a file's `extra`: how many videos the table held."""
 ID: Final = "qa_id"
 """Key of a turn's `extra`: the identifier of its row."""
 TASK: Final = "task"
@@ -94,6 +97,8 @@ class QuestionTable:
     content: Content
     places: Mapping[tuple[str, int], str]
     """The row of each turn by its dialogue and index, as `questions.csv:4`."""
+    files: FilesInside
+    """The videos that Parquet tables hold, in the column of videos."""
 
     def about(self, video_id: str) -> list[str]:
         """The rows that ask about a video."""
@@ -184,6 +189,7 @@ class _Reader:
         self.source, self.columns, self.one_dialogue_per_video = source, columns, one_dialogue_per_video
         self.tables: list[_Table] = []
         self.problems: list[InputError] = []
+        self.files = FilesInside(".mp4", VIDEO_SUFFIXES)
         self.numbers: Counter[str] = Counter()
         """The number of the last dialogue of a video that got one."""
         self.content = Content()
@@ -211,7 +217,7 @@ class _Reader:
         meanings: dict[str, str] | None = None
         found: list[tuple[int | None, str, dict[str, Json]]] = []
         try:
-            found = list(read_table_rows(path, table.facts, repeated=True))
+            found = list(read_table_rows(path, table.facts, repeated=True, files=self.files))
         except InputError:
             if optional and path.suffix.lower() == ".json":
                 return False  # a sidecar of a video, or a list of another kind
@@ -223,11 +229,16 @@ class _Reader:
             # A file that shares not even one of these columns is another kind of table.
             known = {"question", "answer", *map(plain_column, self.columns.values())}
             if optional and not known & {plain_column(key) for key in header}:
+                self._leave_out_files(path, [], {})
                 return False
             raise
         if not found:
             raise InputError("the table has no rows", file=path, hint="write a question a row")
         table.facts |= {COLUMNS_KEY: header, BINDING: meanings}
+        if left := self._leave_out_files(path, found, meanings):
+            self.content.warnings.append(f"{name}: columns that hold files are left out: {', '.join(left)}")
+        if held := sum(len(rows) for (table_path, _), rows in self.files.rows.items() if table_path == path):
+            table.facts[HELD] = held
         self.tables.append(table)
         for line, place, cells in found:
             row = self._row(path, line, place, cells, meanings)
@@ -235,6 +246,17 @@ class _Reader:
                 table.cells.append(cells)
                 table.rows.append(row)
         return True
+
+    def _leave_out_files(
+        self, path: Path, rows: Iterable[tuple[int | None, str, dict[str, Json]]], meanings: Mapping[str, str]
+    ) -> list[str]:
+        """Forget the files in columns other than that of videos; return these columns."""
+        others = [column for table, column in self.files.rows if table == path and meanings.get(column) != "video"]
+        for column in others:
+            del self.files.rows[path, column]
+            for *_, cells in rows:
+                cells[column] = None
+        return [*others, *self.files.without_name.get(path, {})]
 
     def _bind(self, path: Path, header: Sequence[str], *, in_folder: bool) -> dict[str, str]:
         """Our name of each column of a table that has a meaning, by the table's own name."""
@@ -380,7 +402,7 @@ class _Reader:
         ]  # fmt: skip
         if again:
             self.content.warnings.append(f"the same row twice, which counts twice in scores: {_some(again)}")
-        return QuestionTable(self.content, {index_of[row.file, row.number]: row.where for row in rows})
+        return QuestionTable(self.content, {index_of[row.file, row.number]: row.where for row in rows}, self.files)
 
     def _raise_problems(self) -> None:
         if not self.problems:
@@ -721,6 +743,8 @@ def write(content: Content, folder: Path) -> list[str]:
     index = Index(content)
     for file in files:
         rows = restore_form(file, [_encode(file, index, *place) for place in _places_of(file)])
+        if held := file.extra.get(HELD):
+            lost.append(f"videos that {file.path} held are not written into it, and only named there: {held:,}")
         gone = sum(row is None for row in rows)
         if gone:
             lost.append(f"rows of {file.path} whose turn is gone are left out: {gone:,}")

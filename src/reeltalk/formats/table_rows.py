@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import InputError
-from reeltalk.formats.parquet import read_arrow_rows, write_arrow_rows
+from reeltalk.formats.parquet import FilesInside, read_arrow_rows, write_arrow_rows
 from reeltalk.schema.record import LONGEST_NAME, Json
 from reeltalk.schema.texts import name_problem
 from reeltalk.store.documents import read_json, read_json_lines, read_text, refuse_characters, write_json
@@ -34,7 +34,7 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 
 
 def read_table_rows(
-    path: Path, facts: dict[str, Json], *, repeated: bool = False
+    path: Path, facts: dict[str, Json], *, repeated: bool = False, files: FilesInside | None = None
 ) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
     """Line, place and cells of each row.
 
@@ -42,6 +42,7 @@ def read_table_rows(
         path: A file with one of `TABLE_SUFFIXES`.
         facts: Receives the facts that `write_table_rows` needs.
         repeated: A column of CSV or TSV may appear several times; its cells become a list. Otherwise that is an error.
+        files: Receives the files that Parquet holds. Otherwise they are an error.
 
     Raises:
         InputError: It is damaged, or a row is not an object.
@@ -64,7 +65,7 @@ def read_table_rows(
     elif suffix in (".csv", ".tsv"):
         yield from _read_csv(path, facts, repeated=repeated)
     else:
-        rows, facts[SCHEMA_KEY] = read_arrow_rows(path)
+        rows, facts[SCHEMA_KEY] = read_arrow_rows(path, files)
         for number, cells in enumerate(rows):
             yield None, f"row {number}", cells
 

@@ -3,7 +3,7 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -14,11 +14,12 @@ from reeltalk.formats import load_format
 from reeltalk.formats.qa import QuestionTable, read_questions, write_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
 from reeltalk.progress import Progress, unseen
+from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 from reeltalk.store.archives import is_archive_name
-from reeltalk.store.atomic import write_bytes, writing, writing_directory
+from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes, writing, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.foreign import visible_files
@@ -98,7 +99,8 @@ def import_questions(
     Args:
         source: A table (CSV, TSV, JSON, JSON Lines, Parquet), or a folder of tables.
         into: Folder of the new benchmark. If it already holds the same questions, only videos are attached.
-        videos: Folder that is searched for the videos. The default is `source`, if that is a folder with videos.
+        videos: Folder that is searched for the videos that no Parquet table holds. The default is `source`, if that is
+            a folder with videos.
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The questions of a video are one dialogue, in order.
         overwrite: Replace the content of the benchmark.
@@ -130,17 +132,25 @@ def import_questions(
     benchmark = Benchmark.open(into)
     counts = {name: count for name, count in imported.counts.items() if name != "source_files"}
     warnings, rejected = list(imported.warnings), list(imported.rejected)
-    if searched is not None:
+    looked: list[StageReport] = []
+    executor = open_executor()
+    for folder, place in _inside_tables(benchmark, table):
+        report = attach([folder], benchmark, executor=executor, progress=progress)
+        rows = tuple(row.model_copy(update={"place": str(place)}) for row in report.rejected)
+        looked.append(report.model_copy(update={"rejected": rows}))
+    if searched is not None and (not looked or _lacking(benchmark)):
         try:
-            looked = attach([searched], benchmark, executor=open_executor(), progress=progress)
+            looked.append(attach([searched], benchmark, executor=executor, progress=progress))
         except BenchmarkError as error:
             raise BenchmarkError(
                 f"{into} has the questions, but no videos: {error}; then run the command again"
             ) from None
-        counts |= {"videos attached": looked.counts["attached"] + looked.counts["there already"]}
-        rejected += looked.rejected
-        warnings += [line for line in looked.warnings if "still have no file" not in line]
-        missing = _without_video(benchmark, table, searched, {row.record_id: row.reason for row in looked.rejected})
+    if looked or not _lacking(benchmark):
+        counts |= {"videos attached": benchmark.rows(VIDEOS) - len(_lacking(benchmark))}
+        rejected += [row for report in looked for row in report.rejected]
+        warnings += [line for report in looked for line in report.warnings if "still have no file" not in line]
+        refused = {row.record_id: row.reason for report in looked for row in report.rejected}
+        missing = _without_video(benchmark, table, searched or source, refused)
         warnings += [line for line, _ in missing]
         if missing:
             counts[WITHOUT_VIDEO] = sum(count for _, count in missing)
@@ -155,6 +165,21 @@ def import_questions(
     else:
         warnings.append(f"no videos are attached: pass --videos DIR, or run 'reeltalk attach {into} DIR'")
     return StageReport(stage="import qa", counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
+
+
+def _lacking(benchmark: Benchmark) -> list[Video]:
+    """The videos without a file."""
+    return [row for row in benchmark.read(VIDEOS) if row.sha256 is None or not benchmark.media.has(row.sha256)]
+
+
+def _inside_tables(benchmark: Benchmark, table: QuestionTable) -> Iterator[tuple[Path, Path]]:
+    """A folder with the videos of each Parquet table that the benchmark lacks, and the table."""
+    for path, column in table.files.rows:
+        names = {video.file for video in _lacking(benchmark) if video.file} & set(table.files.rows[path, column])
+        if names:
+            with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX, dir=benchmark.path) as folder:
+                table.files.write(path, column, names, Path(folder))
+                yield Path(folder), path
 
 
 def _row_of(where: str, table: QuestionTable) -> str:
@@ -178,9 +203,7 @@ def _without_video(
 
     files = [found.name for found in find_videos([searched])[0]]
     lines = []
-    for video in benchmark.read(VIDEOS):
-        if video.sha256 is not None and benchmark.media.has(video.sha256):
-            continue
+    for video in _lacking(benchmark):
         rows = table.about(video.id)
         named = ", ".join(rows[:NAMED_ROWS]) + (", …" if len(rows) > NAMED_ROWS else "")
         wanted = video.file or video.source or video.id
