@@ -172,6 +172,10 @@ class _Reader:
             row = parse(FolderRow, _with_main_column(typed, path, line, place), file=path, line=line, place=place)
             name = _inside(folder, row.file_name, path, line, place)
             name = self.spelt.get(unicodedata.normalize("NFC", name)) or name
+            if cells in rows:
+                ids.append(self.rows_of_files[name])
+                rows.append(cells)
+                continue
             if name in self.rows_of_files:
                 raise InputError(
                     "this file has two rows", file=path, line=line, place=f"{place}.file_name", value=row.file_name

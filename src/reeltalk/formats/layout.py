@@ -71,6 +71,8 @@ class LayoutRecords:
     videos: dict[str, Video] = field(default_factory=dict)
     clips: dict[str, Clip] = field(default_factory=dict)
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    """The file of each dialogue."""
 
     def add_video(self, document: SourceDocument, place: str, video: Video) -> None:
         """Add a video, or fill in the fields that an earlier file left empty.
@@ -108,9 +110,10 @@ class LayoutRecords:
         """Add a dialogue and return its identifier.
 
         Raises:
-            InputError: The identifier is taken.
+            InputError: The identifier is taken in this file, or by another dialogue.
         """
-        if dialogue.id in self.dialogues:
+        origin = self.origins.setdefault(dialogue.id, document.name)
+        if dialogue.id in self.dialogues and (origin == document.name or self.dialogues[dialogue.id] != dialogue):
             raise document.error(
                 "this identifier appears twice", place, dialogue.id, "remove one of the two, or give it another"
             )
@@ -245,6 +248,8 @@ class Layout:
         root = source if source.is_dir() else source.parent
         paths = visible_files(source) if source.is_dir() else [source]
         records, files, values = LayoutRecords(), [], []
+        strange: list[InputError] = []
+        same: dict[tuple[str, str], list[tuple[Json, tuple[str, ...]]]] = {}
         for path in paths:
             value = self.read_file(path)
             if value is None:
@@ -252,11 +257,24 @@ class Layout:
             name = path.relative_to(root).as_posix()
             kind = next((kind for kind in self.kinds if kind.recognises(path.name.lower(), value)), None)
             if kind is None:
-                raise InputError(f"not a file of {self.name}", file=path, value=value, hint=f"expected {self.expected}")
+                strange.append(
+                    InputError(f"not a file of {self.name}", file=path, value=value, hint=f"expected {self.expected}")
+                )
+                continue
+            read = same.setdefault((kind.name, path.name), [])
             with record_errors(path, "$"):
-                ids = tuple(kind.decode(SourceDocument(path, name, value, records)))
+                # The same file in two folders is read once.
+                ids = next((ids for other, ids in read if other == value), None)
+                if ids is None:
+                    ids = tuple(kind.decode(SourceDocument(path, name, value, records)))
+                    read.append((value, ids))
                 files.append(SourceFile(format=self.name, path=name, kind=kind.name, records=ids))
             values.append((kind, value))
+        if strange and not files:
+            raise strange[0]
+        records.content.warnings += [
+            f"{Path(str(one.file)).relative_to(root).as_posix()} was not read: {one.problem}" for one in strange
+        ]
         if not files:
             raise InputError(f"nothing of {self.name} here", file=source, hint=f"expected {self.expected}")
         content = records.content

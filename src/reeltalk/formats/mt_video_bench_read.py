@@ -221,9 +221,20 @@ class MTVideoReader:
 
     def _read_kinds(self, files: list[SourceJson], *kinds: str) -> None:
         for kind in kinds:
+            read: dict[tuple[str, ...], list[SourceJson]] = defaultdict(list)
             for file in files:
                 if file.kind == kind:
-                    getattr(self, f"_read_{kind}")(file)
+                    subject = (
+                        file.path.name,
+                        *(layout.unknown_folders(file.name) if kind in ("answers", "results") else ()),
+                    )
+                    known = next((other for other in read[subject] if other.value == file.value), None)
+                    if known is None:
+                        getattr(self, f"_read_{kind}")(file)
+                        read[subject].append(file)
+                    else:
+                        # The same file in two folders is read once.
+                        self.files[file.name] = self.files[known.name].model_copy(update={"path": file.name})
 
     def _assemble(self) -> None:
         content = self.content
@@ -245,7 +256,8 @@ class MTVideoReader:
         root = self.source.absolute().parent if single else self.source.absolute()
         if root.name.casefold() in layout.FOLDERS:
             root = root.parent
-        files = []
+        files: list[SourceJson] = []
+        strange: list[InputError] = []
         for path in [self.source] if single else visible_files(self.source):
             name = path.absolute().relative_to(root).as_posix()
             if path.suffix.lower() != ".json":
@@ -254,8 +266,13 @@ class MTVideoReader:
             value = read_json(path)
             kind = layout.kind_of_mtqa_file(value, name)
             if kind is None:
-                raise InputError("not a file of MT-Video-Bench", file=path, place="$", value=value, hint=LOOKED_FOR)
+                problem = "not a file of MT-Video-Bench"
+                strange.append(InputError(problem, file=path, place="$", value=value, hint=LOOKED_FOR))
+                self.content.warnings.append(f"{name}: {problem}; left out")
+                continue
             files.append(SourceJson(name, path, kind, value))
+        if strange and not files:
+            raise strange[0]
         return files
 
     def _add_file(self, file: SourceJson, records: Iterable[str], **extra: Json) -> None:
@@ -278,14 +295,6 @@ class MTVideoReader:
             self.videos.setdefault(video, Video(id=VideoId(video), file=f"{video.removesuffix('.mp4')}.mp4"))
             for entry in _read_entries(value, file, f"$.{video}"):
                 dialogue_id = _name(f"{file.task}/{video}/{event_of(entry.event)}", file, entry.place)
-                if dialogue_id in self.dialogues:
-                    raise InputError(
-                        f"dialogue '{dialogue_id}' appears twice",
-                        file=file.path,
-                        place=entry.place,
-                        value=entry.event,
-                        hint="1, '1' and 'event_1' are one event; import versions separately",
-                    )
                 answer_keys += [
                     layout.reference_key(row)
                     for key, row in entry.rounds.items()
@@ -298,12 +307,20 @@ class MTVideoReader:
                     {} if entry.shape.keyed or entry.event == event_of(entry.event) else {"event_index": entry.event}
                 )
                 with record_errors(file.path, entry.place):
-                    self.dialogues[dialogue_id] = Dialogue(
+                    dialogue = Dialogue(
                         id=DialogueId(dialogue_id),
                         video_id=VideoId(video),
                         task=file.task,
                         turns=turns,
                         extra={**spelling, **entry.unknown},
+                    )
+                if self.dialogues.setdefault(dialogue_id, dialogue) != dialogue:
+                    raise InputError(
+                        f"dialogue '{dialogue_id}' appears twice, with other content",
+                        file=file.path,
+                        place=entry.place,
+                        value=entry.event,
+                        hint="1, '1' and 'event_1' are one event; import versions separately",
                     )
                 self.rounds[dialogue_id] = {round_number(turn, index): index for index, turn in enumerate(turns)}
                 ids.append(dialogue_id)

@@ -136,8 +136,9 @@ def _decode(document: SourceDocument) -> Iterator[str]:
             document.records.add_video(document, place, Video(id=VideoId(row.video), file=row.video))
             full = parse(ROWS.get(row.task, ChoiceRow), item, file=document.path, place=place)
             dialogue = _dialogue(document, place, full)
+            is_new = dialogue.id not in document.records.dialogues
             yield document.records.add_dialogue(document, f"{place}.id", dialogue)
-            if (task := _stream_task(document, place, dialogue)) is not None:
+            if is_new and (task := _stream_task(document, place, dialogue)) is not None:
                 document.records.content.proactive.append(task)
 
 

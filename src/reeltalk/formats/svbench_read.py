@@ -30,7 +30,7 @@ from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, Json, Name, PathId, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.documents import parse, read_json, record_errors
+from reeltalk.store.documents import SourceModel, parse, read_json, record_errors
 from reeltalk.store.foreign import visible_files
 
 Entry = TypeVar("Entry")
@@ -67,6 +67,13 @@ class File:
         """The video of a file of the release: the file's name."""
         return self.path.stem
 
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What the file is about. Two files with one subject and value are the same."""
+        model = self.place.names if self.kind.startswith(("answers", "judged")) else ()
+        video = "" if self.kind.startswith(("meta", "scenes", "judged")) else self.video
+        return self.kind, video, self.place.language, self.place.unit, model, tuple(self.columns)
+
 
 @dataclass
 class _Records:
@@ -91,6 +98,8 @@ class _Records:
     """Dialogue of linked questions by its content."""
     linked_counts: Counter[str] = field(default_factory=Counter)
     scores: dict[tuple[str | int | None, ...], JudgedScore] = field(default_factory=dict)
+    judged: dict[tuple[str, str], SourceModel] = field(default_factory=dict)
+    """The record of a unit by the name of its file."""
     seen: dict[tuple[str, ...], str] = field(default_factory=dict)
     """The file of the chains, links, paths … of a video in a language."""
 
@@ -360,15 +369,14 @@ class JudgedReader(_Records):
             at = f"{place}.video_name"
             key = self.key_of(file, self.video(layout.video_id_of(row.video_name), file, at), at)
             unit_id = self._answered(file, place, model, unit, key, int(row.scene_id), row)
-            self._refuse_repeat(file, f"{place}.scene_id", unit_id, ids)
+            self._refuse_repeat(file, f"{place}.scene_id", unit_id, row)
+            ids.append(unit_id)
             self._add_scores(file, place, (model, judge, unit, unit_id, None), row.scores, row.evaluation)
         self.add_file(file, ids, empty=empty, model=model, judge=judge, unit=unit, language=file.language)
 
-    @staticmethod
-    def _refuse_repeat(file: File, place: str, unit_id: str, ids: list[str]) -> None:
-        if unit_id in ids:
+    def _refuse_repeat(self, file: File, place: str, unit_id: str, row: SourceModel) -> None:
+        if self.judged.setdefault((file.name, unit_id), row) != row:
             raise InputError("judged in a record above too", file=file.path, place=place, value=unit_id)
-        ids.append(unit_id)
 
     def _read_judged_single(self, file: File) -> None:
         model, judge = self._model(file), self._judge(file)
@@ -379,7 +387,8 @@ class JudgedReader(_Records):
             key = self.key_of(file, self.video(layout.video_id_of(row.video_name), file, at), at)
             pairs = [(question.question, question.gt_answer) for question in row.scores]
             chain = self._chain_of_answers(file, place, key, int(row.scene_id), pairs)
-            self._refuse_repeat(file, f"{place}.scene_id", chain.id, ids)
+            self._refuse_repeat(file, f"{place}.scene_id", chain.id, row)
+            ids.append(chain.id)
             turns = _turns_of_questions(file, place, row, chain)
             answers = self.answers.setdefault((model, "chain", chain.id), {})
             for position, (turn_index, question) in enumerate(zip(turns, row.scores, strict=True)):
@@ -420,7 +429,8 @@ class JudgedReader(_Records):
             }
             _refuse_unequal(lists, file, place)
             dialogue = self._linked_dialogue(file, place, video_id, row, lists)
-            self._refuse_repeat(file, f"{place}.video_name", dialogue.id, ids)
+            self._refuse_repeat(file, f"{place}.video_name", dialogue.id, row)
+            ids.append(dialogue.id)
             pairs = list(zip(lists["questions"], lists["gt_answers"], strict=True))
             key = (model, "dialogue", dialogue.id)
             self._add_answers(file, place, key, dialogue.turns, pairs, lists["answers"])
@@ -485,14 +495,13 @@ class JudgedReader(_Records):
                     explanation=evaluation if criterion == carrier else None,
                     **reading,
                 )
-            if (*key, criterion) in self.scores:
+            if self.scores.setdefault((*key, criterion), score) != score:
                 raise InputError(
-                    f"judge '{judge}' has a score of model '{model}' for {unit} '{unit_id}' in another file",
+                    f"judge '{judge}' has another score of model '{model}' for {unit} '{unit_id}' in another file",
                     file=file.path,
                     place=place,
                     hint="put each judge's records in a folder of its own: Judged/<judge>/<model>/",
                 )
-            self.scores[*key, criterion] = score
 
 
 def _turns_of_questions(file: File, place: str, row: layout.JudgedScene, chain: QAChain) -> list[int]:
@@ -550,9 +559,10 @@ class ReleaseReader(_Records):
 
     def _read_meta(self, file: File) -> None:
         ids: list[str] = []
+        rows: dict[str, dict[str, str]] = {}
         for line, row in zip(file.lines, file.value, strict=True):
             video_id = _check_name(layout.video_id_of(row["Video_Name"]), file, "Video_Name", line)
-            if video_id in ids:
+            if rows.setdefault(video_id, row) != row:
                 raise InputError(
                     "this video appears twice", file=file.path, line=line, place="Video_Name", value=video_id
                 )
@@ -579,10 +589,11 @@ class ReleaseReader(_Records):
 
     def _read_scenes(self, file: File) -> None:
         ids: list[str] = []
+        rows: dict[str, dict[str, str]] = {}
         clips: list[Json] = []
         for line, row in zip(file.lines, file.value, strict=True):
             video_id = _check_name(PurePosixPath(row["path"].replace("\\", "/")).stem, file, "path", line)
-            if video_id in ids:
+            if rows.setdefault(video_id, row) != row:
                 raise InputError("this video appears twice", file=file.path, line=line, place="path", value=row["path"])
             if video_id not in self.videos:
                 extra = {column: cell for column, cell in row.items() if column not in layout.SCENE_COLUMNS}
@@ -932,6 +943,10 @@ READING_ORDER: Final = (
 )
 
 
+class _StrangeError(InputError):
+    """A file of something else, which may lie in a repository."""
+
+
 class SVBenchReader(ReleaseReader, JudgedReader):
     """Reads all files of SVBench at `source`."""
 
@@ -944,10 +959,17 @@ class SVBenchReader(ReleaseReader, JudgedReader):
         files = self._collect()
         if not files:
             raise InputError("nothing of SVBench here", file=self.source, hint=LOOKED_FOR)
+        read: dict[tuple[object, ...], list[File]] = defaultdict(list)
         for kind in READING_ORDER:
             for file in files:
                 if file.kind == kind:
-                    getattr(self, f"_read_{kind.replace(' ', '_')}")(file)
+                    known = next((other for other in read[file.subject] if other.value == file.value), None)
+                    if known is None:
+                        getattr(self, f"_read_{kind.replace(' ', '_')}")(file)
+                        read[file.subject].append(file)
+                    else:
+                        # The same file in two folders is read once.
+                        self.files[file.name] = self.files[known.name].model_copy(update={"path": file.name})
         self._assemble()
         documents = SVBenchDocuments(self.content, self.files.values())
         self.content.source_files = [
@@ -974,11 +996,21 @@ class SVBenchReader(ReleaseReader, JudgedReader):
         while layout.is_layout_folder(root.name) and not (root == self.source.absolute() and _has_layout_folder(root)):
             root = root.parent
         paths = [self.source] if single else visible_files(self.source)
-        files = []
+        files: list[File] = []
+        strange: list[InputError] = []
         for path in paths:
             name = path.absolute().relative_to(root).as_posix()
-            if file := self._open(name, path):
-                files.append(file)
+            try:
+                file = self._open(name, path)
+            except _StrangeError as problem:
+                if any(map(layout.is_layout_folder, PurePosixPath(name).parts[:-1])):
+                    raise
+                strange.append(problem)
+                self.content.warnings.append(f"{name}: {problem.problem}; left out")
+            else:
+                files += [file] if file else []
+        if strange and not files:
+            raise strange[0]
         # If only the imported folder itself can name the model, its name is a part of the paths.
         unnamed = [file for file in files if file.kind.startswith(("answers", "judged")) and not file.place.names]
         if any(FolderFacts.of(f"{root.name}/{file.name}").names for file in unnamed):
@@ -992,13 +1024,13 @@ class SVBenchReader(ReleaseReader, JudgedReader):
             value = read_json(path)
             if kind := layout.kind_of_svbench_file(value, FolderFacts.of(name)):
                 return File(name, path, kind, value)
-            raise InputError("not a file of SVBench", file=path, place="$", value=value, hint=LOOKED_FOR)
+            raise _StrangeError("not a file of SVBench", file=path, place="$", value=value, hint=LOOKED_FOR)
         if suffix == ".csv":
             columns, rows = layout.read_csv(path)
             for kind, required in (("meta", layout.META_COLUMNS), ("scenes", layout.SCENE_COLUMNS)):
                 if set(required) <= set(columns):
                     return File(name, path, kind, [row for _, row in rows], columns, [line for line, _ in rows])
-            raise InputError(
+            raise _StrangeError(
                 "not a table of SVBench",
                 file=path,
                 line=1,

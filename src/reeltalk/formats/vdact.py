@@ -220,8 +220,6 @@ class _Reader:
         ids: list[str] = []
         for index, item in enumerate(value):
             row = parse(VDActDialogue, item, file=path, place=f"$[{index}]")
-            if row.id in self.dialogues:
-                raise InputError("this dialogue appears twice", file=path, place=f"$[{index}].id", value=row.id)
             turns = tuple(
                 Turn(
                     question=turn.question,
@@ -237,7 +235,10 @@ class _Reader:
                     extra[key] = getattr(row, key)
             scenario = scenario_of(row.id)
             with record_errors(path, f"$[{index}]"):
-                self.dialogues[row.id] = Dialogue(id=DialogueId(row.id), video_id=scenario, turns=turns, extra=extra)
+                dialogue = Dialogue(id=DialogueId(row.id), video_id=scenario, turns=turns, extra=extra)
+                if self.dialogues.setdefault(row.id, dialogue) != dialogue:
+                    problem = "this dialogue appears twice, with other content"
+                    raise InputError(problem, file=path, place=f"$[{index}].id", value=row.id)
                 self._video(scenario).setdefault("file", row.scenario_video)
             ids.append(row.id)
         own = fields_like_ours(
@@ -252,11 +253,16 @@ class _Reader:
             for index, activity in enumerate(activities):
                 parse(Name, activity, file=path, place=f"$.{scenario}[{index}]")
             self._video(scenario)
-            self.parts[scenario] = activities
+            if self.parts.setdefault(scenario, activities) != activities:
+                raise InputError(
+                    "another file has other activities", file=path, place=f"$.{scenario}", value=activities
+                )
         self._add_file(name, "scenario activities", value)
 
     def _read_initial_rooms(self, name: str, path: Path, value: dict[str, str]) -> None:
-        self.rooms |= value
+        for activity, room in value.items():
+            if self.rooms.setdefault(activity, room) != room:
+                raise InputError("another file has another room", file=path, place=f"$.{activity}", value=room)
         self._add_file(name, "initial rooms", value)
 
     def _place_activities(self) -> None:
@@ -298,11 +304,10 @@ class _Reader:
         pseudo: list[bool] = []
         for member, text in members:
             graph = Path(member).name.removesuffix(".nt").removesuffix(".ttl")
-            if graph in self.content.graphs:
-                raise InputError(f"the graph {graph!r} appears twice", file=path, place=member)
             where = path if len(members) == 1 else f"{path}!{member}"
             quads, has_pseudo = quads_from_triples(text, name=graph, file=where)
-            self.content.graphs[graph] = quads
+            if self.content.graphs.setdefault(graph, quads) != quads:
+                raise InputError(f"the graph {graph!r} appears twice, with other content", file=path, place=member)
             pseudo.append(has_pseudo)
         self._add_file(
             name,
@@ -316,20 +321,22 @@ class _Reader:
         for member, text in members:
             scenario = Path(member).stem
             summaries = self._video(scenario).setdefault("summaries", {})
-            if kind in summaries:
+            if summaries.setdefault(kind, text) != text:
                 raise InputError(f"scenario {scenario} has two {kind} summaries", file=path, place=member)
             for number, line in enumerate(text.split("\n"), start=1):
                 refuse_characters(line, member, file=path, line=number)
-            summaries[kind] = text
         self._add_file(name, f"summaries {kind}", [member for member, _ in members])
 
     def _read_outputs(self, outputs: list[tuple[str, Path, list[Json]]]) -> None:
-        stems = Counter(path.stem for _, path, _ in outputs)
+        # The same file in two folders has the answers of one model.
+        first = {name: next(one for one, other, rows in outputs if (other.stem, rows) == (path.stem, value))
+                 for name, path, value in outputs}  # fmt: skip
+        stems = Counter(path.stem for name, path, _ in outputs if first[name] == name)
         parsed: list[tuple[str, Path, str, list[VDActOutput]]] = []
         turns: dict[str, dict[int, Turn]] = defaultdict(dict)
         for name, path, value in outputs:
             rows = [self._output_row(item, path, index) for index, item in enumerate(value)]
-            model = path.stem if stems[path.stem] == 1 else name.removesuffix(path.suffix)
+            model = path.stem if stems[path.stem] == 1 else first[name].removesuffix(path.suffix)
             parsed.append((name, path, model, rows))
             for row in rows:
                 if row.dial_id not in self.dialogues:
@@ -351,7 +358,10 @@ class _Reader:
                 extra={"from_answers": True},
             )
         for name, path, model, rows in parsed:
-            self._add_answers(name, path, model, rows)
+            if first[name] == name:
+                self._add_answers(name, path, model, rows)
+            else:
+                self._add_file(name, "answers", [row.id for row in rows], model=model)
 
     @staticmethod
     def _output_row(item: Json, path: Path, index: int) -> VDActOutput:

@@ -152,6 +152,9 @@ def _decode_videos(document: SourceDocument) -> Iterator[str]:
         row = parse(VideoMMEVideo, item, file=document.path, place=place)
         seen[row.video_id] += 1
         if seen[row.video_id] > 1:
+            if item in document.value[:index]:
+                yield from (asked.question_id for asked in row.questions)
+                continue
             raise document.error("this video appears twice in one file", f"{place}.video_id", row.video_id)
         with record_errors(document.path, place):
             # The name of a file of results is the model, so `qwen_train.json` does not name a split.

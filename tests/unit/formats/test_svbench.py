@@ -557,10 +557,16 @@ def test_tables_and_lists_may_be_empty(tmp_path: Path) -> None:
     assert kinds["Judged/j/m/streaming_EN/a.json"] == ("judged chain", "m", "j")
 
 
-def test_one_video_in_two_files_of_a_kind_is_refused(samples: Path, tmp_path: Path) -> None:
+def test_one_video_in_two_files_of_a_kind_is_refused_unless_they_are_equal(samples: Path, tmp_path: Path) -> None:
     shutil.copytree(samples / "svbench", tmp_path / "in")
     (tmp_path / "in/more/Dialogue_EN").mkdir(parents=True)
-    shutil.copy(tmp_path / "in" / DIALOGUE, tmp_path / "in/more/Dialogue_EN")
+    copy = Path(shutil.copy(tmp_path / "in" / DIALOGUE, tmp_path / "in/more/Dialogue_EN"))
+    (tmp_path / "out").mkdir()
+    write(read(tmp_path / "in"), tmp_path / "out")
+    assert json.loads((tmp_path / "out/more" / "Dialogue_EN/kitchen_01.json").read_text("utf-8")) == json.loads(
+        copy.read_text("utf-8")
+    )
+    copy.write_text("[{}]", encoding="utf-8")
     with pytest.raises(InputError, match=r"kitchen_01 en: Dialogue/Dialogue_EN/kitchen_01\.json has this too"):
         read(tmp_path / "in")
 
