@@ -302,8 +302,12 @@ class _Reader:
 
     def _read_graphs(self, name: str, path: Path, members: list[tuple[str, str]]) -> None:
         pseudo: list[bool] = []
+        names: set[str] = set()
         for member, text in members:
             graph = Path(member).name.removesuffix(".nt").removesuffix(".ttl")
+            if graph in names:
+                raise InputError(f"the graph {graph!r} appears twice", file=path, place=member)
+            names.add(graph)
             where = path if len(members) == 1 else f"{path}!{member}"
             quads, has_pseudo = quads_from_triples(text, name=graph, file=where)
             if self.content.graphs.setdefault(graph, quads) != quads:
