@@ -270,6 +270,7 @@ def _around(right: Mapping[str, Json], other: Mapping[str, Json]) -> Iterator[Ba
             "{\u200b" + text[1:],
             text.replace(": ", ":\u200b "),
             f"\u2060\ufeff{lines}",
+            _renamed(right, lambda key: f"{key}\u200b"),
         ],
         "markdown": [f"**{text}**", f"`{text}`", f"> {text}", f"# Verdict\n\n{text}\n\n---", f"| {text} |"],
         "placeholders": [f'The form is {{"{first}": "<value>"}}. {text}', f"I fill in {{{first}}}: {text}"],
@@ -282,7 +283,6 @@ def _around(right: Mapping[str, Json], other: Mapping[str, Json]) -> Iterator[Ba
         "missing key": [without, f"```json\n{without}\n```", f"{RATIONALES[0]} {without}"],
         "wrong names": [
             _renamed(right, str.swapcase),
-            _renamed(right, lambda key: f"{key}\u200b"),
             _renamed(right, lambda key: f"得{key}分"),
         ],
         "contradicting": [

@@ -100,7 +100,7 @@ async def ask_rating(model: AsyncModel, messages: Sequence[Message], prompts: Pr
                 raise MalformedReplyError(
                     "it was cut off at the longest length that is allowed; write less", reply.text
                 )
-            return Judgement(read_rating(reply.text), heard.replies)
+            return Judgement(read_rating(reply.text, [message.text for message in messages]), heard.replies)
         except MalformedReplyError as error:
             reasons.append(error.reason)
         again = prompts["rating_repair"].fill(reason=reasons[-1])

@@ -15,10 +15,12 @@ from reeltalk.judge.svbench_official import COMPAT, gpt_score_fields, official_s
 from reeltalk.judge.turns import SingleTurnJudge, require_model
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.own_words import own_reply
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
 from reeltalk.llm.wire import first_problem
 from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.model_texts import plain_characters
 from reeltalk.schema.scoring import JudgedScore
 
 NAME: Final = "gpt-score"
@@ -151,7 +153,7 @@ def _strictly(said: Judgement[str]) -> Judgement[AccuracyVerdict]:
     if said.verdict is None:
         return Judgement(None, said.replies, said.reason)
     try:
-        marks = read_headed(said.verdict, {ACCURACY: "Accuracy"})
+        marks = read_headed(plain_characters(own_reply(said.verdict)), {ACCURACY: "Accuracy"})
         return Judgement(AccuracyVerdict(rationale="", **marks), said.replies)
     except MalformedReplyError as error:
         return Judgement(None, said.replies, error.reason)

@@ -4,14 +4,22 @@ Reference: VDEval (VDAct, AAAI 2025) and LAVE (Mañas et al., AAAI 2024) rate fr
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.llm.fencing import escape_invisible, fence
-from reeltalk.llm.own_words import is_anothers, leads_to_verdict, unfinished, why_taken_back, without_wrapping
+from reeltalk.llm.own_words import (
+    data_shown,
+    follows_thought,
+    is_anothers,
+    leads_to_verdict,
+    own_reply,
+    unfinished,
+    why_taken_back,
+)
 from reeltalk.llm.structured import MalformedReplyError
+from reeltalk.schema.model_texts import plain_characters
 
 MARKER: Final = "So rating="
 TELLING_CHARS: Final = 24
@@ -21,7 +29,7 @@ KNOWN_BY_CHARS: Final = 200
 
 _MARK: Final = r"\b(?:[Ss]o,?\s+)?(?:(?:[Tt]he|[Mm]y|[Ff]inal|[Oo]verall)\s+)*[Rr]ating(?:\s*[*_]*\s*[=:：]|\s+is\b)"
 _MARKER = re.compile(_MARK)
-_RATING = re.compile(rf"{_MARK}(?P<before>\W*)(?P<value>[1-3１-３])(?!\d)")
+_RATING = re.compile(rf"{_MARK}(?P<before>\W*)(?P<value>[1-3])(?!\d)")
 _QUOTES: Final = re.compile(r"""[\s*`"'“”‘’「『【（(\[{<:：$=]*""")
 # The digit is part of another number, one of several numbers, or a mark on another scale.
 _GOES_ON = re.compile(
@@ -50,7 +58,6 @@ _CONCLUDES: Final = re.compile(
 )
 _LIST_ITEM = re.compile(r"[.)][^\S\n]+\w")
 _OPENING: Final = tuple("\"'“‘„«「『`[{")
-_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>(?:.*?</think(?:ing)?>|.*\Z)", re.DOTALL)
 _MARKED = re.compile(r"So\s+rating\s*=\s*\W*\d*", re.IGNORECASE)
 
 
@@ -67,7 +74,7 @@ class OfficialScriptStopsError(Exception):
     """The official script ends with an exception when it reads this reply."""
 
 
-def read_rating(text: str) -> JudgeRating:
+def read_rating(text: str, shown: Sequence[str] = ()) -> JudgeRating:
     """The last rating of a reply: `So rating=3`, or the like, as `Rating: 3` or `the rating is 3`.
 
     The reply has no rating if
@@ -78,15 +85,18 @@ def read_rating(text: str) -> JudgeRating:
       phrase, and sentences that take nothing back may follow;
     - it is in quotation marks or brackets within a line, as a quotation from a candidate's answer does, or after
       words that attribute it to somebody else;
+    - it follows the end of a thought that `llm.own_words.own_reply` leaves there, and was shown;
     - it differs from an earlier one: one of the two may be quoted from the candidate's answer.
 
     Args:
         text: The reply, with or without a thought before it.
+        shown: Texts that the judge was shown; see `llm.own_words.own_reply`.
 
     Raises:
         MalformedReplyError: The reply has no rating.
     """
-    answer = without_thought(without_wrapping(text))
+    said = own_reply(text, shown)
+    answer = plain_characters(said)
     markers = list(_MARKER.finditer(answer))
     if not markers:
         raise MalformedReplyError(f"there is no `{MARKER}` in it", text)
@@ -94,14 +104,19 @@ def read_rating(text: str) -> JudgeRating:
     if found is None:
         raise MalformedReplyError(f"no 1, 2 or 3 stands directly after the last `{MARKER}`", text)
     if not _stands_for_itself(found, answer) or _is_changed(found, answer):
-        shown = answer[found.start() : found.end() + 12].replace("\n", " ")
-        raise MalformedReplyError(f"what stands after the marker is not one of 1, 2 and 3: {shown!r}", text)
+        there = answer[found.start() : found.end() + 12].replace("\n", " ")
+        raise MalformedReplyError(f"what stands after the marker is not one of 1, 2 and 3: {there!r}", text)
     if _is_quoted(answer, found.start()) or not _is_led_to(answer[: found.start()]):
         raise MalformedReplyError(f"the last `{MARKER}` is quoted, or said not to hold", text)
+    known = {match["value"] for one in data_shown(shown) for match in _RATING.finditer(plain_characters(one))}
+    if found["value"] in known and follows_thought(answer[: found.start()]):
+        raise MalformedReplyError(f"the last `{MARKER}` follows a mark that was shown to you with it", text)
     earlier = {match["value"] for match in _RATING.finditer(answer, 0, found.start())}
     if earlier - {found["value"]}:
         raise MalformedReplyError("there are several ratings that differ; write one and quote none", text)
-    return JudgeRating(int(unicodedata.normalize("NFKC", found["value"])), answer[: found.start()].strip())
+    own = list(_MARKER.finditer(said))
+    reasons = said[: own[-1].start()] if len(own) == len(markers) else answer[: found.start()]
+    return JudgeRating(int(found["value"]), reasons.strip())
 
 
 def rating_line(rating: JudgeRating, answers: Sequence[str] = ()) -> str:
@@ -154,11 +169,6 @@ def lave_compat(text: str) -> int:
     return int(last[1]) if last is not None and last[1] in ("1", "2", "3") else 2
 
 
-def without_thought(text: str) -> str:
-    """A reply without the thought of a reasoning model before it; empty if the thought has no end."""
-    return _THOUGHT.sub("", text, count=1)
-
-
 def _stands_for_itself(match: re.Match[str], text: str) -> bool:
     before, after = match["before"], text[match.end() :]
     if _QUOTES.fullmatch(before) is None or ("<" in before and ">" not in after[:8]):
@@ -174,12 +184,12 @@ def _is_changed(match: re.Match[str], text: str) -> bool:
     rest = re.sub(r"\A\.0+(?!\d)", "", text[match.end() :])
     if (out_of := _OUT_OF_THREE.match(rest)) is not None:
         rest = rest[out_of.end() :]
-    meaning = _MEANS[unicodedata.normalize("NFKC", match["value"])]
+    meaning = _MEANS[match["value"]]
     rest = re.sub(rf"\A[*`\"'_]*\s*[(\[,:;=–—-]*\s*{meaning}\s*[)\]]?(?!\w)", "", rest, count=1, flags=re.IGNORECASE)
     rest = re.sub(r"\A[\u200b\u2060\ufeff*`\"'_”’»」』)\]}>$]+", "", rest)
     if re.match(r"[^\S\n]*(?:\?|\.\.|…|!\?)", rest):
         return True
-    praised = match["value"] not in "3３" and _PRAISE.search(rest) is not None
+    praised = match["value"] != "3" and _PRAISE.search(rest) is not None
     return praised or why_taken_back(rest) is not None
 
 

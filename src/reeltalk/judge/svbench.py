@@ -24,10 +24,12 @@ from reeltalk.judge.svbench_official import (
 from reeltalk.judge.turns import require_model
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.own_words import own_reply
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
 from reeltalk.llm.wire import first_problem
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.model_texts import plain_characters
 from reeltalk.schema.scoring import NO_UNIT, JudgedScore, ScoreState
 
 NAME: Final = "svbench"
@@ -241,7 +243,7 @@ def _strictly(said: Judgement[str]) -> Judgement[SVBenchVerdict]:
     if said.verdict is None:
         return Judgement(None, said.replies, said.reason)
     try:
-        marks = read_headed(said.verdict, MARK_HEADINGS)
+        marks = read_headed(plain_characters(own_reply(said.verdict)), MARK_HEADINGS)
         return Judgement(SVBenchVerdict(rationale="", **marks), said.replies)
     except MalformedReplyError as error:
         return Judgement(None, said.replies, error.reason)

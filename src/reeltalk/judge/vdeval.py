@@ -204,6 +204,7 @@ class VDEval(TurnJudge):
     async def _as_published(self, unit: JudgeUnit, judge: AsyncModel, summary: str) -> list[JudgedScore]:
         system = Message("system", self.prompts[PUBLISHED].text)
         asked, before = f"Summary: {summary}\n", ""
+        shown = [system.text, summary]
         stopped: str | None = None
         rows: list[JudgedScore] = []
         for turn in (turn for turn in unit.turns if turn.state.is_due):
@@ -212,6 +213,7 @@ class VDEval(TurnJudge):
                 rows += unscored_rows(unit, turn, self.criteria, judge.name, why)
                 continue
             asked += f"{before}{published_block(turn)}"
+            shown.append(published_block(turn))
             said = await ask_text(judge, [system, Message("user", asked)])
             if said.verdict is None:
                 stopped = f"the official script stops, for the judge said nothing of turn {turn.turn_index + 1}"
@@ -220,7 +222,7 @@ class VDEval(TurnJudge):
             # The script shows the judge its own replies unchanged.
             asked, before = f"{asked}{said.verdict}", "\n\n"
             try:
-                judging = Judgement(read_rating(said.verdict), said.replies)
+                judging = Judgement(read_rating(said.verdict, shown), said.replies)
             except MalformedReplyError as error:
                 judging = Judgement[JudgeRating](None, said.replies, error.reason)
             rows += self._rows(unit, turn, judge.name, judging)

@@ -4,12 +4,16 @@ If a verdict cannot be distinguished from a quotation, it is asked for again: th
 verdict falsifies a score.
 """
 
+import html
 import json
 import re
+import tomllib
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from reeltalk.llm.fencing import FENCED
+from reeltalk.schema.model_texts import FORMS, plain_characters
 from reeltalk.schema.record import Json
 
 _FENCE: Final = re.compile(r"(?m)^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$|```(?:json)?")
@@ -124,7 +128,7 @@ def why_not_own(before: str, after: str, record: Json, shown: Sequence[str] = ()
         (opened and opened in _QUOTES) or (closed and closed in _QUOTES and not after.lstrip().startswith("```"))
     ):
         return "the record stands in quotation marks amid other words"
-    if any(_holds(text, record) for text in _data(shown)):
+    if any(_holds(text, record) for text in data_shown(shown)):
         return "the record stands amid other words, and in what was shown to you too"
     if lead and (why := _why_not_led(lead, same_line)) is not None:
         return why
@@ -190,15 +194,58 @@ def is_echo(record: Json, shown: Sequence[str]) -> bool:
     return told and any(_holds(text, record) for text in shown)
 
 
-def without_wrapping(text: str) -> str:
-    r"""A reply without the marks of a server's format around it, as `<|im_end|>`, and without LaTeX's `\boxed`."""
-    return _BOXED.sub(lambda found: found[1] or found[2], _END.sub("", text))
+def own_reply(text: str, shown: Sequence[str] = ()) -> str:
+    r"""A reply without the thought before it, a server's marks around it, as `<|im_end|>`, and LaTeX's `\boxed`.
+
+    The first end of a thought counts, so that a thought cannot hide what differs after a quoted one. An end without a
+    beginning, whose beginning is in the template of the prompt, counts if no other mark of a thought is in the reply,
+    none like it was shown, and no unfinished sentence leads up to it. It may be quoted from a candidate's answer.
+
+    Args:
+        text: The reply.
+        shown: Texts that the writer was shown; without them, an end needs its beginning.
+
+    Returns:
+        The reply; empty if its thought has no end.
+    """
+    rest = whole = text.lstrip("\ufeff")
+    while (end := next((end for begins, end in _thoughts() if begins.match(rest)), None)) is not None:
+        found = end.search(rest)
+        rest = rest[found.end() :].lstrip() if found is not None else ""
+    ends = [found for _, end in _thoughts() for found in end.finditer(rest)]
+    alone = len(ends) == 1 and rest is whole and not any(begins.search(rest) for begins, _ in _thoughts())
+    if alone and shown and not any(_marks(ends[0][0]) in _marks(one) for one in shown):
+        before = rest[: ends[0].start()]
+        last = unfinished(before).rstrip("*_ ")
+        if not last or (before.rstrip(" ").endswith("\n") and not last.endswith((":", "：")) and not is_anothers(last)):
+            rest = rest[ends[0].end() :]
+    return _BOXED.sub(lambda found: found[1] or found[2], _END.sub("", rest))
 
 
-def _data(shown: Sequence[str]) -> list[str]:
+@cache
+def _thoughts() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Beginnings and ends of thoughts."""
+    rows = tomllib.loads(FORMS.read_text(encoding="utf-8"))["thought"]
+    return [(re.compile(rf"\s*(?:{row['open']})", re.I), re.compile(row["close"], re.I)) for row in rows]
+
+
+def _marks(text: str) -> str:
+    """The letters and strokes of a text, by which a mark is known however it is written."""
+    return re.sub(r"[^\w/]", "", _bare(html.unescape(text)))
+
+
+def follows_thought(before: str) -> bool:
+    """True if a text ends in the end of a thought."""
+    return any(found.end() == len(before.rstrip()) for _, end in _thoughts() for found in end.finditer(before))
+
+
+def data_shown(shown: Sequence[str]) -> list[str]:
     """The fenced texts that were shown; all texts if there are no fences.
 
     Instructions outside of the fences may contain an example that is like a verdict by chance.
+
+    Args:
+        shown: Texts that the writer was shown.
     """
     blocks = [found["data"] for text in shown for found in FENCED.finditer(text)]
     return blocks or list(shown)
@@ -249,4 +296,4 @@ def _bare(text: str) -> str:
     text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
     text = re.sub(r"\\[nrt]", "", text)
     text = re.sub(r"(?<=\d)\.0+(?!\d)", "", text)
-    return re.sub(r"[\s\\\"'“”‘’`*_]+", "", text).replace("：", ":").casefold()
+    return re.sub(r"[\s\\\"'“”‘’`*_]+", "", plain_characters(text)).casefold()

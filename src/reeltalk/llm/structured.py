@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from reeltalk.errors import ModelError
+from reeltalk.llm.loose_json import START, LooseReader
 from reeltalk.llm.model import AsyncModel, Message, Model, Reply
-from reeltalk.llm.own_words import why_not_own, without_wrapping
+from reeltalk.llm.own_words import own_reply, why_not_own
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.wire import first_problem, start_on_one_line
+from reeltalk.schema.model_texts import plain_characters
 from reeltalk.schema.record import Json
 
 REPAIR: Final = Path(__file__).parent / "repair.md"
@@ -28,12 +31,7 @@ REPEATED_CHARS: Final = 20_000
 
 T = TypeVar("T")
 
-_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_OPEN_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>")
-# A brace alone may be part of a sentence; in an object a name or the end follows.
-_OBJECT = re.compile(r'\{(?=\s*(?:["}]|\Z))')
-# An object in Python's or in careless notation. Next to a record it may be the verdict, and the record a quotation.
-_LOOSE_OBJECT = re.compile(r"""\{\s*['‘’“”]?\w+['‘’“”]?\s*[:：]""")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,18})?", re.ASCII)
 
 
 class MalformedReplyError(ModelError):
@@ -64,9 +62,10 @@ class RecordResult(Generic[T]):
 def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
     """The record in a reply: its one JSON object of the type, with any text around it.
 
-    Types are strict: "3" is no number, and 1 is not true. The same record may occur twice. The reply is ambiguous, and
-    nothing is read, if two records differ, if an object of another type follows, or if one with a usable field comes
-    before. A record that the writer may only quote, or takes back, is not read either; see `llm.own_words`.
+    JSON may be in the careless notation of `llm.loose_json`. Types are strict, but "3" is a number where one is wanted;
+    1 is not true. The same record may occur twice. The reply is ambiguous, and nothing is read, if two records differ,
+    if an object of another type follows, or if one with a usable field or in careless notation comes before. A record
+    that the writer may only quote, or takes back, is not read either; see `llm.own_words`.
 
     Args:
         text: The reply.
@@ -77,59 +76,113 @@ def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
         MalformedReplyError: It holds no JSON object, none of the type, or several that disagree.
     """
     adapter: TypeAdapter[T] = _adapter(cast(Hashable, kind))
-    answer = _THOUGHT.sub("", without_wrapping(text.lstrip("\ufeff")), count=1)
-    if _OPEN_THOUGHT.match(answer) is not None:
+    answer = own_reply(text, shown)
+    if not answer and text.strip():
         raise MalformedReplyError("it begins with a thought that has no end", text)
     objects, pieces, broken = _objects(answer)
-    around = "".join(pieces)
     records: list[tuple[T, Json]] = []
     last = 0
     others: list[Json] = []
-    problem: str | None = None
-    for number, found in enumerate(objects):
+    problem, unclear = None, False
+    for number, (found, loose) in enumerate(objects):
         try:
-            records.append((adapter.validate_json(json.dumps(found), strict=True), found))
+            records.append(_validated(found, adapter))
             last = number
         except ValidationError as error:
             problem = problem or f"{first_problem(error)} ({error.error_count()} in all)"
             if records:
                 raise MalformedReplyError(f"beside a record, it holds another: {problem}", text) from None
             others.append(found)
+            unclear = unclear or loose
     if not records:
         raise MalformedReplyError(problem or broken or "there is no JSON object in it", text)
     record, told = records[0]
-    if len({json.dumps(found, sort_keys=True) for _, found in records}) > 1:
+    if len({json.dumps(one, sort_keys=True) for _, one in records}) > 1:
         raise MalformedReplyError("it holds several records that differ; write one and quote none", text)
     if broken is not None:
         raise MalformedReplyError(f"beside a record, {broken}", text)
-    if _LOOSE_OBJECT.search(around) is not None or any(_could_be_meant(other, told, adapter) for other in others):
+    if unclear or any(_could_be_meant(other, told, adapter) for other in others):
         raise MalformedReplyError("beside a record, it holds one that cannot be read; write one and quote none", text)
     if (why := why_not_own("".join(pieces[: last + 1]), "".join(pieces[last + 1 :]), told, shown)) is not None:
         raise MalformedReplyError(f"{why}; send the JSON object alone", text)
     return record
 
 
-def _objects(answer: str) -> tuple[list[Json], list[str], str | None]:
-    """The JSON objects in a text, the text around them, and the problem of the first broken one."""
+def _objects(answer: str) -> tuple[list[tuple[Json, bool]], list[str], str | None]:
+    """The objects in a text, each with True if it is no strict JSON; the text around; the problem of a broken one."""
     decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_once_each)
-    objects: list[Json] = []
+    careless = LooseReader(answer, decoder.decode, _once_each)
+    objects: list[tuple[Json, bool]] = []
     around: list[str] = []
     position = 0
-    while (start := _OBJECT.search(answer, position)) is not None:
-        around.append(answer[position : start.start()])
+    while (start := START.search(answer, position)) is not None:
+        around.append(plain_characters(answer[position : start.start()]))
+        loose = False
         try:
-            found, position = decoder.raw_decode(answer, start.start())
+            try:
+                found, position = decoder.raw_decode(answer, start.start())
+            except json.JSONDecodeError as error:
+                strictly, loose = error, True
+                found, position = careless.read(start.start())
             # 1e999 is read as infinity.
             json.dumps(found, allow_nan=False)
-        except json.JSONDecodeError as error:
-            # Inner objects of a broken one are not the record, however well they may fit.
-            ends = error.pos >= len(answer.rstrip()) or error.msg.startswith("Unterminated string")
-            where = "before its end" if ends else f"is broken at {answer[error.pos : error.pos + 20]!r}"
-            return objects, around, f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
         except (ValueError, RecursionError) as error:
-            return objects, around, f"the JSON cannot be read: {start_on_one_line(str(error))}"
-        objects.append(found)
-    return objects, [*around, answer[position:]], None
+            return objects, around, _why_broken(answer, strictly if loose else error)
+        objects.append((found, loose))
+    return objects, [*around, plain_characters(answer[position:])], None
+
+
+def _why_broken(answer: str, error: Exception) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return f"the JSON cannot be read: {start_on_one_line(str(error))}"
+    # Inner objects of a broken one are not the record, however well they may fit.
+    ends = error.pos >= len(answer.rstrip()) or error.msg.startswith("Unterminated string")
+    where = "before its end" if ends else f"is broken at {answer[error.pos : error.pos + 20]!r}"
+    return f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
+
+
+def _validated(found: Json, adapter: TypeAdapter[T]) -> tuple[T, Json]:
+    """The record in an object, and the object: with plain names, and with numbers and given words in plain characters.
+
+    Raises:
+        ValidationError: It is none.
+    """
+    try:
+        return adapter.validate_json(json.dumps(found), strict=True), found
+    except ValidationError:
+        found = _with_plain_names(found)
+    try:
+        return adapter.validate_json(json.dumps(found), strict=True), found
+    except ValidationError as error:
+        for problem in error.errors(include_url=False):
+            _make_plain(found, problem)
+    return adapter.validate_json(json.dumps(found), strict=True), found
+
+
+def _with_plain_names(value: Json) -> Json:
+    """A copy with names in plain characters, unless two would be the same."""
+    if isinstance(value, list):
+        return [_with_plain_names(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {plain_characters(name): _with_plain_names(one) for name, one in value.items()}
+    return plain if len(plain) == len(value) else value
+
+
+def _make_plain(found: Json, problem: ErrorDetails) -> None:
+    """Replace a text where a number or one of some words is wanted, if it is one in other characters."""
+    *path, last = problem["loc"] or ("",)
+    place: Any = found
+    try:
+        for step in path:
+            place = place[step]
+        told = plain_characters(place[last]).strip()
+    except (KeyError, IndexError, TypeError):
+        return
+    if problem["type"] in ("int_type", "float_type") and _NUMBER.fullmatch(told):
+        place[last] = _number(told) if "." in told else int(told)
+    elif problem["type"] == "literal_error":
+        place[last] = told
 
 
 def _could_be_meant(other: Json, told: Json, adapter: TypeAdapter[Any]) -> bool:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from reeltalk.llm.own_words import without_wrapping
+from reeltalk.llm.own_words import own_reply
+from reeltalk.schema.model_texts import plain_characters, without_thoughts
 
 _YES_WORDS: Final = (
     "yes",
@@ -46,7 +47,6 @@ _NAMED: Final = re.compile(
 )
 _OPENS: Final = re.compile(rf"^(?:well|so|ok|okay|hmm|hm|oh)?[\s,:]*({'|'.join(_YES_WORDS)})\b(?!\s*(?:or|and|/)\b)")
 """Yes begins a sentence: *Yes the kettle boils*. No does not: *No mug is on the table* is no answer."""
-_THOUGHT: Final = re.compile(r"\A\s*<think(?:ing)?>(?:.*?</think(?:ing)?>|.*\Z)", re.DOTALL)
 _FENCED: Final = re.compile(r"\A```\w*\s*\n?(.*?)```\s*\Z", re.DOTALL)
 _TAG: Final = re.compile(r"</?[a-z_]{1,20}/?>|\\boxed\s*\{|[{}]", re.IGNORECASE)
 _BOTH: Final = re.compile(rf"\byes\W*(?:and|or|but)?\W*no{_END}|\bno\W*(?:and|or|but)?\W*yes{_END}")
@@ -61,7 +61,7 @@ def read_yes_or_no(text: str) -> Literal["yes", "no"] | None:
     Args:
         text: The reply.
     """
-    answer = without_wrapping(_THOUGHT.sub("", text, count=1).lstrip("\ufeff")).strip()
+    answer = own_reply(plain_characters(without_thoughts(text))).strip()
     answer = _FENCED.sub(r"\1", answer).strip()
     if answer.startswith(("{", "[")):
         try:

@@ -62,6 +62,10 @@ SUPERSCRIPT = {1: "¹", 2: "²", 3: "³"}
 CIRCLED = {1: "①", 2: "②", 3: "③"}
 
 
+def wide(number: int) -> str:
+    return "".join(chr(ord(digit) + 0xFEE0) for digit in str(number))
+
+
 def of_ratings() -> Iterator[Case]:
     for n in (1, 2, 3):
         other = n % 3 + 1
@@ -83,7 +87,7 @@ def of_ratings() -> Iterator[Case]:
             f'{{"rating": {n}}}', f"So  rating={n}", f"So_rating={n}", f"So-rating={n}", f"SO RATING={n}",
             f"so rating={n}", f"So Rating={n}", f"So rat\u200bing={n}", f"So rating＝{n}", f"So\nrating={n}",
         ):  # fmt: skip
-            yield Case("no marker", text, none if "ating" not in text else either)
+            yield Case("no marker", text, none if "ating" not in text.replace("\u200b", "") else either)
         for digits in (FULL_WIDTH, ARABIC, ROMAN, CHINESE, SUPERSCRIPT, CIRCLED, WORDS):
             yield Case("other digits", f"Good. So rating={digits[n]}", either)
             yield Case("other digits", f"Good. So rating={n}{digits[other]}", none)
@@ -247,15 +251,20 @@ def of_clair() -> Iterator[Case]:
             yield Case("JSON in prose", text, right)
         yield from (Case("truncated", text, none) for text in truncated(good))
         for score in (
-            f'"{v}"', f'"{v}%"', f"[{v}]", "null", "true", "false", "NaN", "Infinity", "-Infinity", "-1", "-0.5", "101",
+            f'"{v}%"', f"[{v}]", "null", "true", "false", "NaN", "Infinity", "-Infinity", "-1", "-0.5", "101",
             "1e999", "1000", f"-{v + 1}", f"{v}%", f"0x{v + 1:x}", f"{v}/100", '"high"', '{"value": 3}', "", f"+{v}",
-            "0.85", "0.01", f"{v} or 50", "8_0", "８０", "eighty", "'80'",
+            "0.85", "0.01", f"{v} or 50", "8_0", "eighty",
         ):  # fmt: skip
             yield Case("the score is none", f'{{"score": {score}, "reason": "x"}}', none)
         for text in (
+            f'{{"score": "{v}", "reason": "x"}}', f'{{"score": \'{v}\', "reason": "x"}}',
+            f"{{'score': {v}, 'reason': 'x'}}", f'{{score: {v}, reason: "x"}}', f'{{"score": {v}, "reason": "x",}}',
+            f'{{"score": {wide(v)}, "reason": "x"}}', f'{{“score”：{v}，“reason”：“x”}}',
+        ):  # fmt: skip
+            yield Case("careless", text, right)
+        for text in (
             f'{{"score": {v}}}', f'{{"score": {v}, "reason": null}}', f'{{"score": {v}, "reason": 5}}',
             f'{{"Score": {v}, "reason": "x"}}', f'{{"result": {good}}}', f'{{"分数": {v}, "原因": "x"}}',
-            f"{{'score': {v}, 'reason': 'x'}}", f'{{score: {v}, reason: "x"}}', f'{{"score": {v}, "reason": "x",}}',
             f'{{"score": {v} "reason": "x"}}', f'{{"score"= {v}, "reason": "x"}}', f'"score": {v}, "reason": "x"',
             f"{v}", f"{v}/100", f"Score: {v}. Reason: x", f"<score>{v}</score>", f"score,reason\n{v},x",
         ):  # fmt: skip
@@ -284,7 +293,6 @@ def of_llm_acc() -> Iterator[Case]:
             for score, clamped in (("4.8", 4.8), ("-1", 0.0), ("7", 5.0), ("100", 5.0), ("0.5", 0.5)):
                 yield Case("floats and beyond", f'{{"pred": "{said}", "score": {score}}}', ((right_one, clamped), None))
             for score in (
-                f'"{v}"',
                 "null",
                 "true",
                 "NaN",
@@ -294,7 +302,6 @@ def of_llm_acc() -> Iterator[Case]:
                 f"{v}/5",
                 '"five"',
                 "",
-                "３",
                 "{}",
             ):
                 yield Case("the score is none", f'{{"pred": "{said}", "score": {score}}}', none)
@@ -313,11 +320,16 @@ def of_llm_acc() -> Iterator[Case]:
             ):
                 yield Case("neither yes nor no", f'{{"pred": {pred}, "score": {v}}}', none)
             for text in (
-                f"{said}, {v}", f"pred: {said}\nscore: {v}", f"{{'pred': '{said}', 'score': {v}}}", f"({said}, {v})",
+                f"{said}, {v}", f"pred: {said}\nscore: {v}", f"({said}, {v})",
                 f'{{"pred": "{said}"}}', f'{{"score": {v}}}', f'{{"Pred": "{said}", "Score": {v}}}',
-                f'{{"pred": "{said}", "score": {v},}}', f'{{"result": {good}}}', f"dict(pred='{said}', score={v})",
+                f'{{"result": {good}}}', f"dict(pred='{said}', score={v})",
             ):  # fmt: skip
                 yield Case("no record", text, none)
+            for text in (
+                f"{{'pred': '{said}', 'score': {v}}}", f'{{"pred": "{said}", "score": {v},}}',
+                f'{{"pred": "{said}", "score": "{v}"}}', f'{{"pred": "{said}", "score": {wide(v)}}}',
+            ):  # fmt: skip
+                yield Case("careless", text, right)
             opposite = json.dumps({"pred": "no" if said == "yes" else "yes", "score": 1})
             yield Case("two verdicts", f"{opposite} {good}", none)
             yield Case("two verdicts", f"{good}\n{opposite}", none)

@@ -357,16 +357,16 @@ def test_a_verdict_that_the_judge_only_quotes_is_not_its_verdict() -> None:
 
 
 def test_llm_acc_asks_once_more_for_what_is_no_number() -> None:
-    judge = ScriptedJudge('{"pred": "yes", "score": "4"}', '{"pred": "yes", "score": 4}')
+    judge = ScriptedJudge('{"pred": "yes", "score": "4 of 5"}', '{"pred": "yes", "score": 4}')
     rows = judged(LlmAcc(), unit("a"), judge)
     assert [row.value for row in rows] == [1.0, 4.0]
     assert "score: Input should be a valid number" in judge.asked[1][-1].text
 
 
 def test_the_official_llm_acc_reads_a_python_dictionary_and_cuts_scores() -> None:
-    judge = ScriptedJudge("{'pred': 'yes', 'score': 4.8}", '{"pred": "yes", "score": 5}')
+    judge = ScriptedJudge("{'pred': 'yes', 'score': 4.8}")
     rows = {row.criterion: row.value for row in judged(LlmAcc(compat=True), unit("a"), judge)}
-    assert rows == {"llm_acc": 1.0, "llm_rel": 5.0, "llm_acc.compat": 1.0, "llm_rel.compat": 4.0}
+    assert rows == {"llm_acc": 1.0, "llm_rel": 4.8, "llm_acc.compat": 1.0, "llm_rel.compat": 4.0}
 
 
 def test_the_official_share_leaves_out_what_is_neither_yes_nor_no() -> None:

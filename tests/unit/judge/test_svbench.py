@@ -315,7 +315,8 @@ def test_the_signature_names_every_prompt() -> None:
 
 
 BAD_MARKS: list[Any] = [
-    11, 100, -2, 7.5, 8.1, "8", "eight", "", True, False, None, [8], {"score": 8}, "8/10", 1e3, "N/A", [], {}, 10**30,
+    11, 100, -2, 7.5, 8.1, "8.5", "+8", "eight", "", True, False, None, [8], {"score": 8}, "8/10", 1e3, "N/A", [], {},
+    10**30,
 ]  # fmt: skip
 
 
@@ -342,7 +343,7 @@ def broken(right: str) -> list[str]:
         *cuts,
         f"[{right[1:-1]}]",
         right.replace(":", " ="),
-        right.replace('"', "'"),
+        right.replace('"', "'").replace(",", ";"),
         right.replace(",", ""),
         right[:-1] + ', "more": 1}',
         json.dumps({"verdict": json.loads(right)}),

@@ -14,6 +14,8 @@ YES = [
     "Yes, it is time to speak.", "Yes the kettle boils", "Yes\n\nThe cup was taken.", "It is time, so yes.",
     "I would say yes.", "It's a yes.",
     "Yes, no doubt.", "Yes; there is no time to lose", "Sure.", "Yep", "是的", "1", "Ok, yes.",
+    "<THINK>no</THINK>Yes", "no, or rather yes\n</think>\nYes", "ｙｅｓ", "Y\u200bes", "◁think▷no◁/think▷Yes",
+    "<|channel|>analysis<|message|>no?<|end|><|start|>assistant<|channel|>final<|message|>Yes<|return|>",
 ]  # fmt: skip
 NO = [
     "no", "No.", "**No**", "The answer is no.", "Answer: **No**, because nothing happened", '{"answer": "no"}',
@@ -23,7 +25,8 @@ NO = [
 NEITHER = [
     "", "Yes and no", "Yes or no?", "yes/no", "Maybe", "No mug is on the table.", "No. Yes.", "No, wait, yes.",
     "Yes, but no", "I cannot tell", "The kettle boils.", "If yes, tell me", "<think>yes", '{"answer": "maybe"}',
-    '{"answer": "yes", "final": "no"}', "Answer: yes\nFinal answer: no",
+    '{"answer": "yes", "final": "no"}', "Answer: yes\nFinal answer: no", "<THINK>yes", "[THINK]yes", "◁think▷yes, yes",
+    "<|channel|>analysis<|message|>yes", "analysisYes, I think", "yes</think>",
 ]  # fmt: skip
 
 
