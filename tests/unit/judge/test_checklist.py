@@ -361,7 +361,7 @@ def malformed() -> list[str]:
     bad += [f"{right} {says(marks)}" for marks in ("YYY", "NNN", "YNN", "NYN", "NNY", "YNY", "NYY")]
     bad += [
         "Yes", "Yes, Yes, No", "A1: Yes\nA2: Yes\nA3: No", "[\"Yes\", \"Yes\", \"No\"]", f"[{right[1:-1]}]",
-        json.dumps({"answers": RIGHT}), right.replace('"', "'"), right.replace(":", "="), "{" * 2000, "{}", "null",
+        json.dumps({"answers": RIGHT}), right.replace('"', ""), right.replace(":", "="), "{" * 2000, "{}", "null",
         f"<think>{right}</think>", json.dumps(right), "I cannot help with that.", "\ud800",
     ]  # fmt: skip
     return bad
