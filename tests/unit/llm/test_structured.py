@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.llm import MalformedReplyError, Message, RecordResult, Reply, ask_for, read_record, repair_signature
+from reeltalk.llm.loose_json import LooseReader
 
 
 class Verdict(BaseModel):
@@ -178,6 +179,27 @@ def test_what_was_written_is_what_is_read(score: int, why: str, around: str) -> 
     assert read_record(f"```json\n{written}\n```", Verdict) == verdict
     with contextlib.suppress(MalformedReplyError):
         assert read_record(f"{around}{written}{around}", Verdict) == verdict
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
+def test_careless_reading_of_json_and_of_python_is_what_was_written(written: dict[str, Any]) -> None:
+    for text in (json.dumps(written), json.dumps(written, ensure_ascii=False), repr(written)):
+        with contextlib.suppress(ValueError):  # an escape of Python alone is refused
+            assert LooseReader(f" {text} ...", json.loads, dict).read(1) == (written, len(text) + 1)
+    assert LooseReader(json.dumps(written), json.loads, dict).read(0)[0] == written
+
+
+@given(st.text("{}[]'\"“”‘’:：,，\\\\ \na1４T`", max_size=40))
+def test_no_text_breaks_the_careless_reader(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        LooseReader("{" + text, json.loads, dict).read(0)
 
 
 class Scripted:
