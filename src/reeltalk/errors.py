@@ -24,9 +24,14 @@ Programming errors stay `TypeError` and `ValueError` and keep their traceback.
 from pathlib import Path
 from typing import Literal
 
-FailureKind = Literal["connection", "access", "not-found", "invalid", "busy", "server", "time-out", "reply", "other"]
-"""How a server failed, in this order: it was not reached; 401 or 403; 404; another 4xx; 429; 5xx; no reply in time; a
-reply without an answer; anything else."""
+FailureKind = Literal[
+    "connection", "access", "not-found", "invalid", "busy", "server", "time-out", "request", "reply", "other"
+]
+"""How a server failed, in this order: it was not reached; 401 or 403; 404; another 4xx; 429; 5xx; no reply in time; for
+this request alone, which is too long or has refused content; a reply without an answer; anything else."""
+
+OF_ONE_REQUEST = "this request alone"
+"""Marks the reason of a failure of kind `request`: asking the same again gives the same."""
 
 SHOWN_VALUE_CHARS = 80
 

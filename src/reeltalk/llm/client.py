@@ -6,6 +6,7 @@ goes over the wire.
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -156,7 +157,7 @@ class ModelClient:
         try:
             return await self._sent(messages, schema)
         except RefusedError as refusal:
-            if schema is None or refusal.status not in REFUSED_SCHEMA_STATUS:
+            if schema is None or refusal.status not in REFUSED_SCHEMA_STATUS or refusal.kind == "request":
                 raise
         reply = await self._sent(messages, None)
         # Only now is it certain that the server refused because of the schema.
@@ -205,4 +206,4 @@ async def send_within(
 
 async def _with_pictures(message: Message, picture: Picture) -> Message:
     images = [await picture(image) for image in message.images]
-    return Message(message.role, message.text, tuple(images))
+    return dataclasses.replace(message, images=tuple(images))

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from inspect_ai.model import (
     ChatMessageAssistant,
@@ -16,7 +16,7 @@ from inspect_ai.model import (
     get_model,
 )
 
-from reeltalk.errors import ModelError
+from reeltalk.errors import OF_ONE_REQUEST, ModelError
 from reeltalk.llm.dialect import Dialect, DialectLearner, DialectStore, schema_name
 from reeltalk.llm.model import INSPECT, Endpoint, Message, Reply
 from reeltalk.llm.retrying import TransientError
@@ -28,12 +28,17 @@ from reeltalk.llm.wire import (
     Sent,
     data_url,
     failure_kind,
+    failure_of_request,
     is_unreached,
     no_answer_within,
+    start_on_one_line,
     status_of,
     token_logprobs,
 )
 from reeltalk.schema.record import Json
+
+REFUSALS: Final = {"content_filter": "is refused for its content", "model_length": "is too long for the model"}
+"""What inspect_ai's reasons for the end of a reply say about the request."""
 
 
 class InspectSender:
@@ -114,6 +119,11 @@ class InspectSender:
         text = output.completion.strip()
         if output.error:
             return Sent(None, ModelError(f"{self._name}: {scrub(output.error, self._secrets)}"), *tokens)
+        if output.stop_reason in REFUSALS and (not text or output.usage is None):
+            # Providers turn such a refusal into a reply whose text is the error.
+            words = f" ({start_on_one_line(scrub(text, self._secrets))})" if text else ""
+            told = f"{self._name} gave no answer: {OF_ONE_REQUEST} {REFUSALS[output.stop_reason]}{words}"
+            return Sent(None, ModelError(told, kind="request"), *tokens)
         if not text and output.stop_reason == "max_tokens":
             return Sent(None, ModelError(f"{self._name} {no_answer_within(self.endpoint)}", kind="reply"), *tokens)
         if not text:
@@ -141,6 +151,8 @@ class InspectSender:
         if status is None:
             return ModelError(problem, kind=failure_kind(error))
         body = getattr(error, "body", None)
+        if (what := failure_of_request(status, f"{error} {body}")) is not None:
+            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, of_request=True)
         if self.learner.refused(dialect, asked, status, str(error) if body is None else body):
             return LearnedError(problem, status)
         return RefusedError(problem, status)
@@ -155,7 +167,11 @@ def chat_message(message: Message) -> Any:
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
     content: Any = message.text
     if message.images:
-        content = [ContentImage(image=data_url(image)) for image in message.images]
+        content = []
+        for place, image in enumerate(message.images):
+            if message.captions:
+                content.append(ContentText(text=message.captions[place]))
+            content.append(ContentImage(image=data_url(image)))
         content.append(ContentText(text=message.text))
     return kinds[message.role](content=content)
 

@@ -19,6 +19,8 @@ class Message:
     text: str
     images: tuple[bytes, ...] = ()
     """JPEG files, or references that an `AsyncModel` looks up; they come before the text."""
+    captions: tuple[str, ...] = ()
+    """A text before each picture, as its time; none, or as many as there are pictures."""
 
 
 INSPECT: Final = "inspect:"

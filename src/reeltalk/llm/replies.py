@@ -46,6 +46,7 @@ def reply_key(
                 "role": message.role,
                 "text": message.text,
                 "images": [hashlib.sha256(image).hexdigest() for image in message.images],
+                **({"captions": message.captions} if message.captions else {}),
             }
             for message in messages
         ],

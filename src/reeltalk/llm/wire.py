@@ -5,13 +5,17 @@ Answers are validated here, since the `openai` package accepts any body as an an
 
 import base64
 import json
+import re
+import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Final, Protocol
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from reeltalk.errors import FailureKind, ModelError, ReeltalkError
+from reeltalk.errors import OF_ONE_REQUEST, FailureKind, ModelError, ReeltalkError
 from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import Endpoint, Message, Reply
 from reeltalk.llm.retrying import Breaker, TransientError
@@ -40,12 +44,60 @@ def kind_of_status(status: int) -> FailureKind:
     return "server" if status >= 500 else known.get(status, "invalid")
 
 
-class RefusedError(ModelError):
-    """A server refuses this request, however often it is sent."""
+REQUEST_FAILURES: Final = Path(__file__).parent / "request_failures.toml"
+TOO_LARGE: Final = 413
+MOST_BODY_CHARS: Final = 4_000
+"""Characters of a body in which a reason is looked for."""
 
-    def __init__(self, problem: str, status: int) -> None:
+
+def failure_of_request(status: int, body: str) -> str | None:
+    """What is wrong with a request that is refused alone, as `is too long for the model`; None for other refusals.
+
+    Args:
+        status: HTTP status of the answer.
+        body: Its body, or the message in it with type and code.
+    """
+    forms, body = _request_failures(), body[:MOST_BODY_CHARS]
+    if forms["others"].search(body) or any(_is_reply_alone(form.search(body)) for form in forms["reply_alone"]):
+        return None
+    for what, statuses, pattern in forms["failures"]:
+        if status in statuses and pattern.search(body):
+            return str(what)
+    return "is too large for the server" if status == TOO_LARGE else None
+
+
+def _is_reply_alone(found: re.Match[str] | None) -> bool:
+    return found is not None and int(found["reply"]) >= int(found["most"])
+
+
+@cache
+def _request_failures() -> dict[str, Any]:
+    raw = tomllib.loads(REQUEST_FAILURES.read_text(encoding="utf-8"))
+
+    def of(pattern: str) -> re.Pattern[str]:
+        return re.compile(pattern.replace("\n", ""), re.IGNORECASE)
+
+    return {
+        "failures": [(row["what"], frozenset(row["status"]), of(row["pattern"])) for row in raw["failure"]],
+        "others": of(raw["others"]["pattern"]),
+        "reply_alone": [of(pattern) for pattern in raw["others"]["reply_alone"]],
+        "refused": of(raw["replies"]["refused"]),
+        "too_long": of(raw["replies"]["too_long"]),
+    }
+
+
+class RefusedError(ModelError):
+    """A server refuses this request, however often it is sent.
+
+    Args:
+        problem: The refusal in words.
+        status: HTTP status.
+        of_request: True if it concerns this request alone.
+    """
+
+    def __init__(self, problem: str, status: int, *, of_request: bool = False) -> None:
         self.status = status
-        super().__init__(problem, kind=kind_of_status(status))
+        super().__init__(problem, kind="request" if of_request else kind_of_status(status))
 
 
 class RateLimitedError(TransientError):
@@ -66,7 +118,7 @@ def _count(value: Any) -> int | None:
 
 
 def _first(value: Any) -> Any:
-    return value[:1] if isinstance(value, list) else value
+    return value[:1] if isinstance(value, list) else value or []
 
 
 def _text(value: Any) -> str | None:
@@ -97,7 +149,8 @@ class _AnswerMessage(BaseModel):
 
 
 class _AnswerChoice(BaseModel):
-    message: _AnswerMessage
+    # Gemini's compatible server leaves out the message of a reply that it blocks.
+    message: Annotated[_AnswerMessage, BeforeValidator(lambda told: told or {})] = _AnswerMessage()
     finish_reason: _Text = None
     logprobs: Any = None
 
@@ -114,6 +167,9 @@ class CompletionBody(BaseModel):
     choices: Annotated[list[_AnswerChoice], BeforeValidator(_first)] = Field(default_factory=list)
     error: Any = None
     """Gateways report errors in this field, with status 200."""
+    prompt_feedback: Any = Field(None, validation_alias="promptFeedback")
+    base_resp: Any = None
+    """The last two say why Gemini and MiniMax sent no reply."""
     usage: Annotated[_AnswerUsage | None, BeforeValidator(lambda told: told if isinstance(told, dict) else None)] = None
 
     @classmethod
@@ -160,6 +216,8 @@ class CompletionBody(BaseModel):
         choice = self.choices[0] if self.choices else None
         came = (choice.message.content or choice.message.refusal or "") if choice else ""
         text = came.strip()
+        if (what := self._failure_of_request(text)) is not None:
+            raise ModelError(scrub(f"{where} gave no answer: {OF_ONE_REQUEST} {what}", secrets), kind="request")
         if choice is not None and not text and choice.finish_reason == "length":
             raise ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply")
         if choice is None and self.error is not None:
@@ -178,6 +236,20 @@ class CompletionBody(BaseModel):
             first_token_s=first_token_s,
             logprobs=token_logprobs(choice.logprobs) if endpoint.logprobs else None,
         )
+
+    def _failure_of_request(self, text: str) -> str | None:
+        """What is wrong with the request alone, if it has no answer; with the server's own words."""
+        forms = _request_failures()
+        if not self.choices:
+            told = self.error or self.prompt_feedback or self.base_resp
+            body = {"error": told, "promptFeedback": self.prompt_feedback}
+            code = told.get("code") if isinstance(told, dict) else None
+            what = failure_of_request(code if type(code) is int else 400, json.dumps(body, ensure_ascii=False))
+            return f"{what} ({words_of_body(body) or told})" if what is not None else None
+        ended = self.choices[0].finish_reason or ""
+        if forms["too_long"].match(text) or (not text and ended == "length" and self.tokens[1] == 0):
+            return "is too long for the model"  # it wrote no token at all, so that no limit on the reply was reached
+        return f"is refused for its content ({ended})" if not text and forms["refused"].search(ended) else None
 
 
 FIRST_TOKENS: Final = 16
@@ -321,7 +393,7 @@ def failure_kind(error: BaseException) -> FailureKind:
     found: BaseException | None = error
     while found is not None:
         if (status := status_of(found)) is not None and status >= 400:
-            return kind_of_status(status)
+            return "request" if failure_of_request(status, str(found)) else kind_of_status(status)
         names = [kind.__name__ for kind in type(found).__mro__]
         if any("Timeout" in name for name in names):
             return "time-out"
@@ -335,7 +407,8 @@ def most_prompt_tokens(messages: Sequence[Message], schema: dict[str, Json] | No
     """Upper bound of the tokens of a prompt: the byte-level vocabularies of current models use at most one a byte."""
     tokens = len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace")) if schema is not None else 0
     for message in messages:
-        tokens += len(message.text.encode("utf-8", "replace")) + MESSAGE_TOKENS + len(message.images) * image_tokens
+        text = message.text + "".join(message.captions)
+        tokens += len(text.encode("utf-8", "replace")) + MESSAGE_TOKENS + len(message.images) * image_tokens
     return tokens
 
 
@@ -358,11 +431,13 @@ def first_problem(error: ValidationError) -> str:
 
 
 def wire_message(message: Message) -> dict[str, Any]:
-    """A message in the format of the API, with pictures as `data:` addresses before the text."""
+    """A message in the format of the API: pictures as `data:` addresses, each behind its caption, then the text."""
     if not message.images:
         return {"role": message.role, "content": message.text}
-    parts: list[dict[str, Any]] = [
-        {"type": "image_url", "image_url": {"url": data_url(image)}} for image in message.images
-    ]
+    parts: list[dict[str, Any]] = []
+    for place, image in enumerate(message.images):
+        if message.captions:
+            parts.append({"type": "text", "text": message.captions[place]})
+        parts.append({"type": "image_url", "image_url": {"url": data_url(image)}})
     parts.append({"type": "text", "text": message.text})
     return {"role": message.role, "content": parts}

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import httpx2
 import openai
 
-from reeltalk.errors import ModelError
+from reeltalk.errors import OF_ONE_REQUEST, ModelError
 from reeltalk.llm.dialect import DialectLearner, DialectStore
 from reeltalk.llm.model import Endpoint, Message
 from reeltalk.llm.retrying import TransientError, retry_after
@@ -29,6 +29,7 @@ from reeltalk.llm.wire import (
     RefusedError,
     Sent,
     describe_endpoint,
+    failure_of_request,
     is_unreached,
     kind_of_status,
     message_text,
@@ -221,8 +222,10 @@ class WireSender:
             return Sent(error=gone)
         except openai.OpenAIError as error:
             problem, cost_nothing = model_error(error, self.endpoint, self._secrets)
-            if isinstance(problem, RefusedError) and self.learner.refused(
-                dialect, asked, problem.status, getattr(error, "body", None)
+            if (
+                isinstance(problem, RefusedError)
+                and problem.kind != "request"
+                and self.learner.refused(dialect, asked, problem.status, getattr(error, "body", None))
             ):
                 problem = LearnedError(str(problem), problem.status)
             return Sent(None, problem, 0, 0) if cost_nothing else Sent(error=problem)
@@ -319,6 +322,8 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
         problem = f"{where} answered {status}: {scrub(words_of_body(error.body) or error.message, secrets)}"
+        if (what := failure_of_request(status, f"{error.message} {error.body}")) is not None:
+            return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, of_request=True), True
         if status == 429:
             return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
         if status in PASSING_STATUS or status >= 500:

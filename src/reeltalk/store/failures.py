@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from reeltalk.errors import ReeltalkError
+from reeltalk.errors import OF_ONE_REQUEST, ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.outcomes import Check
 from reeltalk.schema.record import name_key
@@ -79,6 +79,8 @@ class Failures:
     def lines(self) -> Iterator[str]:
         """The most frequent reasons with their counts, turns first."""
         yield from _told(self.reasons, f"of {self.due:,} turns")
+        if any(re.search(rf"{OF_ONE_REQUEST} is too l(?:ong|arge)", why) for why in self.reasons):
+            yield "fewer --frames or a smaller --longest-side make shorter requests, in a run with another signature"
         for protocol, reasons in self.unjudged.items():
             yield from _told(reasons, f"of {self.judgings.get(protocol, 0):,} judgings by {protocol}")
 
@@ -161,7 +163,8 @@ def asking_helps(failures: Failures, *, kind: str, model: object) -> bool:
     """
     played = kind == "evaluate" and not str(model).startswith(ANSWERS_WITHOUT_ASKING)
     unjudged = sum(reasons.total() for reasons in failures.unjudged.values())
-    return (played and bool(failures.reasons)) or unjudged > failures.unread
+    passing = any(OF_ONE_REQUEST not in why for why in failures.reasons)
+    return (played and passing) or unjudged > failures.unread
 
 
 Outlook = Literal["whole", "worth a retry", "as it is"]
