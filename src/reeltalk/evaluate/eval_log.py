@@ -82,7 +82,7 @@ class SampleRecord:
         self._events: list[dict[str, Json]] = []
         self._spans: list[str] = []
         self._said: list[dict[str, Json]] = []
-        self._pool: dict[tuple[str, str, int], int] = {}
+        self._pool: dict[tuple[str, str, int, str], int] = {}
         self._usage: dict[str, Counter[str]] = {}
         self._scores: dict[str, Json] = {}
         self._error: dict[str, Json] | None = None
@@ -189,7 +189,7 @@ class SampleRecord:
         """The places of messages among all messages of the sample, as ranges without their ends."""
         ranges: list[list[int]] = []
         for message in messages:
-            key = (message.role, message.text, len(message.images))
+            key = (message.role, message.text, len(message.images), " ".join(message.captions))
             place = self._pool.setdefault(key, len(self._pool))
             if ranges and ranges[-1][1] == place:
                 ranges[-1][1] += 1
@@ -214,8 +214,9 @@ def _beginning(score: Mapping[str, Json]) -> str:
     return str(score["explanation"])[:SUMMARY_CHARACTERS]
 
 
-def _message(role: str, text: str, pictures: int) -> dict[str, Json]:
-    return {"role": role, "content": f"[{pictures} frames]\n{text}" if pictures else text}
+def _message(role: str, text: str, pictures: int, times: str) -> dict[str, Json]:
+    frames = f"[{pictures} frames{f': {times}' if times else ''}]\n" if pictures else ""
+    return {"role": role, "content": f"{frames}{text}"}
 
 
 def _usage(prompt: int, completion: int) -> dict[str, int]:

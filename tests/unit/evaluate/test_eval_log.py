@@ -19,7 +19,7 @@ from scripted_server import Body, serve
 
 from reeltalk.errors import BenchmarkError, ModelError
 from reeltalk.evaluate import eval_log
-from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore, SampleRecord
+from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore, SampleRecord, _message
 from reeltalk.evaluate.logged import JudgeSample, Notes, PlaySample, run_samples
 from reeltalk.llm import Endpoint, Message, ReplyStore
 from reeltalk.llm.served import ServedModel, create_served_model
@@ -93,6 +93,16 @@ def samples_of(log: EvalLog) -> dict[str, EvalSample]:
 
 async def say_name(name: str, notes: Notes) -> None:
     notes.message("user", name)
+
+
+def test_times_of_frames_stand_in_the_log() -> None:
+    record = SampleRecord(LoggedSample("a", "Who?", {}))
+    asked = [Message("user", "Who?", (b"p", b"q"), told) for told in ((), ("<0.0 seconds>", "<2.0 seconds>"))]
+    assert record._references(asked) == [[0, 2]]
+    assert [_message(*key)["content"] for key in record._pool] == [
+        "[2 frames]\nWho?",
+        "[2 frames: <0.0 seconds> <2.0 seconds>]\nWho?",
+    ]
 
 
 def test_inspect_ai_reads_all_requests_with_what_they_held(store: ReplyStore, tmp_path: Path) -> None:

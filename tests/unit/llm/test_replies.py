@@ -94,6 +94,7 @@ def test_whatever_a_reply_depends_on_is_in_its_key() -> None:
         {"messages": [Message("user", "hello!", (b"\xff\xd8one",))]},
         {"messages": [Message("user", "hello", (b"\xff\xd8two",))]},
         {"messages": [Message("user", "hello")]},
+        {"messages": [Message("user", "hello", (b"\xff\xd8one",), ("<0.0 seconds>",))]},
         {"messages": [*USER, *USER]},
         {"schema": {"type": "object"}},
         {"sampling": {**sampling, "seed": 2}},
@@ -108,6 +109,8 @@ def test_whatever_a_reply_depends_on_is_in_its_key() -> None:
 def test_keys_stay_the_same_from_release_to_release() -> None:
     key = reply_key("m", [Message("user", "你好")], schema={"b": 1, "a": [2]}, sampling={"seed": 17})
     assert key == "3c82632a6f4e37ca59a0da8110240bb0a425de48da022152b12899fed89c17d2"
+    key = reply_key("m", [Message("user", "a", (b"x",))])
+    assert key == "6cb49c648f32f2ba1fa674e5bc5ba3a35b4c63bc8888e4ef332bfa6f3368e5cb"
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:
