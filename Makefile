@@ -161,13 +161,6 @@ build/datasets/ready: | setup
 	build/datasets/venv/bin/python -m pip install --quiet --disable-pip-version-check datasets==5.2.0
 	@touch $@
 
-# A real Label Studio server and its SDK, 700 MB, for the bridge's test of full counts. No other target asks for it; its
-# test runs in `make test-full` where it is.
-build/label-studio/ready: | setup
-	$(PYTHON) -m venv build/label-studio/venv
-	build/label-studio/venv/bin/python -m pip install --quiet --disable-pip-version-check label-studio==1.23.2
-	@touch $@
-
 # lmms-eval with as few of its packages as a run without a local model needs: 2 GB. No other target asks for it; its test
 # runs in `make test-full` where it is. It pins PyAV below what reeltalk needs, and runs with ours.
 LMMS_EVAL_NEEDS := torch==2.13.0 accelerate aiohttp 'av>=18.1' datasets einops evaluate filelock ftfy httpx Jinja2 jsonlines \

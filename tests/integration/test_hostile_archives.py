@@ -639,7 +639,7 @@ def test_the_cache_of_a_hub_is_read_and_nothing_beside_it(
 
 # ── FIFOs where a file is given ──────────────────────────────────────────────────────────────────────────────────────
 
-LAYOUTS = "vdact svbench mt-video-bench dramaqa avsd video-mme mvbench ovo-bench streamingbench folder hub label-studio"
+LAYOUTS = "vdact svbench mt-video-bench dramaqa avsd video-mme mvbench ovo-bench streamingbench folder hub"
 FORMATS = [*LAYOUTS.split(), "qa"]
 GIVEN = {
     **{f"import {name}": ["import", name, "FIFO", "BENCH"] for name in FORMATS},

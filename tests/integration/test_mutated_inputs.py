@@ -35,7 +35,6 @@ FORMAT_OF = {
     "folder": "folder",
     "qa": "qa",
     "hub": "hub",
-    "label-studio": "label-studio",
 }
 TEXT = {".json", ".jsonl", ".csv", ".txt", ".nt", ".md", ".yaml"}
 FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())

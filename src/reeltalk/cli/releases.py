@@ -12,8 +12,6 @@ from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.harnesses import HARNESSES
 from reeltalk.formats import FORMATS, TRAINING
-from reeltalk.formats.label_studio_layout import DEFAULTS as LABEL_STUDIO_DEFAULTS
-from reeltalk.formats.label_studio_layout import LabelStudioOptions
 from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
 from reeltalk.schema.settings import settings_of
 
@@ -31,8 +29,7 @@ TARGET = Parameter(
     help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; a task for {' or '.join(HARNESSES)}; or "
     f"{QUESTIONS}, for your own inference script."
 )
-LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*", group=Group("Label Studio", sort_key=5))]
-CHECKING = Group("Check of training data", sort_key=6)
+CHECKING = Group("Check of training data", sort_key=5)
 CHECK = Parameter(name="--check", negative="", group=CHECKING)
 IN_CHECK = Parameter(group=CHECKING)
 MOST_PROBLEMS = 50
@@ -163,7 +160,6 @@ def export(
     *,
     harness: Harness = HARNESS_DEFAULTS,
     hub: Hub = HUB_DEFAULTS,
-    label_studio: LabelStudio = LABEL_STUDIO_DEFAULTS,
     training: Training = TRAINING_DEFAULTS,
     check: Annotated[bool, CHECK] = False,
     root: Annotated[Path | None, IN_CHECK] = None,
@@ -177,10 +173,9 @@ def export(
     evaluate its answers with `--model answers:FILE`.
 
     Prints what a layout cannot express. --cite-as and --date-published are for hub, which has the version of a release;
-    --media-url and --videos are for label-studio; --name, --split, --tasks and
-    --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos for harnesses; questions take
-    --mode, --split, --tasks, --subtitles and --limit. Pictures of training data are decoded once for all three layouts;
-    run it again to continue after an interruption.
+    --name, --split, --tasks and --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos
+    for harnesses; questions take --mode, --split, --tasks, --subtitles and --limit. Pictures of training data are
+    decoded once for all three layouts; run it again to continue after an interruption.
 
     --check writes nothing. It checks a file of training samples, made by reeltalk or by others: there are as many
     placeholders as images, roles alternate, pictures decode, and no sample is over the budget. Exit code 1 if there are
@@ -219,8 +214,6 @@ def export(
         raise SettingError("--root and --problems are for --check")
     if out is None:
         raise SettingError("export needs a third argument: the folder that appears")
-    if label_studio != LABEL_STUDIO_DEFAULTS and format != "label-studio":
-        raise SettingError("--media-url and --videos are for label-studio only")
     if hub != HUB_DEFAULTS and format != "hub":
         raise SettingError("--cite-as and --date-published are for hub only")
     if training != TRAINING_DEFAULTS and format not in TRAINING:
@@ -243,9 +236,7 @@ def export(
         )
     if harness != HARNESS_DEFAULTS:
         only = "--overwrite is its only option"
-        if format == "label-studio":
-            only = "--media-url, --videos and --overwrite are its only options"
-        elif format == "hub":
+        if format == "hub":
             only = "--cite-as, --date-published and --overwrite are its only options"
         raise SettingError(f"{format} is a layout, which holds the whole benchmark; {only}")
     opened = Benchmark.open(benchmark)
@@ -255,12 +246,6 @@ def export(
 
         def write(content: "Content", folder: Path) -> list[str]:
             return write_hub(content, folder, version=opened.manifest.release, **hub.model_dump())
-
-    elif format == "label-studio":
-        from reeltalk.formats.label_studio import write as write_label_studio
-
-        def write(content: "Content", folder: Path) -> list[str]:
-            return write_label_studio(content, folder, label_studio)
 
     done = export_layout(opened, format, out, write=write, overwrite=overwrite)
     for line in done.lost:

@@ -271,7 +271,7 @@ DECODED = ("svbench", "ovo-bench", "mt-video-bench-v2")
 """Of these, frames are decoded in every run of the tests; of the others in the full one."""
 
 
-@pytest.mark.parametrize("folder", sorted(path.name for path in SAMPLES.iterdir() if path.name != "label-studio"))
+@pytest.mark.parametrize("folder", sorted(path.name for path in SAMPLES.iterdir()))
 def test_every_import_can_be_trained_on(folder: str, tmp_path: Path, full: bool) -> None:
     """Each sample of a published layout, with one film in place of all its videos."""
     path, sha256 = film()
