@@ -349,7 +349,7 @@ def _evaluate(world: World, path: Path, kind: str) -> None:
         answers.mkdir()
         for model, file in (("llava", "careful-8f"), ("gpt-4o", "hasty-1f")):
             shutil.copy(SAMPLES / "vdact" / "results" / f"{file}.json", answers / f"{model}.json")
-        measured = ("--protocols", "agree", "--metrics", "rouge_l")
+        measured = ("--protocols", "match", "--metrics", "rouge_l")
         world.command("judge", answers, "--format", "vdact", *measured, "--out", path, allowed=(0, 1))
     else:
         model, address = name, ["--base-url", world.base_url]
@@ -357,8 +357,8 @@ def _evaluate(world: World, path: Path, kind: str) -> None:
             model, address = f"baseline:{name if name in BASELINES else 'blind'}", list[str]()
         elif name.startswith("qwen"):
             model = "qwen3-vl"
-        # Only what was written from graphs has keys, which typed answers need.
-        kind, protocols = ("svbench", "agree") if name.endswith("-svbench") else ("constructed", "agree,typed")
+        # What was written from graphs has keys; what was published has short references.
+        kind, protocols = ("svbench", "match") if name.endswith("-svbench") else ("constructed", "typed")
         world.command("evaluate", world.made(kind), "--model", model, *address, *EVALUATED, "--protocols", protocols,
                       "--out", path, allowed=(0, 1))  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import cv2
 import numpy as np
 from sample_videos import number_of
-from scripted_server import Body, serve, words
+from scripted_server import Body, question_in, serve, times_in
 
 WIDTH_PX: Final = 320
 HEIGHT_PX: Final = 96
@@ -22,11 +22,12 @@ JPEG: Final = "data:image/jpeg;base64,"
 
 @dataclass(frozen=True)
 class Look:
-    """One message of a request: its text, and the numbers of its frames."""
+    """One message of a request: its question or answer, the numbers of its frames, and the times that it tells."""
 
     role: str
     text: str
     numbers: tuple[int, ...]
+    times_s: tuple[float, ...]
 
 
 @dataclass
@@ -39,7 +40,12 @@ class PixelModel:
 
     def __call__(self, body: Body) -> str:
         looks = tuple(
-            Look(message["role"], words(message), tuple(map(number_in, pictures_of(message))))
+            Look(
+                message["role"],
+                question_in(message),
+                tuple(map(number_in, pictures_of(message))),
+                tuple(times_in(message)),
+            )
             for message in body["messages"]
         )
         with self._lock:

@@ -22,6 +22,8 @@ from typing import Any
 Body = dict[str, Any]
 PREFLIGHTS = ("Reply with: ready", "Reply with JSON: is this ready?")
 """What `reeltalk.llm.preflight` asks."""
+TIME = re.compile(r"<(\d+\.\d) seconds>")
+"""What stands before a picture whose time is told."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,16 @@ def words(message: Body) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def times_in(message: Body) -> list[float]:
+    """The times that stand before the pictures of a message, in seconds."""
+    return [float(time[1]) for line in words(message).splitlines() if (time := TIME.fullmatch(line))]
+
+
+def question_in(message: Body) -> str:
+    """The question of a message without speech: neither times of pictures nor a request for a form of the answer."""
+    return "\n".join(line for line in words(message).splitlines() if not TIME.fullmatch(line)).split("\n\n")[0].strip()
 
 
 def is_preflight(body: Body) -> bool:

@@ -76,7 +76,7 @@ def test_a_judge_of_the_same_answers_gives_the_same_profile(turns: TaggedTurns) 
             labels={"cogme.target": tuple(own[:-1]), "cogme.thinking": (own[-1],)},
         )  # fmt: skip
         units.append(JudgeUnit("m", "dialogue", f"q{row}", turns.videos[row], (turn,)))
-    judge = CogMEJudge("choice")
+    judge = CogMEJudge()
     scores = [row for unit in units for row in asyncio.run(judge.judge(unit, None))]
     judged = {measure.name: measure.value for measure in judge.measures(units, scores)}
     (mine,) = model_profiles(turns)

@@ -74,7 +74,9 @@ def test_a_release_that_holds_summaries_needs_no_benchmark_beside_it(samples: Pa
     assert all(text.startswith("Summary: ") for text in asked)
 
 
-def test_an_error_in_a_published_file_is_judged_by_the_script_and_zero_for_us(samples: Path, tmp_path: Path) -> None:
+def test_an_error_in_a_published_file_is_judged_by_the_script_and_unscored_for_us(
+    samples: Path, tmp_path: Path
+) -> None:
     seen: list[str] = []
 
     def say(body: Body) -> str:
@@ -97,15 +99,19 @@ def test_an_error_in_a_published_file_is_judged_by_the_script_and_zero_for_us(sa
         for key in ((failed.unit_id, failed.turn_index, name) for name in ("accuracy", "accuracy.compat"))
     )
     # Three items, expected Yes, No, Yes, and five replies No.
-    assert (ours.value, official.value) == (0.0, 0.2)
+    assert (ours.value, ours.reason) == (None, f"the model gave no answer: {failed.reason}")
+    assert official.value == 0.2
     shown = [text for text in seen if "[ERROR]" in text]
     assert len(shown) == 1
     assert "The keys of your reply" not in shown[0]
     rows = {row.metric: row for row in made.summary}
-    # The dialogue of which the file holds no answer at all counts 0 here, and vanishes there.
+    # The dialogue of which the file holds no answer at all is unscored here, and vanishes there.
     gone = [turn for turn in made.answers() if turn.reason == NOT_IN_SOURCE and turn.checklist]
     assert [turn.unit_id for turn in gone] == ["object_reference/夜市/1"]
-    assert rows["mtv.object_reference"].n == 3
+    ability = rows["mtv.object_reference"]
+    assert (ability.n, ability.unscored, ability.value, ability.over_scored) == (1, 2, None, 80.0)
+    without = {f"the model gave no answer: {reason}" for reason in (failed.reason, NOT_IN_SOURCE)}
+    assert ability.reasons == dict.fromkeys(without, 1)
     assert rows["mtv.compat.object_reference"].n == 1
     assert rows["mtv.compat.object_reference"].unscored == 1
     assert rows["mtv.compat.object_reference"].value is not None
@@ -118,7 +124,13 @@ def test_turns_that_another_file_of_the_model_answers_are_not_missing(samples: P
         (tmp_path / name).mkdir()
         (tmp_path / name / "m.json").write_text(json.dumps(part), encoding="utf-8")
     files = [str(tmp_path / name / "m.json") for name in ("a", "b")]
-    command = ["judge", *files, "--format", "vdact", "--bench", str(tmp_path / "bench"), "--metrics", "none"]
-    assert run([*command, "--protocols", "agree", "--out", str(tmp_path / "run")]) == 1
-    row = next(row for row in read_run(tmp_path / "run").summary if row.metric == "agree")
-    assert (row.n, row.unscored) == (12, 3)
+    command = ["judge", *files, "--format", "vdact", "--bench", str(tmp_path / "bench"), "--metrics", "rouge_l"]
+    assert run([*command, "--protocols", "match", "--out", str(tmp_path / "run")]) == 1
+    found = {row.metric: row for row in read_run(tmp_path / "run").summary if row.model == "m"}
+    assert [(found[name].n, found[name].unscored) for name in ("rouge_l", "match")] == [(12, 3), (6, 2)]
+    # Long references are left to a judge, whether or not there is an answer.
+    assert found["match"].not_applicable == 7
+    assert [found[name].reasons for name in ("rouge_l", "match")] == [
+        {f"the model gave no answer: {NOT_IN_SOURCE}": count} for count in (3, 2)
+    ]
+    assert found["rouge_l"].value is found["match"].value is None

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pixel_server import number_in, pictures_of
 from sample_videos import Numbered
-from scripted_server import Body, Server, serve, words
+from scripted_server import Body, Server, question_in, serve
 
 from reeltalk.cli import run
 from reeltalk.schema.dialogue import DialoguePath, PathStep, QAChain, Turn, TurnRef
@@ -50,9 +50,9 @@ class Eyes:
         pictures = [pictures_of(message) for message in body["messages"]]
         shown = [picture for found in pictures for picture in found]
         with self._lock:
-            self.asked.append((words(body["messages"][-1]), [found for found in pictures if found]))
+            self.asked.append((question_in(body["messages"][-1]), [found for found in pictures if found]))
         lit = [picture for picture in shown if pixels_of(picture).max() > 40]
-        right = words(body["messages"][-1]).split()[-1][0]
+        right = question_in(body["messages"][-1]).split()[-1][0]
         return f"It is {right}." if lit and number_in(lit[-1]) > 60 else "It is 5."
 
 
@@ -99,14 +99,14 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(benchmark: Path, server: Server, out: Path, *more: object) -> list[str]:
     return list(map(str, [
-        "evaluate", benchmark, "--model", "eyes", "--base-url", server.base_url, "--out", out, "--protocols", "agree",
+        "evaluate", benchmark, "--model", "eyes", "--base-url", server.base_url, "--out", out, "--protocols", "match",
         "--metrics", "none", "--connections", 2, "--backoff-s", 0.01, *more,
     ]))  # fmt: skip
 
 
 def row_of(folder: Path) -> dict[str, Any]:
     rows = json.loads((folder / "summary.json").read_text())
-    return next(row for row in rows if row["model"] == "eyes" and row["metric"] == "agree")
+    return next(row for row in rows if row["model"] == "eyes" and row["metric"] == "match")
 
 
 POLICIES = (("--policy", "uniform"), ("--policy", "fps", "--fps", 2, "--mode", "streaming"))
@@ -171,9 +171,9 @@ SMALL = ("--policy", "uniform", "--frames", 3)
 def test_what_looking_is_worth_is_told_as_compare_tells_it(
     ran: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["compare", str(ran.folder), str(ran.folder / "controls" / "black"), "--metrics", "agree",
+    assert run(["compare", str(ran.folder), str(ran.folder / "controls" / "black"), "--metrics", "match",
                 "--format", "json", "--out", str(tmp_path / "c.json")]) == 0  # fmt: skip
-    [pair] = [row for row in json.loads((tmp_path / "c.json").read_text()) if row["metric"] == "agree"]
+    [pair] = [row for row in json.loads((tmp_path / "c.json").read_text()) if row["metric"] == "match"]
     capsys.readouterr()
     assert f"difference {pair['difference']:+.1f} [{pair['low']:+.1f}, {pair['high']:+.1f}]" in ran.told
     assert "what looking is worth to eyes" in ran.told
@@ -247,7 +247,7 @@ def test_judging_a_run_judges_its_controls(ran: Ran, tmp_path: Path, capsys: pyt
                 "--out",
                 str(tmp_path / "j"),
                 "--protocols",
-                "agree",
+                "match",
                 "--metrics",
                 "rouge_l",
                 "--verbose",
@@ -315,7 +315,7 @@ def test_models_of_this_machine_are_shown_what_a_control_says(benchmark: Path, t
     )
     for model in (f"python:{looks}:Looks", "mini"):
         out = tmp_path / model[:4]
-        whole = ["evaluate", str(benchmark), "--model", model, "--out", str(out), "--protocols", "agree", "--metrics",
+        whole = ["evaluate", str(benchmark), "--model", model, "--out", str(out), "--protocols", "match", "--metrics",
                  "none", "--policy", "fps", "--mode", "streaming", "--frames", "8", "--longest-side", "64",
                  "--controls", "none,black"]  # fmt: skip
         assert run(whole) in (0, 1)

@@ -63,7 +63,7 @@ def answered(bench: Path, tmp_path: Path) -> Path:
     """A run whose answers can be judged."""
     out = tmp_path / "answered"
     command = ["evaluate", str(bench), "--model", "baseline:copied-question", "--metrics", "none", "--out", str(out)]
-    assert run([*command, "--protocols", "agree"]) == 0
+    assert run([*command, "--protocols", "match"]) == 0
     return out
 
 
@@ -84,7 +84,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
 def evaluating(bench: Path, url: str, out: Path, *more: object) -> list[str]:
     return [
         "evaluate", str(bench), "--model", "tiny", "--base-url", url, "--frames", "2", "--metrics", "none",
-        "--protocols", "agree", "--backoff-s", "0.01", "--verbose", "--out", str(out), *map(str, more),
+        "--protocols", "match", "--backoff-s", "0.01", "--verbose", "--out", str(out), *map(str, more),
     ]  # fmt: skip
 
 

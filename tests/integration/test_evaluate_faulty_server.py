@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from reliability_page import Reliability
-from scripted_server import FAULTS, Answer, Body, Server, completion, faulty, pieces, serve, words
+from scripted_server import FAULTS, Answer, Body, Server, completion, faulty, pieces, question_in, serve
 
 from reeltalk.cli import run
 from reeltalk.schema.answers import AnswerState
@@ -62,7 +62,7 @@ class Attempt:
 
 def answer(body: Body) -> str:
     """The same for the same conversation, different for another one."""
-    asked = [words(message) for message in body["messages"] if message["role"] == "user"]
+    asked = [question_in(message) for message in body["messages"] if message["role"] == "user"]
     return f"After {asked[-1]} there was {ODD_TEXT}, turn {len(asked)}."
 
 
@@ -101,7 +101,7 @@ def attempt(capsys: pytest.CaptureFixture[str], *command: Any) -> Attempt:
 def evaluating(bench: Path, server: Server, out: Path, *more: Any) -> tuple[Any, ...]:
     return (
         *("evaluate", bench, "--model", "tiny", "--base-url", server.base_url, "--policy", "none", "--sees", "text"),
-        *("--protocols", "agree", "--metrics", "none", "--max-reply-tokens", REPLY_TOKENS, "--out", out),
+        *("--protocols", "match", "--metrics", "none", "--max-reply-tokens", REPLY_TOKENS, "--out", out),
         *("--timeout-s", TIMEOUT_S, "--backoff-s", 0.001, "--max-retries", 3, "--no-preflight", *more),
     )
 
@@ -188,7 +188,7 @@ def test_an_error_amid_a_stream_is_asked_again_unless_it_would_come_again(
     asked: Counter[str] = Counter()
 
     def failing(body: Body) -> str | Answer:
-        last = words(body["messages"][-1])
+        last = question_in(body["messages"][-1])
         asked[last] += 1
         if asked[last] > 1 or last.endswith("of 0"):
             return answer(body)

@@ -79,7 +79,7 @@ def evaluate(benchmark: Path, url: str, out: Path, *more: object) -> int:
     """Paths whose answers become history, judged by a model, empty answers of some units too."""
     arguments = [
         "evaluate", benchmark, "--model", "tiny", "--base-url", url, "--mode", "streaming", "--history", "predicted",
-        "--protocols", "vdeval", "--protocols", "agree", "--null-units", 3, "--metrics", "rouge_l", "--judge", "judge",
+        "--protocols", "vdeval", "--protocols", "match", "--null-units", 3, "--metrics", "rouge_l", "--judge", "judge",
         "--judge-base-url", url, "--connections", CONNECTIONS, "--backoff-s", 0.01, "--policy", "per-clip", "--frames",
         2, "--no-preflight", "--verbose", "--out", out, *more,
     ]  # fmt: skip

@@ -90,7 +90,7 @@ def evaluate(benchmark: Path, url: str, *more: object) -> list[object]:
     """A run along paths whose answers become history, judged by a model."""
     return [
         "evaluate", benchmark, "--model", "tiny", "--base-url", url, "--mode", "streaming", "--history", "predicted",
-        "--protocols", "vdeval", "--protocols", "agree", "--judge", "judge", "--judge-base-url", url, "--connections",
+        "--protocols", "vdeval", "--protocols", "match", "--judge", "judge", "--judge-base-url", url, "--connections",
         CONNECTIONS, "--backoff-s", 0.01, "--no-preflight", *more,
     ]  # fmt: skip
 
@@ -451,7 +451,7 @@ def test_another_style_of_answers_is_another_run(
 
     with serve(answer) as server:
         plain = ["evaluate", benchmark, "--model", "tiny", "--base-url", server.base_url, *BLIND, "--metrics", "none",
-                 "--protocols", "agree", "--connections", 1, "--limit", 1, "--no-preflight"]  # fmt: skip
+                 "--protocols", "match", "--connections", 1, "--limit", 1, "--no-preflight"]  # fmt: skip
         short = [*plain, "--answer-style", "short"]
         assert ended([*short, "--max-calls", 1, "--out", tmp_path / "run"]) == 2
         assert ended([*plain, "--out", tmp_path / "run"]) == 2

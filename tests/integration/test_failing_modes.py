@@ -282,7 +282,7 @@ def test_evaluate(runs: Launcher, way: str, benchmark: Path, tmp_path: Path, rel
     tally.tried = 1
     with hostile(MODES[way]) as url:
         command = ["evaluate", benchmark, "--model", "m", "--base-url", with_password(url), "--policy", "none"]
-        check(runs, [*command, "--protocols", "agree", "--out", tmp_path / "run", *ASKED], tmp_path, url)
+        check(runs, [*command, "--protocols", "match", "--out", tmp_path / "run", *ASKED], tmp_path, url)
 
 
 @pytest.mark.parametrize("way", ways(JUDGED, JUDGED_OFTEN))

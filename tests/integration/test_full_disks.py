@@ -99,10 +99,10 @@ def asked(made: Prepared, model: str) -> list[object]:
 
 COMMANDS: dict[str, Callable[[Prepared, Path], list[object]]] = {
     "evaluate": lambda made, disk: [
-        "evaluate", made.folder / "bench", *asked(made, "tiny"), "--policy", "none", "--protocols", "agree",
+        "evaluate", made.folder / "bench", *asked(made, "tiny"), "--policy", "none", "--protocols", "match",
         "--out", disk / "run",
     ],
-    "judge": lambda made, disk: ["judge", made.folder / "answered", "--protocols", "agree", "--out", disk / "judged"],
+    "judge": lambda made, disk: ["judge", made.folder / "answered", "--protocols", "match", "--out", disk / "judged"],
     "score": lambda made, disk: [
         "score", *RESULTS, "--format", "vdact", "--metrics", "rouge_l", "--out", disk / "scored",
     ],

@@ -63,7 +63,7 @@ def test_lmms_eval_asks_what_evaluate_asks_and_gives_its_numbers(household: Path
         )
         assert done.returncode == 0, done.stderr[-2000:]
         asked_there = server.requests
-        options = ["--split", "all", "--policy", "none", "--protocols", "agree", "--metrics", "bleu,rouge_l,token_f1"]
+        options = ["--split", "all", "--policy", "none", "--protocols", "match", "--metrics", "bleu,rouge_l,token_f1"]
         address = ["--base-url", server.base_url, "--out", str(tmp_path / "ours")]
         assert run(["evaluate", str(household), "--model", "scripted", *options, *address]) == 0
         asked_here = server.requests[len(asked_there) :]
@@ -73,7 +73,7 @@ def test_lmms_eval_asks_what_evaluate_asks_and_gives_its_numbers(household: Path
     theirs = results["results"]["kitchen"]
     ours = json.loads((tmp_path / "ours" / "summary.json").read_text(encoding="utf-8"))
     values = {row["metric"]: row["value"] for row in ours if row["model"] == "scripted"}
-    for metric in ("agree", "bleu_1", "bleu_4", "rouge_l", "token_f1"):
+    for metric in ("match", "bleu_1", "bleu_4", "rouge_l", "token_f1"):
         assert theirs[f"reeltalk_{metric},none"] == pytest.approx(values[metric], abs=1e-12)
     assert theirs["reeltalk_unscored,none"] == 0
 

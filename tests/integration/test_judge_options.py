@@ -51,7 +51,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "bench": ("--bench", "OTHER_BENCH"),
     "limit": ("--limit", "1"),
     "beside": ("--beside", "yes"),
-    "protocols": ("--protocols", "agree,clair"),
+    "protocols": ("--protocols", "match,clair"),
     "metrics": ("--metrics", "token_f1"),
     "compat": ("--compat",),
     "prompts": ("--prompts", "PROMPTS"),
@@ -62,7 +62,6 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "eval_rounds": ("--eval-rounds", "2"),
     "checklist_version": ("--checklist-version", "v1"),
     "null_units": ("--null-units", "0"),
-    "missing": ("--missing", "skip"),
     "language": ("--language", "zh"),
     "judge": ("--judge", "another"),
     "judge_base_url": ("--judge-base-url", "OTHER"),
@@ -91,7 +90,6 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "judge_shots": VDEVAL,
     "eval_rounds": ("--protocols", "checklist"),
     "checklist_version": CHECKLIST,
-    "missing": CHECKLIST,
     "judge_price_in": ("--max-cost", "0.0001"),
     "judge_price_out": ("--max-cost", "0.0001"),
     "max_cost": PRICES,
@@ -168,7 +166,7 @@ def judge_of(kind: ModelKind) -> tuple[str, ...]:
 
 def command(places: Places, kind: ModelKind, folder: Path, *more: str) -> list[str]:
     """The command. An option that is given twice has its last value."""
-    asks = ("--protocols", "agree" if kind == "rule" else "clair", "--metrics", "none")
+    asks = ("--protocols", "match" if kind == "rule" else "clair", "--metrics", "none")
     found: dict[str, tuple[str, ...]] = {}
     words = [*asks, *judge_of(kind), *more]
     starts = [place for place, word in enumerate(words) if word.startswith("--")]
@@ -294,15 +292,15 @@ def test_an_option_has_an_effect(
         (("--language", "en"), "--language has no effect with --attack"),
         (("--replies", "kept.sqlite"), "--replies has no effect: replies to attacks are not kept"),
         (("--verbose",), "--verbose has no effect with --attack"),
-        (("--judge", "tiny"), "--judge has no effect: the protocols agree ask no model"),
-        (("--max-calls", "5"), "--max-calls has no effect: the protocols agree ask no model"),
+        (("--judge", "tiny"), "--judge has no effect: the protocols match ask no model"),
+        (("--max-calls", "5"), "--max-calls has no effect: the protocols match ask no model"),
     ],
 )
 def test_an_attack_refuses_what_it_does_not_read(
     more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     language = ("--metrics", "rouge_l") if "--language" in more else ()
-    assert run(["judge", "--attack", "--protocols", "agree", *more, *language]) == 2
+    assert run(["judge", "--attack", "--protocols", "match", *more, *language]) == 2
     told = capsys.readouterr().err
     assert said in told or (language and "--metrics has no effect with --attack" in told)
 
@@ -318,7 +316,7 @@ def test_evaluate_refuses_a_judge_that_nothing_asks(
     command = ["evaluate", places.words["OTHER_BENCH"], "--model", "oracle", "--policy", "none"]
     for option in (name for name in VALUES if name == "judge" or name.startswith("judge_")):
         given = [places.words.get(word, word) for word in VALUES[option]]
-        assert run([*command, "--protocols", "agree", *given, "--out", str(tmp_path / "run")]) == 2
+        assert run([*command, "--protocols", "match", *given, "--out", str(tmp_path / "run")]) == 2
         said = capsys.readouterr().err
-        assert re.search(r"has no effect: the protocols agree|is for --protocols vdeval", said), option
+        assert re.search(r"has no effect: the protocols match|is for --protocols vdeval", said), option
         assert not (tmp_path / "run").exists()

@@ -53,6 +53,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "image_tokens": ("--image-tokens", "90000"),
     "prompt": ("--prompt", "svbench"),
     "answer_style": ("--answer-style", "short"),
+    "frame_times": ("--frame-times", "yes"),
 }
 """Each option with a value that is not its default."""
 BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -132,7 +133,7 @@ def command(places: Places, kind: ModelKind, out: Path, *more: str) -> list[str]
         del given[1:3]
     return [
         *("evaluate", str(places.benchmark), "--model", *given, "--out", str(out)),
-        *("--policy", "fps", "--frames", "8", "--longest-side", "64", "--protocols", "agree", "--metrics", "none"),
+        *("--policy", "fps", "--frames", "8", "--longest-side", "64", "--protocols", "match", "--metrics", "none"),
     ]
 
 
@@ -145,7 +146,7 @@ def play(places: Places, kind: ModelKind, out: Path, capsys: pytest.CaptureFixtu
     found: dict[str, Any] = {"code": code, "said": re.sub(r"/\S+", "", said), "sent": sent}
     if (out / "run.json").is_file():
         opened = Run.open(out)
-        found["signatures"] = sorted({row.signature for row in opened.summary if row.metric == "agree"})
+        found["signatures"] = sorted({row.signature for row in opened.summary if row.metric == "match"})
         found["answers"] = [
             (turn.text, turn.played is not None and turn.played.first_token_s is not None) for turn in opened.answers()
         ]
@@ -226,11 +227,11 @@ def test_options_that_another_one_makes_useless_are_refused(
         ("--square", "64", "--longest-side", "64"): "--square sets both sides",
         ("--corrupt-turn", "2"): "--corrupt-turn is for --history corrupted",
         ("--judge-shots", "0"): "--judge-shots is for --protocols vdeval",
-        ("--eval-rounds", "2", "--protocols", "agree"): "--eval-rounds is for --protocols checklist",
-        ("--judge", "tiny", "--protocols", "agree"): "--judge has no effect: the protocols agree ask no model",
-        ("--judge", "tiny"): "--judge has no effect: text metrics ask no model",
-        ("--compat", "--protocols", "agree"): "--compat has no effect on agree",
-        ("--prompts", "mine", "--protocols", "agree"): "--prompts has no effect: no protocol asks a model",
+        ("--eval-rounds", "2", "--protocols", "match"): "--eval-rounds is for --protocols checklist",
+        ("--judge", "tiny", "--protocols", "match"): "--judge has no effect: the protocols match ask no model",
+        ("--judge", "tiny"): "--judge has no effect: the protocols match ask no model",
+        ("--compat", "--protocols", "match"): "--compat has no effect on match",
+        ("--prompts", "mine", "--protocols", "match"): "--prompts has no effect: no protocol asks a model",
         ("--language", "en", "--metrics", "none"): "--language has no effect with --metrics none",
     }.items():
         out = tmp_path / "run"

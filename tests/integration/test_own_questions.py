@@ -9,6 +9,7 @@ import pytest
 
 from reeltalk import Benchmark, Run
 from reeltalk.cli import run
+from reeltalk.schema.answers import NOT_IN_SOURCE, SAYS_NONE
 from reeltalk.store.tables import DIALOGUES, VIDEOS
 
 HEAD = ["video", "question", "answer", "dialogue", "asked_at_s", "type", "annotator"]
@@ -92,7 +93,7 @@ def test_answers_of_any_script_are_evaluated(place: Path, capsys: pytest.Capture
     answers = {turn.item_id: turn for turn in Run.open(place / "runs" / "mine").answers()}
     assert {turn.model for turn in answers.values()} == {"my-model"}
     assert (answers["d1/01"].text, answers["d1/02"].reason, answers["street-01/01"].reason) == (
-        "the mug", "the file says that there is no answer", "the file has no answer to this turn",
+        "the mug", SAYS_NONE, NOT_IN_SOURCE,
     )  # fmt: skip
     (place / "my-model.csv").write_text("unit_id,turn_index,text\nd7,0,x\n")
     assert run([*evaluate[:5], "runs/refused", "--metrics", "rouge_l"]) == 2

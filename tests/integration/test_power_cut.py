@@ -214,7 +214,7 @@ def test_a_run_goes_on_and_ends_as_if_there_had_been_no_cut(tmp_path: Path, reli
 
         def command(out: Path) -> list[str]:
             where = ["--model", "tiny", "--base-url", server.base_url, "--policy", "none", "--sees", "text"]
-            return ["evaluate", str(bench), *where, "--protocols", "agree", "--metrics", "none", "--out", str(out)]
+            return ["evaluate", str(bench), *where, "--protocols", "match", "--metrics", "none", "--out", str(out)]
 
         recording = Recording([sys.executable, "-m", "reeltalk", *command(watched / "runs" / "run")], watched)
         print(recording.said)

@@ -207,7 +207,7 @@ def test_the_published_prompt_of_checklists_is_read_by_key_and_by_order(samples:
         (("--protocols", "vdeval", "--prompts", "OWN"), "are for --published; pass it too"),
         (("--protocols", "lave", "--published", "--prompts", "OWN"), "lave has no published mode"),
         (("--protocols", "vdeval,checklist", "--published", "--prompts", "OWN"), "in runs of their own"),
-        (("--protocols", "agree", "--published", "--prompts", "OWN"), "for protocols that ask a model"),
+        (("--protocols", "match", "--published", "--prompts", "OWN"), "for protocols that ask a model"),
         (("--protocols", "vdeval", "--published", "--judge-history", "none", "--prompts", "OWN"), "judge-history"),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_reader_of_a_run_sees_one_run(tmp_path: Path, reliability: Reliability
         where = ["--model", "tiny", "--base-url", url, "--policy", "none", "--sees", "text", "--out", str(out)]
         while not stop.is_set():
             limit = str(2 + 2 * (len(codes) % 2))
-            codes.append(run(["evaluate", str(bench), *where, "--protocols", "agree", "--limit", limit, "--overwrite"]))
+            codes.append(run(["evaluate", str(bench), *where, "--protocols", "match", "--limit", limit, "--overwrite"]))
 
     with serve(lambda _: "It is tea.", keep=0) as server:
         maker = threading.Thread(target=make_anew, args=(server.base_url,))
@@ -111,12 +111,12 @@ def test_a_reader_of_a_run_sees_one_run(tmp_path: Path, reliability: Reliability
                 try:
                     found = read_run(out)
                     rows = len(list(found.answers()))
-                    judged = len(list(found.judged("agree")))
+                    judged = len(list(found.judged("match")))
                 except BenchmarkError as error:
                     if MEANWHILE not in str(error):
                         raise
                     continue
-                means = {row.n for row in found.summary if row.metric == "agree"}
+                means = {row.n for row in found.summary if row.metric == "match"}
                 tally.failed += {rows, judged, *means} not in ({6}, {12})
                 seen.add(rows)
         finally:

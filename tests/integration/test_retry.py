@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from reliability_page import Reliability
 from sample_videos import Numbered
-from scripted_server import Answer, Body, Server, count_images, serve, words
+from scripted_server import Answer, Body, Server, count_images, question_in, serve, words
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
@@ -51,7 +51,7 @@ class Scripted:
             question = words(body["messages"][-1])
             answer: str | Answer = "It fits. So rating=3"
         else:
-            question = words(body["messages"][-1]).splitlines()[-1]
+            question = question_in(body["messages"][-1])
             answer = f"It is {question}"
         with self._lock:
             self.asked.append(question)
@@ -78,7 +78,7 @@ def server(script: Scripted) -> Iterator[Server]:
 def evaluate(benchmark: Path, server: Server, out: Path, *more: object) -> list[str]:
     return [
         "evaluate", str(benchmark), "--model", "tiny", "--base-url", server.base_url, "--policy", "none", "--metrics",
-        "none", "--protocols", "agree", "--max-retries", "0", "--no-preflight", "--out", str(out), *map(str, more),
+        "none", "--protocols", "match", "--max-retries", "0", "--no-preflight", "--out", str(out), *map(str, more),
     ]  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def test_where_nothing_is_answered_there_is_no_run(
         assert run(other) == 2
         said = capsys.readouterr().err
         assert f"unfinished run with answers to 0 of {ALL} turns; 'reeltalk retry {out}' or the command" in said
-    assert run(["judge", str(out), "--protocols", "agree", "--out", str(tmp_path / "judged")]) == 2
+    assert run(["judge", str(out), "--protocols", "match", "--out", str(tmp_path / "judged")]) == 2
     assert "unfinished run" in capsys.readouterr().err
     assert run(["doctor", str(out)]) == 1
     said = capsys.readouterr().out
@@ -376,7 +376,7 @@ def test_a_run_that_was_made_again_is_put_in_place_wherever_that_was_broken_off(
             list(reading.answers())
         assert run(["doctor", str(broken)]) == 0
         with pytest.raises(BenchmarkError, match="another process wrote"):
-            list(reading.judged("agree"))
+            list(reading.judged("match"))
         assert {name: (broken / name).read_bytes() for name in expected} == expected
         assert not (broken / ".remade").exists()
 
@@ -391,7 +391,7 @@ def test_controls_are_retried_with_their_run(tmp_path: Path, script: Scripted, s
     out = tmp_path / "run"
     command = [
         "evaluate", str(tmp_path / "bench"), "--model", "tiny", "--base-url", server.base_url, "--frames", "2",
-        "--metrics", "none", "--protocols", "agree", "--max-retries", "0", "--controls", "none", "--out", str(out),
+        "--metrics", "none", "--protocols", "match", "--max-retries", "0", "--controls", "none", "--out", str(out),
     ]  # fmt: skip
 
     def without_pictures(body: Body) -> str | Answer:
@@ -414,7 +414,7 @@ def test_a_project_asks_again_what_failed(
     file = tmp_path / "project.yaml"
     file.write_text(
         f"benchmark: {benchmark.name}\nevaluate:\n  models:\n    tiny: tiny\n  base_url: {server.base_url}\n"
-        "  policy: none\n  metrics: none\n  protocols: [agree]\n  max_retries: 0\n"
+        "  policy: none\n  metrics: none\n  protocols: [match]\n  max_retries: 0\n"
     )
     command = ["run", str(file)]
     script.fails = failing(*TEN)

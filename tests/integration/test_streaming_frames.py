@@ -250,6 +250,9 @@ def test_every_turn_of_a_path_sees_its_frames_and_no_others(design: str, tmp_pat
         missing += len(set(frames[path][index]) - set(sent))
         shown += len(sent)
         assert sent == frames[path][index], (path, index)
+        # Before each picture stands when it was on the screen, to a tenth of a second.
+        told = [time_s for look in looks for time_s in look.times_s]
+        assert told == pytest.approx([film_times[number] for number in sent], abs=0.05 + MICROSECOND_S)
         check_history(looks, expected[path], frames[path], index, history, appended=design != "uniform")
     assert (future, missing) == (0, 0)
     assert shown > 2 * len(turns)

@@ -29,14 +29,14 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
             lines.append({"model": name, "item_id": item, "video_id": f"v{number // 2}", "unit_id": f"d{number // 2}",
                           "turn_index": number % 2, "question": row["question"], "references": [row["ref_answer"]],
                           "text": answers[number % 2]})  # fmt: skip
-            items.append({"model": name, "item_id": item, "scores": {"rouge_l": value}})
+            items.append({"model": name, "item_id": item, "scores": {"clair": value}})
         (folder / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         (folder / "scores" / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in items))
         (folder / "scores" / "curves.jsonl").write_text("")
-        summary = [{"model": name, "metric": "rouge_l", "value": total / 10, "n": 10, "signature": "t|metric:rouge_l"}]
+        summary = [{"model": name, "metric": "clair", "value": total / 10, "n": 10, "signature": "t|metric:clair"}]
         (folder / "summary.json").write_text(json.dumps(summary))
         models = [{"model": name, "source": f"{name}.json", "sha256": "0" * 64, "rows": 10, "items": 10}]
-        info = {"kind": "score", "reeltalk_version": "1", "subject": "t", "models": models, "metrics": ["rouge_l"],
+        info = {"kind": "score", "reeltalk_version": "1", "subject": "t", "models": models, "metrics": ["clair"],
                 "clusters": 5}  # fmt: skip
         (folder / "run.json").write_text(json.dumps(info))
         folders.append(folder)
@@ -72,7 +72,7 @@ def test_plans(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> N
         (["{one}"], "there is one model to compare, 'one'; give a second run"),
         ([], "compare needs a run of several models, or two runs"),
         (["{one}", "{two}", "--model", "three"], "the runs have no model 'three'; they have 'one', 'two'"),
-        (["{one}", "{two}", "--metrics", "cider"], "--metrics cider: the runs do not have it; they have rouge_l"),
+        (["{one}", "{two}", "--metrics", "cider"], "--metrics cider: the runs do not have it; they have clair"),
         (["{one}", "{two}", "--by", "task"], "--by task: no turn has it"),
         (["{one}", "{two}", "--confidence", "95"], "--confidence 95.0"),
         (["{one}", "{two}", "--power", "--difference", "two"], "--difference two: give numbers above 0"),
@@ -91,7 +91,7 @@ def test_says_what_is_wrong_and_what_to_do(
 
 def test_a_damaged_table_is_named(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     items = runs[0] / "scores" / "items.jsonl"
-    items.write_text(items.read_text().replace('"rouge_l"', "rouge", 1))
+    items.write_text(items.read_text().replace('"clair"', "rouge", 1))
     assert run(["compare", *map(str, runs)]) == 2
     assert "items.jsonl" in capsys.readouterr().err
     shutil.copy(runs[1] / "scores" / "items.jsonl", items)

@@ -23,11 +23,11 @@ def folder(tmp_path: Path) -> Path:
     """A run of a model, one whose agreement is withheld, a player that says nothing, and people."""
     sources = {"alpha": "alpha", "beta": "beta", "empty": "baseline:empty", "us": "human:us.jsonl"}
     summary = [
-        row("alpha", "agree", 60.0),
+        row("alpha", "match", 60.0),
         row("alpha", "rouge_l", 0.5),
-        row("beta", "agree", None, n=90, unscored=10, over_scored=70.0),
-        row("empty", "agree", 0.0),
-        row("us", "agree", 90.0),
+        row("beta", "match", None, n=90, unscored=10, over_scored=70.0),
+        row("empty", "match", 0.0),
+        row("us", "match", 90.0),
     ]
     return made(tmp_path / "run", sources, summary)
 
@@ -39,7 +39,7 @@ def made(path: Path, sources: dict[str, str], summary: Sequence[SummaryRow]) -> 
         reeltalk_version="1",
         subject="kitchen.dialogue",
         models=tuple(models),
-        metrics=("agree", "rouge_l"),
+        metrics=("match", "rouge_l"),
         clusters=4,
     )
     write_run(path, info, answers=[], items=[], summary=summary, curves=[])
@@ -53,36 +53,36 @@ def export(folder: Path, out: Path, *more: str) -> int:
 def test_a_number_carries_interval_counts_and_signature(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert export(folder, tmp_path / "out", "--task", "talk=agree", "--task", "rouge_l") == 0
+    assert export(folder, tmp_path / "out", "--task", "talk=match", "--task", "rouge_l") == 0
     talk, words = yaml.safe_load((tmp_path / "out/alpha/.eval_results/kitchen.yaml").read_text(encoding="utf-8"))
     assert (talk["dataset"], talk["value"]) == ({"id": "me/kitchen", "task_id": "talk"}, 60.0)
     assert talk["notes"] == (
         "95 % interval [55, 65] clustered by source video, rough as there are only 4; n = 50 turns, unscored = 0, "
-        "not applicable = 0; agree by reeltalk: kitchen|metric:agree|v:1"
+        "not applicable = 0; match by reeltalk: kitchen|metric:match|v:1"
     )
     assert words["value"] == 0.5
     tasks = yaml.safe_load((tmp_path / "out/eval.yaml").read_text(encoding="utf-8"))["tasks"]
     assert [task["id"] for task in tasks] == ["talk", "rouge_l"]
-    assert "beta: agree is not exported: withheld: 10 of 100 are unscored" in capsys.readouterr().out
+    assert "beta: match is not exported: withheld: 10 of 100 are unscored" in capsys.readouterr().out
 
 
 def test_withheld_numbers_floors_and_people_have_no_file(folder: Path, tmp_path: Path) -> None:
-    assert export(folder, tmp_path / "out", "--task", "agree") == 0
+    assert export(folder, tmp_path / "out", "--task", "match") == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["alpha", "eval.yaml"]
-    assert export(folder, tmp_path / "floor", "--task", "agree", "--model", "empty") == 0
+    assert export(folder, tmp_path / "floor", "--task", "match", "--model", "empty") == 0
     assert (tmp_path / "floor/empty/.eval_results/kitchen.yaml").is_file()
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--task", "chrf"], "no metric 'chrf'; they have rouge_l, agree"),
-        (["--task", "agree", "--task", "agree=rouge_l"], "appears twice"),
-        (["--task", "=agree"], "a task needs a name"),
-        (["--task", "agree", "--model", "gamma"], "they have alpha, beta, us, empty"),
-        (["--task", "agree", "--model", "beta"], "none of agree has a number"),
-        (["--task", "agree", "--source-name", "Logs"], "give that too"),
-        (["--task", "agree", "--revision", "main"], "40 hexadecimal"),
+        (["--task", "chrf"], "no metric 'chrf'; they have match, rouge_l"),
+        (["--task", "match", "--task", "match=rouge_l"], "appears twice"),
+        (["--task", "=match"], "a task needs a name"),
+        (["--task", "match", "--model", "gamma"], "they have alpha, beta, us, empty"),
+        (["--task", "match", "--model", "beta"], "none of match has a number"),
+        (["--task", "match", "--source-name", "Logs"], "give that too"),
+        (["--task", "match", "--revision", "main"], "40 hexadecimal"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_leaves_nothing(

@@ -47,8 +47,8 @@ HUMAN: Final = "human:"
 """Prefix of the source of people's answers, and of the judge of people's ratings."""
 BASELINES: Final = ("baseline:", ORACLE, HUMAN)
 SAID_BY_A_MODEL: Final = frozenset(
-    {"baseline", "oracle", "prompt", "sampling", "shown", "policy", "frames", "fps", "size", "quality", "model"}
-    | {"weights", "memory", "choices", "knows"}
+    {"baseline", "oracle", "prompt", "form", "times", "sampling", "shown", "policy", "frames", "fps", "size", "quality"}
+    | {"model", "weights", "memory", "choices", "knows"}
 )
 """Signature parts that baselines may lack or have different values of, and are still compared with models."""
 
@@ -116,7 +116,9 @@ def metric_kind(metric: str) -> Kind:
 
 
 def direction_of(metric: str) -> Direction:
-    """Whether higher or lower is better; neither for a floor, a spread, a time and a number of an official script."""
+    """Whether higher is better; neither for overlap of words, a floor, a spread, a time and an official script."""
+    if metric in TEXT:
+        return "neither"
     info = info_of(metric)
     if info is None:
         return "neither" if metric_kind(metric) in ("compat", "floor") else "higher"

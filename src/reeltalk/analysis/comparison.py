@@ -383,7 +383,8 @@ class PairComparer:
         """
         blank = Comparison(metric, first, second)
         models = [self.board.models[index] for index in (first, second)]
-        if problem := not_scored(models, metric):
+        why = None if self.settings.anyway else withheld(models, metric)
+        if problem := not_scored(models, metric) or (why and f"withheld: {why}; --anyway compares what was scored"):
             return [dataclasses.replace(blank, problem=problem)]
         problem, notes = signatures_differ(models, metric, anyway=self.settings.anyway)
         if problem:

@@ -25,7 +25,7 @@ from reeltalk.analysis.columns import (
 )
 from reeltalk.analysis.values import format_range, format_value, metric_heading
 from reeltalk.errors import BenchmarkError
-from reeltalk.judge.protocol import measure_caution
+from reeltalk.judge.protocol import measure_note
 from reeltalk.metrics.info import Direction
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import CurvePoint, GroupRow, ModelInfo, SummaryRow, is_withheld
@@ -172,14 +172,9 @@ class Leaderboard(HasOverview):
         return columns(self.metrics, ("headline", "compat", "floor"))
 
     @property
-    def begins_with_texts(self) -> bool:
-        """True if text metrics come before the judged measures, because all of these have cautions."""
-        return bool(self.texts) and all(measure_caution(column.metric) for column in self.judged)
-
-    @property
-    def cautions(self) -> list[str]:
-        """Cautions about measures of the first table, each once."""
-        return list(dict.fromkeys(filter(None, (measure_caution(column.metric) for column in self.judged))))
+    def notes(self) -> list[str]:
+        """What readers should know about measures of the first table, each once."""
+        return list(dict.fromkeys(filter(None, (measure_note(column.metric) for column in self.judged))))
 
     @property
     def texts(self) -> list[Column]:
@@ -318,8 +313,7 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     """
     if not any(run.summary for run in runs):
         raise BenchmarkError("the runs have no scores, so there is nothing to report; score some answers first")
-    found_metrics = dict.fromkeys(row.metric for run in runs for row in run.summary)
-    metrics = sorted(found_metrics, key=lambda metric: bool(measure_caution(metric)))
+    metrics = list(dict.fromkeys(row.metric for run in runs for row in run.summary))
     shown = _shown(runs)
     times = Counter(info.model for _, info, _ in shown)
     run_names = _distinct([run.name for run in runs])
@@ -335,7 +329,7 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     }
     best = {
         metric: None
-        if metric in mixed or measure_caution(metric)
+        if metric in mixed
         else _best([row for info, row in numbers[metric] if competes(info)], direction_of(metric))
         for metric in metrics
     }

@@ -14,7 +14,6 @@ from reeltalk.analysis.columns import (
     SEES_NO_VIDEO,
     Role,
     direction_of,
-    info_of,
     items_of,
     metric_kind,
     metric_title,
@@ -22,10 +21,10 @@ from reeltalk.analysis.columns import (
 from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.values import format_points, format_quoted, format_range
-from reeltalk.judge.protocol import credit_measures, measure_caution
+from reeltalk.judge.protocol import credit_measures, needs_model
 from reeltalk.metrics.uncertainty import FEW_VIDEOS, FEWEST_VIDEOS, few_videos_warning
 from reeltalk.schema.labels import VOCABULARIES, label_title
-from reeltalk.schema.runs import GroupRow
+from reeltalk.schema.runs import MOST_UNSCORED, GroupRow, is_withheld
 
 ROLES: Final[dict[Role, str]] = {
     "model": "Models",
@@ -42,6 +41,8 @@ LEAST_TURNS: Final = 10
 WORST: Final = 3
 NAMED: Final = 3
 """Number of models that a sentence names."""
+LEAST_COVERED: Final = 0.9
+"""Least share of due turns to which a rule must apply before it ranks models."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,13 @@ class Headline:
     metric: str
     why: str
     """Why it was chosen, as a sentence."""
+    covers: float = 1.0
+    """Share of the models' due turns that it applies to."""
+
+    @property
+    def is_partial(self) -> bool:
+        """True if so many due turns need a judge that the number is no verdict on the models."""
+        return self.covers < LEAST_COVERED and not needs_model(self.metric)
 
 
 @dataclass(frozen=True)
@@ -164,39 +172,44 @@ class Standings:
 def headline_metric(board: Leaderboard) -> Headline | None:
     """The metric by which models are ranked.
 
-    It is a judged measure without a caution, of which the one that most models have and that measures correctness most
-    exactly; without a judged measure, a text metric. Values play no part in the choice.
+    It is a judged measure: of those that most models have, one that applies to the most due turns and measures
+    correctness most exactly. Values play no part in the choice, and overlap of words never ranks.
 
     Args:
         board: The leaderboard.
 
     Returns:
-        None if the runs have neither.
+        None if the runs have none.
     """
     exact = credit_measures()
+    models = [model for model in board.models if model.role == "model"] or board.models
+    judged = [
+        metric for metric in board.metrics if direction_of(metric) == "higher" and metric_kind(metric) == "headline"
+    ]
+    if not judged:
+        return None
+    covers = {metric: coverage(models, metric) for metric in judged}
+    most = max(covers.values())
 
-    def place(metric: str) -> tuple[int, int]:
-        models = [model for model in board.models if model.role == "model"] or board.models
-        info = info_of(metric)
-        rank = None if info is None else info.answer_rank
-        order = exact.index(metric) if metric in exact else len(exact) + (1000 if rank is None else rank)
-        return -sum(model.cells[metric] is not None for model in models), order
+    def place(metric: str) -> tuple[int, bool, int]:
+        order = exact.index(metric) if metric in exact else len(exact)
+        there = sum(model.cells[metric] is not None for model in models)
+        return -there, covers[metric] < most - MOST_UNSCORED, order
 
-    usable = [m for m in board.metrics if direction_of(m) == "higher" and not measure_caution(m)]
-    judged = [metric for metric in usable if metric_kind(metric) == "headline"]
-    texts = [metric for metric in usable if metric_kind(metric) == "text"]
-    if judged:
-        metric = min(judged, key=place)
-        few = (
-            "the only judged measure" if len(judged) == 1 else "of the judged measures the most exact that models share"
-        )
-        return Headline(metric, f"{metric_title(metric)} ranks the models: it is {few}.")
-    if texts:
-        metric = min(texts, key=place)
-        return Headline(
-            metric, f"No judge scored the answers. {metric_title(metric)} compares words, so read it with care."
-        )
-    return None
+    metric = min(judged, key=place)
+    few = "the only judged measure" if len(judged) == 1 else "of the judged measures the most exact that models share"
+    return Headline(metric, f"{metric_title(metric)} ranks the models: it is {few}.", covers[metric])
+
+
+def coverage(models: Sequence[ModelRow], metric: str) -> float:
+    """The share of the due turns of some models to which a measure of turns applies, 0 to 1.
+
+    1 for a measure of whole dialogues, and for runs that do not count their turns.
+    """
+    pairs = [(cell, model.info.due) for model in models if (cell := model.cells[metric]) is not None and model.info.due]
+    if not pairs or items_of(metric) != "turns":
+        return 1.0
+    return min(1.0, sum(cell.due for cell, _ in pairs) / sum(due for _, due in pairs))
 
 
 def find_standings(board: Leaderboard, metric: str | None = None, *, compared: Comparisons | None = None) -> Standings:
@@ -213,17 +226,16 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
     """
     headline = headline_metric(board) if metric is None else Headline(metric, f"{metric_title(metric)} was chosen.")
     if headline is None:
-        careful = [metric_title(name) for name in board.metrics if measure_caution(name) and "." not in name]
-        why = f": {_listed(careful)} must not rank them" if careful else ""
-        return Standings(board, None, (), f"The runs have no score by which models can be ranked{why}.", 0, ())
+        why = "overlap of words does not tell right from wrong"
+        return Standings(board, None, (), f"No verdict: these turns need a judge, since {why} ({NAME_A_JUDGE}).", 0, ())
     pairs = _Pairs.of(board, headline.metric, compared)
     titles = _titles(board)
-    rows = [
-        Standing(
-            index, model, titles[index], model.cells[headline.metric], *pairs.rank(index), pairs.above_the_blind(index)
-        )
-        for index, model in enumerate(board.models)
-    ]
+
+    def standing(index: int, model: ModelRow) -> Standing:
+        ranks = (None, None, None) if headline.is_partial else (*pairs.rank(index), pairs.above_the_blind(index))
+        return Standing(index, model, titles[index], model.cells[headline.metric], *ranks)
+
+    rows = [standing(index, model) for index, model in enumerate(board.models)]
     order = list(ROLES)
     rows.sort(key=lambda row: (order.index(row.role), row.value is None, -(row.value or 0.0), row.title))
     known = [
@@ -233,8 +245,14 @@ def find_standings(board: Leaderboard, metric: str | None = None, *, compared: C
         if row.cell is not None and row.cell.row.value is not None and row.role != "floor"
     ]
     videos = max(known, default=0)
-    verdict = " ".join(_Verdict(headline.metric, rows, pairs, videos).sentence().split())
-    return Standings(board, headline, tuple(rows), verdict, videos, tuple(_warnings(board, headline.metric, known)))
+    if headline.is_partial:
+        verdict = (
+            f"No verdict: these turns need a judge, since {metric_title(headline.metric)} applies to "
+            f"{100 * headline.covers:.0f} % of the due turns ({NAME_A_JUDGE})."
+        )
+    else:
+        verdict = " ".join(_Verdict(headline.metric, rows, pairs, videos).sentence().split())
+    return Standings(board, headline, tuple(rows), verdict, videos, tuple(_warnings(board, headline, known)))
 
 
 def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) -> list[WeakType]:
@@ -296,12 +314,37 @@ def _titles(board: Leaderboard) -> list[str]:
     return [model.name if titles.count(title) > 1 else title for model, title in zip(board.models, titles, strict=True)]
 
 
-def _warnings(board: Leaderboard, metric: str, videos: Sequence[int | None]) -> Iterator[str]:
+NAME_A_JUDGE: Final = "reeltalk judge RUN --protocols clair --judge NAME --out judged"
+
+
+def _warnings(board: Leaderboard, headline: Headline, videos: Sequence[int | None]) -> Iterator[str]:
+    metric = headline.metric
+    if headline.covers < 1 and not headline.is_partial:
+        yield f"{metric_title(metric)} covers {100 * headline.covers:.0f} % of the due turns; the others need a judge."
+    yield from filter(None, (unread_warning(model) for model in board.models if model.competes))
     if parts := board.mixed.get(metric):
         differ = "differ" if len(parts) > 1 else "differs"
         yield f"Not all numbers are comparable: {', '.join(parts)} {differ} between them."
     if warning := few_videos_warning(videos):
         yield warning
+
+
+def unread_counts(model: ModelRow) -> tuple[int, int]:
+    """Number of a model's answers from which a rule read nothing, and of those that rules read at all."""
+    unread = read = 0.0
+    for metric, cell in model.cells.items():
+        if metric.endswith(".unread") and cell is not None and cell.row.n:
+            value = cell.row.value if cell.row.value is not None else cell.row.over_scored or 0.0
+            unread, read = unread + value / 100 * cell.row.n, read + cell.row.n
+    return round(unread), round(read)
+
+
+def unread_warning(model: ModelRow) -> str | None:
+    """A sentence about a model of whose answers more than 2 % could not be read; None for others."""
+    unread, read = unread_counts(model)
+    if not is_withheld(read - unread, unread):
+        return None
+    return f"{unread:,} of {read:,} answers of {model.title} could not be read, and count as wrong."
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from reeltalk.analysis.columns import items_of
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.analysis.standings import ROLES, Standing, Standings, find_standings, worst_types
+from reeltalk.analysis.standings import ROLES, Standing, Standings, find_standings, unread_counts, worst_types
 from reeltalk.analysis.values import format_quoted, format_range, metric_heading
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.texts import printable
@@ -73,6 +73,7 @@ def standing_lines(found: Standings, run: Run) -> list[str]:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
+    lines += ["", *ledger_lines(found, run)]
     own = next((row for row in found.rows if row.model.run is run and row.value is not None), None)
     weak = worst_types(found.board, own.index, metric) if own is not None and own.role != "floor" else []
     if own is not None and weak:
@@ -82,6 +83,25 @@ def standing_lines(found: Standings, run: Run) -> list[str]:
         interval = format_range(one.row.low, one.row.high, metric) or "no interval"
         lines.append(f"   {one.title} ({one.kind}): {value} {interval}, n = {one.row.n:,}")
     return [printable(line) for line in lines]
+
+
+def ledger_lines(found: Standings, run: Run) -> list[str]:
+    """What became of the due turns of a run's model, and what limits its numbers, as sentences.
+
+    Args:
+        found: The standings.
+        run: The run.
+    """
+    lines = []
+    for row in found.rows:
+        counts = row.model.info.turns
+        if row.model.run is not run or row.role == "floor" or not counts:
+            continue
+        parts = [f"{counts[name]:,} {name}" for name in ("answered", "empty", "failed", "missing") if counts.get(name)]
+        unread, read = unread_counts(row.model)
+        parts += [f"{unread:,} of {read:,} not read"] if read else []
+        lines.append(f"{row.model.info.due:,} due turns of {row.title}: {', '.join(parts)}")
+    return [*lines, *(warning for warning in found.warnings if "could not be read" in warning or "covers" in warning)]
 
 
 def next_command(run: Run, found: Standings | None, *, can_retry: bool) -> str:
@@ -98,8 +118,8 @@ def next_command(run: Run, found: Standings | None, *, can_retry: bool) -> str:
 
     if can_retry:
         return f"ask again what failed: reeltalk retry {shown(run.path)}"
-    if found is None:
-        return f"next: reeltalk judge {shown(run.path)} --protocols NAME --out judged"
+    if found is None or found.headline is None or found.headline.is_partial:
+        return f"next: reeltalk judge {shown(run.path)} --protocols clair --judge NAME --out judged"
     runs = list(dict.fromkeys([run.path, *(row.model.run.path for row in _chosen(found, run))]))
     paths = " ".join(map(shown, runs[:MOST_PATHS]))
     verb = "compare" if len(found.models) > 1 else "report"

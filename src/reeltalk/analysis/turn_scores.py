@@ -14,7 +14,7 @@ from reeltalk.analysis.columns import metric_kind, share_of
 from reeltalk.analysis.dialogues import KEPT, ShownDialogue, scores_by_model
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.judge.protocol import credit_measures, measure_caution
+from reeltalk.judge.protocol import credit_measures
 from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
 from reeltalk.metrics.uncertainty import numbered_clusters
 from reeltalk.schema.answers import AnswerState
@@ -61,13 +61,13 @@ def credit_metric(metrics: Iterable[str]) -> str | None:
         metrics: Metrics with values of single turns.
 
     Returns:
-        The most exact measure of correctness, else any other judged one, else a text metric; None if none has a
-        scale.
+        The most exact measure of correctness, else any other judged one; None if none has a scale. Overlap of words
+        does not say whether an answer is right.
     """
-    there = [metric for metric in metrics if share_of(metric, 0.0) is not None]
+    there = [metric for metric in metrics if share_of(metric, 0.0) is not None and metric_kind(metric) != "text"]
     judged = [metric for metric in there if metric_kind(metric) == "headline"]
     wanted = [*(metric for metric in credit_measures() if metric in there), *judged, *there]
-    return next((metric for metric in wanted if not measure_caution(metric)), None)
+    return next(iter(wanted), None)
 
 
 def scored_turns(run: Run) -> Iterator[ScoredTurn]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.agree import chosen_option
+from reeltalk.metrics.choice import read_choice
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.scoring import short_hash
 
@@ -71,7 +71,7 @@ def as_option(answer: str, options: Sequence[str] | None) -> str | None:
     """The option that an answer names, None if it names none; without options, the answer itself."""
     if not options:
         return answer
-    index = chosen_option(answer, options)
+    index = read_choice(answer, tuple(options)).option
     return None if index is None else options[index]
 
 

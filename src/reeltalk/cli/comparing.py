@@ -48,7 +48,7 @@ def compare(
         Name of a model to compare; repeat the option for each. By default all models but floors, the oracle, references
         and people. The p values are corrected over all pairs of models in the runs, also over pairs that are not shown.
     metrics
-        Comma-separated names, such as agree,rouge_l; by default all judged headlines and text metrics.
+        Comma-separated names, such as match,rouge_l; by default all judged headlines and text metrics.
     by
         Compare within groups of turns: task, kind, turn, question_type, skill, relation, or any label of the turns.
     correction

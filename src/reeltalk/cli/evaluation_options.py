@@ -66,8 +66,10 @@ class PlayOptions(BaseModel):
     """Draw new paths with this seed in place of the benchmark's own."""
     prompt: Annotated[str | None, _default("play", "prompt")] = None
     """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
-    answer_style: Annotated[Literal["free", "short"] | None, _default("play", "answer_style")] = None
-    """short asks a model for a word or a phrase; free leaves the length to the prompt."""
+    answer_style: Annotated[Literal["form", "short", "free"] | None, _default("play", "answer_style")] = None
+    """form asks for what a turn is judged by; short for a word or a phrase; free leaves it to the prompt."""
+    frame_times: Annotated[Literal["auto", "yes", "no"] | None, _default("play", "frame_times")] = None
+    """Write the time before each picture; auto: in mode streaming, and where a question asks for a moment."""
     option_order: Annotated[Literal["source", "shuffled"] | None, _default("play", "option_order")] = None
     """Order of options: as in the source, or shuffled by the seed."""
     subtitles: Annotated[bool | None, _default("play", "subtitles")] = None
@@ -141,7 +143,6 @@ OF_PROTOCOLS = {
     "judge_shots": ("vdeval",),
     "eval_rounds": ("checklist",),
     "checklist_version": ("checklist",),
-    "missing": ("checklist",),
 }
 """Options that only some protocols read."""
 
@@ -174,8 +175,6 @@ class JudgeOptions(BaseModel):
     """Version of MT-Video-Bench whose prompt judges checklists."""
     null_units: Annotated[Annotated[int, Field(ge=0)] | None, _default("judging", "null_units")] = None
     """Number of chains, paths or dialogues whose empty answers the model judges for the null row; 0 for no row."""
-    missing: Annotated[Literal["zero", "skip"] | None, _default("judging", "missing")] = None
-    """On checklists, whether a turn without an answer counts as zero or is skipped."""
     language: Annotated[Literal["auto", "en", "zh"] | None, _default("judging", "language")] = None
     """Language of the answers, for text metrics."""
 

@@ -49,7 +49,7 @@ def publish(
     and `eval.yaml` registers the benchmark; nothing is uploaded. Withheld numbers are not published.
 
     Example: `reeltalk publish runs/first --to mlflow --where sqlite:///mlflow.db --report site`, or `reeltalk publish
-    runs/qwen --to hub --dataset me/kitchen --task agree --task words=rouge_l --out results`.
+    runs/qwen --to hub --dataset me/kitchen --task match --task words=rouge_l --out results`.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def report(
         Scores of runs of `proactive run`, as `proactive score --judge --out` wrote them. The site then shows what the
         judge said about their replies.
     credit
-        Measure by which profiles rate an answer, such as agree; by default the most exact one that all models have.
+        Measure by which profiles rate an answer, such as match; by default the most exact one that all models have.
     media
         Videos on the pages of dialogues: linked to the files of the benchmark, copied into the site, or cut to the
         parts that dialogues are about. All values except none need --bench, and also show the frames that the models

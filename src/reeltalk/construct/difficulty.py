@@ -6,7 +6,7 @@ from typing import Final
 
 from reeltalk.construct.equivalence import AnswerPair, Equivalence, InOrder
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.judge.protocol import credit_measures, measure_caution, measure_info
+from reeltalk.judge.protocol import credit_measures, measure_info
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit
 from reeltalk.store.runs import read_run
@@ -69,7 +69,7 @@ def _credited(scores: Mapping[str, float]) -> bool | None:
     """Whether an answer is right by its most exact score; None without a score of correctness."""
     for measure in credit_measures():
         info = measure_info(measure)
-        if measure in scores and info is not None and not measure_caution(measure):
+        if measure in scores and info is not None:
             share = info.share(scores[measure])
             return None if share is None else share > RIGHT
     return None

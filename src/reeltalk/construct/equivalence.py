@@ -13,7 +13,8 @@ from typing import Final, Literal, Self
 from reeltalk.construct.prompting import PromptedModel
 from reeltalk.construct.replies import EquivalenceReply
 from reeltalk.errors import ModelError
-from reeltalk.metrics.agree import chosen_option, is_negated, is_yes_no, polarity, words_of
+from reeltalk.metrics.agree import is_negated, is_yes_no, polarity, words_of
+from reeltalk.metrics.choice import names_same
 from reeltalk.questions.answer_reading import read_answer
 from reeltalk.questions.answer_words import is_unable, normalise_answer
 from reeltalk.schema.answers import AnsweredTurn
@@ -111,9 +112,7 @@ def typed_verdict(pair: AnswerPair) -> bool | None:
     if _SAYS_UNKNOWN.search(answer) or is_unable(normalise_answer(answer)):
         return False
     if pair.options:
-        chosen = chosen_option(answer, pair.options)
-        right = {chosen_option(reference, pair.options) for reference in pair.references} - {None}
-        return chosen in right if chosen is not None and right else None
+        return names_same(answer, pair.references, pair.options, pair.question)
     if any(words_of(answer) == words_of(reference) for reference in pair.references):
         return True
     if pair.key is not None:

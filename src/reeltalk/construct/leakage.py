@@ -34,6 +34,7 @@ from reeltalk.construct.equivalence import AnswerPair, Equivalence, InOrder, Ver
 from reeltalk.errors import shorten
 from reeltalk.graph.vocabulary import ROOMS
 from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, polarity, states
+from reeltalk.metrics.choice import names_same
 from reeltalk.metrics.significance import binomial_tail
 from reeltalk.questions.answer_words import (
     ARTICLES,
@@ -358,8 +359,13 @@ def _blind(known: QuestionIndex, turn: Turn, video_id: str, settings: LeakSettin
         return f"{sum(same):,} of {len(same):,} other videos with a like question have this answer"
 
     if typed_by(turn):
-        return reason([agrees(text, turn.references, turn.question, turn.options) for text in votes.values()])
+        return reason([_agrees(text, turn) for text in votes.values()])
     return _Doubt(tuple(votes.values())[:MOST_VOTES], reason)
+
+
+def _agrees(text: str, turn: Turn) -> bool:
+    same = names_same(text, turn.references, turn.options, turn.question) if turn.options else None
+    return agrees(text, turn.references, turn.question) if same is None else same
 
 
 def _asked_before(turn: Turn, earlier: Sequence[Turn]) -> str | None:

@@ -10,6 +10,7 @@ from typing import Final
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnsweredTurn, AnswerState, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.model_texts import THOUGHT_ALONE, thinks_only, without_thoughts
 from reeltalk.schema.runs import Duplicate
 from reeltalk.schema.scoring import hash_texts
 from reeltalk.store.content import Content, PlayedTables
@@ -43,6 +44,8 @@ class AnswerSet:
     """If reeltalk played the dialogues: how the answers were produced. These are parts of every signature."""
     played: str = ""
     """Hash of all turns that were played. An answer depends on the turns before it, even on turns without a score."""
+    lacking: Sequence[tuple[int, str]] = ()
+    """Index and reason of each due turn that has a reference and no answer; text metrics count them as unscored."""
 
     @cached_property
     def data_hash(self) -> str:
@@ -150,6 +153,8 @@ def _answer_set(
     due = own if asked is None else asked
     answered: set[tuple[str, str, int]] = set()
     for answer in answers:
+        if answer.state is AnswerState.ANSWERED and thinks_only(answer.text):
+            answer = answer.model_copy(update={"state": AnswerState.FAILED, "text": THOUGHT_ALONE})
         known = units.get((answer.unit, answer.unit_id), ())
         turn = known[answer.turn_index] if answer.turn_index < len(known) else None
         position = turn.position if turn and turn.position is not None else answer.turn_index
@@ -167,7 +172,7 @@ def _answer_set(
             update={
                 "question": question,
                 "references": references,
-                "text": answer.text,
+                "text": without_thoughts(answer.text),
                 "state": answer.state,
                 "reason": _why(answer),
                 "repeats": repeats.get(item_id(answer.unit_id, position), ()),

@@ -103,7 +103,7 @@ class CountingModel:
         text = self._replies[key] = self.stand_in(schema)
         asked: list[str | bytes] = []
         for message in messages:
-            asked += [*message.images, message.text]
+            asked += [*message.images, *message.captions, message.text]
         tokens = sum(self._tokens(part) for part in asked)
         self.calls += 1
         self.images += sum(len(message.images) for message in messages)

@@ -66,6 +66,7 @@ _TAKEN_BY: Final[Mapping[str, frozenset[ModelKind]]] = {
     "image_tokens": _ASKED,
     "prompt": _LANGUAGE,
     "answer_style": _LANGUAGE,
+    "frame_times": _LANGUAGE,
 }
 """Kinds of models that an option of `evaluate` has an effect on."""
 OPTIONS: Final = tuple(_TAKEN_BY)
@@ -110,7 +111,6 @@ _OF_JUDGES: Final[Mapping[str, frozenset[ModelKind]]] = {
     "judge_shots": _JUDGES,
     "eval_rounds": _JUDGES,
     "checklist_version": _JUDGES,
-    "missing": _JUDGES,
     "timeout_s": _ASKED,
     "max_retries": _ASKED,
     "give_up_after_s": _ASKED,
@@ -156,6 +156,7 @@ _WHY: Final[Mapping[str, str]] = {
     "image_tokens": "its frames count against no budget",
     "prompt": "it reads no prompt",
     "answer_style": "it reads no prompt",
+    "frame_times": "it is told no times in words",
     "judge_base_url": "it is asked at no address",
     "judge_api_key_env": "it gets no key from this variable; providers of inspect_ai read their own",
     "judge_price_in": "its tokens cost nothing",
@@ -200,20 +201,22 @@ def kinds_of_option(option: str, command: ModelCommand = "evaluate") -> frozense
     """The kinds of models that an option has an effect on.
 
     Args:
-        option: A field of `ModelSettings`, or `prompt` or `answer_style`.
+        option: A field of `ModelSettings`, or `prompt`, `answer_style` or `frame_times`.
         command: The command that has the option.
     """
     return _OF_COMMANDS[command][option]
 
 
 def prompt_options(config: RunConfig) -> tuple[str, ...]:
-    """The options about the prompt that a run sets to something else than its preset, or than the default.
+    """The options about what a model is told that a run sets to something else than its preset, or than the default.
 
     Args:
         config: Settings of the run.
     """
     start = config.preset.play if config.preset else PlaySettings()
-    return tuple(name for name in ("prompt", "answer_style") if getattr(config.play, name) != getattr(start, name))
+    return tuple(
+        name for name in ("prompt", "answer_style", "frame_times") if getattr(config.play, name) != getattr(start, name)
+    )
 
 
 def check_options(
@@ -224,7 +227,7 @@ def check_options(
     Args:
         spec: The model.
         asking: How it is asked. Fields with their default value are not looked at.
-        also: Other options that are given: `prompt`, `answer_style`.
+        also: Other options that are given, of `prompt_options`.
         command: The command.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.model_options import ModelCommand, check_options, kind_of_model
-from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluate.playing.chat import chat_player
 from reeltalk.evaluate.playing.other_players import CachedPlayer
 from reeltalk.evaluate.playing.play import Player
 from reeltalk.evaluate.playing.script import Script
@@ -396,7 +396,7 @@ def create_player(
             knows=lambda script: summary_of(script.video_id),
         )
     model = create_model(spec, asking, store, budget, picture)
-    return CreatedPlayer(ChatPlayer(model, answer_prompt(play.prompt, play.answer_style)), (spec, ""), model)
+    return CreatedPlayer(chat_player(model, play), (spec, ""), model)
 
 
 def _mini_player(spec: str, asking: ModelConfig, *, hears: bool) -> Player:

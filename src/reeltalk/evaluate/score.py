@@ -3,6 +3,7 @@
 A set of answers is scored here, or by an executor in another process.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -20,8 +21,18 @@ from reeltalk.metrics.scoring import COMPUTED_ANYWHERE, Floats, MetricResult, me
 from reeltalk.metrics.tokenise import ItemLanguages, Spoken, languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, numbered_clusters
 from reeltalk.parallel import Call, Executor, Failure, Limits
-from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
+from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState, turn_counts
+from reeltalk.schema.runs import (
+    CurvePoint,
+    Duplicate,
+    ItemScores,
+    ModelInfo,
+    RunInfo,
+    SummaryRow,
+    Unscored,
+    is_withheld,
+    value_fields,
+)
 from reeltalk.schema.scoring import Signature
 from reeltalk.store.stored_rows import RowField
 
@@ -92,6 +103,7 @@ def score_in_processes(
                 "duplicates": [duplicate.model_dump(mode="json") for duplicate in answer_set.duplicates],
                 "signed": [list(part) for part in answer_set.signed],
                 "played": answer_set.played,
+                "lacking": [list(turn) for turn in answer_set.lacking],
                 "metrics": list(metrics),
                 "settings": settings.model_dump(mode="json"),
                 "subject": subject,
@@ -120,8 +132,8 @@ def score_set(argument: dict[str, Any]) -> dict[str, Any]:
     """Score one set. Runs in a child process.
 
     Args:
-        argument: Model, turns, duplicates and signed parts of an `AnswerSet`; `metrics`, `settings` and `subject`; the
-            `languages` of the turns, and those `spoken` in the run.
+        argument: Model, turns, duplicates, lacking turns and signed parts of an `AnswerSet`; `metrics`, `settings` and
+            `subject`; the `languages` of the turns, and those `spoken` in the run.
 
     Returns:
         `MetricRows` as JSON.
@@ -135,6 +147,7 @@ def score_set(argument: dict[str, Any]) -> dict[str, Any]:
         duplicates=tuple(Duplicate.model_validate(duplicate) for duplicate in argument["duplicates"]),
         signed=tuple((name, value) for name, value in argument["signed"]),
         played=argument["played"],
+        lacking=[(index, reason) for index, reason in argument["lacking"]],
     )
     settings = ScoreSettings.model_validate(argument["settings"])
     why: dict[str, str] = {}
@@ -222,34 +235,41 @@ def _metric_parts(result: MetricResult) -> tuple[tuple[str, str], ...]:
 
 def _summary_row(answer_set: AnswerSet, result: MetricResult, subject: str, videos: NDArray[np.intp]) -> SummaryRow:
     found = result.interval(np.ones(len(answer_set.turns), bool), videos)
+    unscored = len(answer_set.lacking)
+    withheld = is_withheld(len(answer_set.turns), unscored)
     return SummaryRow(
         model=answer_set.model,
         metric=result.name,
-        value=result.corpus,
         n=len(answer_set.turns),
         videos=found.clusters,
-        low=found.low,
-        high=found.high,
         signature=metric_signature(answer_set, subject, _metric_parts(result)),
+        unscored=unscored,
+        reasons=_reasons(answer_set),
+        **value_fields(result.corpus, found.low, found.high, withheld=withheld),
     )
+
+
+def _reasons(answer_set: AnswerSet) -> dict[str, int]:
+    return dict(Counter(reason for _, reason in answer_set.lacking).most_common())
 
 
 def _curve(
     answer_set: AnswerSet, result: MetricResult, positions: NDArray[np.int64], videos: NDArray[np.intp]
 ) -> list[CurvePoint]:
     points: list[CurvePoint] = []
+    lacking = Counter(position for position, _ in answer_set.lacking)
     for position in np.unique(positions):
         found = result.interval(positions == position, videos)
+        unscored = lacking[int(position)]
         points.append(
             CurvePoint(
                 model=answer_set.model,
                 metric=result.name,
                 turn_index=int(position),
-                value=found.value,
                 n=found.n,
                 videos=found.clusters,
-                low=found.low,
-                high=found.high,
+                unscored=unscored,
+                **value_fields(found.value, found.low, found.high, withheld=is_withheld(found.n, unscored)),
             )
         )
     return points
@@ -311,6 +331,8 @@ def score_sets(
     if not sets or not any(answer_set.turns for answer_set in sets):
         raise BenchmarkError("there are no answers with references to score")
     metric_names(settings.metrics)  # an unknown name is refused before any work
+    if models is None:
+        sets = _with_lacking(sets)
     infos = _model_infos(sets, expected) if models is None else models
     run = ScoredAnswers(_info(sets, settings, subject, infos), [], [], [])
     unscored: list[Unscored] = []
@@ -356,8 +378,33 @@ def score_sets(
                 reason = rows.unscored.get(name) or lacking.get(name, "no answers")
                 unscored.append(Unscored(model=answer_set.model, metric=name, reason=reason))
                 signature = metric_signature(answer_set, subject, (("metric", name), ("state", "unscored")))
-                run.summary.append(SummaryRow(model=answer_set.model, metric=name, n=0, signature=signature))
+                run.summary.append(
+                    SummaryRow(
+                        model=answer_set.model,
+                        metric=name,
+                        n=0,
+                        signature=signature,
+                        unscored=len(answer_set.turns) + len(answer_set.lacking),
+                        reasons=_reasons(answer_set) | ({reason: len(answer_set.turns)} if answer_set.turns else {}),
+                    )
+                )
     return replace(run, info=run.info.model_copy(update={"unscored": tuple(unscored)}))
+
+
+def _with_lacking(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
+    """The sets, each with the due turns that have no answer: its own, and those that another model answered."""
+    answered = {turn.item_id: turn.turn_index for answer_set in sets for turn in answer_set.turns}
+    found = []
+    for answer_set in sets:
+        own = {turn.item_id for turn in answer_set.turns}
+        due = {item: (place, NOT_IN_SOURCE) for item, place in answered.items() if item not in own}
+        for turn in answer_set.others:
+            if turn.state is AnswerState.FAILED and turn.references:
+                due[turn.item_id] = (turn.turn_index, turn.reason or NOT_IN_SOURCE)
+            else:
+                due.pop(turn.item_id, None)
+        found.append(replace(answer_set, lacking=tuple(due.values())))
+    return found
 
 
 def _model_infos(sets: Sequence[AnswerSet], expected: frozenset[str]) -> list[ModelInfo]:
@@ -381,6 +428,7 @@ def _model_infos(sets: Sequence[AnswerSet], expected: frozenset[str]) -> list[Mo
                 missing=tuple(sorted(everything - {turn.item_id for turn in answer_set.turns})),
                 mismatched=tuple(mismatched),
                 not_scored=answer_set.not_scored,
+                turns=turn_counts([*answer_set.turns, *answer_set.others]),
             )
         )
     return models

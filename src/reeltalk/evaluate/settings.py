@@ -87,7 +87,7 @@ class ProactiveSettings(BaseModel):
         return FrameSettings(policy="fps", frames=MOST_FRAMES, fps=self.fps, longest_side_px=self.longest_side_px)
 
 
-AnswerStyle = Literal["free", "short"]
+AnswerStyle = Literal["form", "short", "free"]
 History = Literal["golden", "predicted", "predicted-all", "none", "corrupted"]
 
 
@@ -127,8 +127,12 @@ class PlaySettings(BaseModel):
     """Seed by which new paths are drawn in place of the benchmark's own."""
     prompt: str = "plain"
     """Prompt for answers: plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
-    answer_style: AnswerStyle = "free"
-    """`short` asks a model for a word or a phrase; `free` leaves the length to the prompt."""
+    answer_style: AnswerStyle = "form"
+    """`form` asks for what the turn is judged by: a letter for options, yes or no, a number, or a few words; a prompt
+    of your own stays as it is. `short` asks for a word or a phrase at every turn; `free` leaves it to the prompt."""
+    frame_times: Literal["auto", "yes", "no"] = "auto"
+    """Write the time before each picture, and the moment of the question where it has one. `auto` does so in mode
+    `streaming`, and in dialogues in which a question or its key asks for a moment or a length of time."""
     option_order: Literal["source", "shuffled"] = "source"
     """Order of a multiple-choice question's options: as in the source, or drawn by the seed."""
     subtitles: bool = False
@@ -164,6 +168,7 @@ class PlaySettings(BaseModel):
         parts += [("rejump", str(self.rejump))] if self.rejump is not None else []
         parts += [("options", f"shuffled-{self.seed}" if self.option_order == "shuffled" else "source")]
         parts += [("subtitles", "yes" if self.subtitles else "no"), ("audio", "unused")]
+        parts += [("times", "auto-v1" if self.frame_times == "auto" else self.frame_times)]
         drawn = f"-{self.seed}" if self.control in ("shuffled", "other-video") else ""
         parts += [("control", f"{self.control}{drawn}")] if self.control else []
         return (*parts, *self.frames.signature)

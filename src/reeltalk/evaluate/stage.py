@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import numpy as np
 from pydantic import TypeAdapter
 
-from reeltalk.errors import InputError, ReeltalkError
+from reeltalk.errors import InputError, ReeltalkError, UnusableError
 from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore
 from reeltalk.evaluate.logged import Notes, PlaySample, run_samples
 from reeltalk.evaluate.playing.frames import FrameServer
@@ -46,6 +46,7 @@ from reeltalk.judge.judge import (
     with_empty_answers,
 )
 from reeltalk.judge.settings import JudgeSettings
+from reeltalk.judge.turns import TurnJudge, judge_unit
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.served import ServedModel
 from reeltalk.metrics.meteor import MeteorProcess
@@ -59,6 +60,10 @@ from reeltalk.store.tables import read_rows, write_rows
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
+FIRST_READ: Final = 20
+"""Answers after which a run stops if most of them cannot be read."""
+UNREAD_CHARS: Final = 120
+"""Characters of such an answer that are shown."""
 
 
 @dataclass
@@ -306,6 +311,7 @@ class EvaluationRunner:
         at_a_time: Scripts that run together.
         progress: Called after each turn.
         null_sample: Units whose empty answers a model judges; by default sampled from those that are played here.
+        stops_unread: Stop if most of the first answers cannot be read.
     """
 
     def __init__(
@@ -317,6 +323,7 @@ class EvaluationRunner:
         at_a_time: int,
         progress: Progress | None = None,
         null_sample: frozenset[UnitKey] | None = None,
+        stops_unread: bool = False,
     ) -> None:
         self.collected: Final = Collected(logs.parent)
         """The results so far."""
@@ -329,6 +336,8 @@ class EvaluationRunner:
         # Models are judged side by side, and a unit with empty answers may hold what its model said in other turns.
         self._null_from: dict[int, str] = {}
         self._null_sample = null_sample
+        self._stops_unread, self._read = stops_unread, 0
+        self._unread: list[str] = []
 
     def run(
         self,
@@ -506,13 +515,36 @@ class EvaluationRunner:
             rows: list[JudgedScore] = []
             judged = judged_units(judge, units, self._background)
             for unit in judged:
-                rows += await judge.judge(unit, self._judging.model)
+                rows += await judge_unit(judge, unit, self._judging.model)
                 await self._judge_nothing(judge, unit)
             of_script[judge.name] = rows
+            self._refuse_unread(judge, units, rows)
             headline = next(iter(judge.measures(judged, rows)), None)
             values[judge.name] = headline.value if headline is not None else None
             lines += [_line(row) for row in rows]
         return LoggedScore(values, "\n".join(lines)), of_script
+
+    def _refuse_unread(self, judge: Judge, units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> None:
+        """Stop a run of which most of the first answers cannot be read.
+
+        Raises:
+            UnusableError: More than half of the first `FIRST_READ` answers name no value or option.
+        """
+        if not self._stops_unread or self._read >= FIRST_READ or not isinstance(judge, TurnJudge):
+            return
+        texts = {(unit.id, turn.turn_index): turn.text for unit in units for turn in unit.turns}
+        for row in rows:
+            text = texts.get((row.unit_id, row.turn_index or 0), "")
+            if self._read < FIRST_READ and row.value is not None and text.strip() and judge.reads_answers:
+                self._read += 1
+                self._unread += [text] if judge.is_unread(row) else []
+        if self._read >= FIRST_READ and len(self._unread) > FIRST_READ // 2:
+            shown = "; ".join(repr(" ".join(text.split())[:UNREAD_CHARS]) for text in self._unread[:3])
+            raise UnusableError(
+                f"{len(self._unread)} of the first {FIRST_READ} answers cannot be read by '{judge.name}', so the "
+                f"command stops: {shown}; every reply is kept. Ask for the form that is read (a letter for options, a "
+                "word or number for a key) in a prompt of your own with --prompt FILE.md, or pass --no-preflight"
+            )
 
     def _evaluation(self, names: Sequence[str]) -> Evaluation:
         return self.collected.evaluation(names, [judge.name for judge in self._judging.judges], self._background)

@@ -20,20 +20,21 @@ from reeltalk.judge.judge import (
     NULL_MODEL,
     NULL_SOURCE,
     Background,
+    Judge,
     JudgeUnit,
     StoredScores,
     StoredUnits,
     judged_units,
 )
 from reeltalk.judge.measures import Floats, MeanItem, Measure, group_measure, mean_measure, split_items
-from reeltalk.judge.protocol import find_protocol, measure_info
-from reeltalk.judge.turns import cascade
+from reeltalk.judge.protocol import CORRECT, PER_CENT, find_protocol, measure_info
+from reeltalk.judge.turns import cascade, no_answer_reason
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails, turn_counts
 from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
-from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
+from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
 from reeltalk.store.stored_rows import ChosenRows, KeyedNumbers, RowField
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
@@ -107,6 +108,8 @@ def _latency_items(
 
 TURN: Final = "turn"
 """Groups of this kind become a curve."""
+FORM: Final = "form"
+"""Groups by the measure that judges a turn."""
 UNTOLD: Final = "it was not judged"
 OTHER: Final = "other reasons"
 MOST_REASONS: Final = 20
@@ -295,6 +298,53 @@ def _in_order(group: str) -> tuple[int, str]:
     return (int(group), "") if group.isdigit() else (1 << 30, group)
 
 
+def correct_measure(
+    measured: Sequence[tuple[Judge, Measure]], turns: Iterable[AnsweredTurn]
+) -> tuple[Measure, list[Judge]] | None:
+    """The share of credit over all due turns, where no measure of correctness applies to all of them.
+
+    Each turn has the credit of the most exact measure that applies to it. Turns to which none applies are counted as
+    not applicable.
+
+    Args:
+        measured: Judges of one model's turns with their headlines.
+        turns: The turns.
+
+    Returns:
+        The measure and the judges that it rests on; None if one measure is enough, or none applies.
+    """
+    found = [
+        (protocol.credit_rank, judge, measure)
+        for judge, measure in measured
+        if (protocol := find_protocol(judge.name)) is not None
+        and protocol.credit_rank is not None
+        and protocol.unit == "turn"
+    ]
+    items: dict[str, MeanItem] = {}
+    used: list[Judge] = []
+    for _, judge, measure in sorted(found, key=lambda one: one[0]):
+        info = measure_info(measure.name)
+        own = 0
+        for entry in measure.entries:
+            if entry.item_id is None or not entry.applies or entry.item_id in items or info is None:
+                continue
+            value = None if entry.value is None else info.share(entry.value * measure.scale + measure.offset)
+            groups = {**entry.groups, FORM: (info.title,)}
+            items[entry.item_id] = dataclasses.replace(entry, value=value, groups=groups, mean_of=None)
+            own += 1
+        if own:
+            used.append(judge)
+    if len(used) < 2:
+        return None
+    rest = {
+        turn.item_id: MeanItem(turn.video_id, None, turn.item_id, applies=False)
+        for turn in turns
+        if turn.state.is_due and turn.item_id not in items
+    }
+    by = (FORM, TURN, "question_type", "task")
+    return mean_measure(CORRECT, [*items.values(), *rest.values()], scale=PER_CENT, by=by), used
+
+
 def tables_of(
     evaluation: Evaluation,
     judging: JudgingSetup,
@@ -355,6 +405,9 @@ def tables_of(
     for model in signed:
         answered = turns_of.get(model, nothing_of)
         own = StoredUnits(answered, background)
+        measured: list[tuple[Judge, Measure]] = []
+        why_of: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         for judge in judging.judges:
             given = judged_rows[judge.name].get(model)
             rows: Sequence[JudgedScore] = () if given is None else StoredScores(given)
@@ -363,6 +416,10 @@ def tables_of(
             # Judged numbers use all turns. So a model with failed turns can be compared with one without.
             data = judged_hash(judged, judge)
             why = _unscored_turns(own, rows)
+            if measures:
+                measured.append((judge, measures[0]))
+                hashes[judge.name] = data
+                why_of = why | why_of
             add(model, data, measures, *judging.signature(judge), reasons=why)
             protocol = find_protocol(judge.name)
             if measures and protocol is not None and protocol.right_or_wrong:
@@ -370,20 +427,33 @@ def tables_of(
                 after = cascade(own, _values_by_item(measures[0]), judge.name)
                 withheld = measures[0].withheld
                 add(model, data, [dataclasses.replace(one, part_withheld=withheld) for one in after], *judge.signature)
+        if (whole := correct_measure(measured, answered)) is not None:
+            parts = _joint_parts(whole[1], judging)
+            add(model, short_hash([hashes[judge.name] for judge in whole[1]]), [whole[0]], *parts, reasons=why_of)
         played = next(answer_set.played for answer_set in sets if answer_set.model == model)
         add(model, played, latency_measures(answered, duration_of))
     models = [_info(answer_set, turns_of.get(answer_set.model, nothing_of)) for answer_set in sets]
     if NULL_MODEL not in signed:
         nothing = Tables()
+        measured = []
         for judge in judging.judges:
             null = evaluation.null.get(judge.name, NullUnits())
+            measures = judge.measures(null.units, null.scores) if null.units else []
+            measured += [(judge, measure) for measure in measures[:1]]
             summarise(
                 NULL_MODEL,
-                judge.measures(null.units, null.scores) if null.units else [],
+                measures,
                 subject=subject,
                 signed=(("data", judged_hash(null.units, judge)), *judging.signature(judge)),
                 tables=nothing,
             )
+        rests_on = [evaluation.null[judge.name].units for judge, _ in measured]
+        if (
+            whole := correct_measure(measured, (turn for units in rests_on for unit in units for turn in unit.turns))
+        ) is not None:
+            data = short_hash([judged_hash(evaluation.null[judge.name].units, judge) for judge in whole[1]])
+            parts = (("data", data), *_joint_parts(whole[1], judging))
+            summarise(NULL_MODEL, [whole[0]], subject=subject, signed=parts, tables=nothing)
         tables.summary += nothing.summary
         if nothing.summary:
             turns = _count_turns(evaluation.null.values())
@@ -394,7 +464,7 @@ def tables_of(
     if chosen.metrics and any(answer_set.turns for answer_set in sets):
         texts = ScoreSettings(metrics=chosen.metrics, language=chosen.language)
         scored = score_sets(
-            [answer_set for answer_set in sets if answer_set.turns],
+            [answer_set for answer_set in sets if answer_set.turns or answer_set.lacking],
             texts,
             subject=subject,
             meteor=judging.meteor,
@@ -415,6 +485,11 @@ def tables_of(
         }
     )
     return info, scored, tables
+
+
+def _joint_parts(judges: Sequence[Judge], judging: JudgingSetup) -> Parts:
+    """The parts of the signature of a number of several judges; equal parts once."""
+    return tuple(dict.fromkeys(part for judge in judges for part in judging.signature(judge)))
 
 
 def _count_turns(sampled: Iterable[NullUnits]) -> int:
@@ -483,13 +558,14 @@ def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> 
 def _answer_set(model: str, own: ChosenRows[AnsweredTurn], source: tuple[str, str], signed: Parts) -> AnswerSet:
     usable = array("q")
     left_out: Counter[str] = Counter()
+    lacking: list[tuple[int, str]] = []
     for place, turn in enumerate(own):
-        if turn.state is not AnswerState.ANSWERED:
+        if not turn.state.is_due:
             left_out[turn.state.value] += 1
         elif not turn.references:
             left_out["no reference"] += 1
-        elif not turn.text.strip():
-            left_out["the answer is empty"] += 1
+        elif turn.state is not AnswerState.ANSWERED:
+            lacking.append((turn.turn_index, no_answer_reason(turn)))
         else:
             usable.append(place)
     return AnswerSet(
@@ -501,6 +577,7 @@ def _answer_set(model: str, own: ChosenRows[AnsweredTurn], source: tuple[str, st
         not_scored=dict(left_out),
         signed=signed,
         played=asked_hash(own),
+        lacking=lacking,
     )
 
 
@@ -513,6 +590,7 @@ def _info(answer_set: AnswerSet, turns: Iterable[AnsweredTurn]) -> ModelInfo:
         items=len(answer_set.turns),
         missing=tuple(turn.item_id for turn in turns if turn.state is AnswerState.FAILED),
         not_scored=answer_set.not_scored,
+        turns=turn_counts(turns),
     )
 
 

@@ -58,7 +58,6 @@ class ChecklistJudge:
         *,
         eval_rounds: int = EVAL_ROUNDS,
         compat: bool = False,
-        missing: Literal["zero", "skip"] = "zero",
         version: Literal["v1", "v2"] = "v2",
         published: bool = False,
         prompts: Prompts | None = None,
@@ -70,8 +69,6 @@ class ChecklistJudge:
             compat: Also judge in the official layout, which always asks for five replies, and average as the official
                 script does: criterion `accuracy.compat`. The text that replaces a failed answer is judged as an answer,
                 as it is there.
-            missing: Score of a turn without an answer: `zero`, without asking the judge, or `skip`. An empty answer
-                would earn every item that expects *No*.
             version: `v1` also shows question and reference to the judge. Scores of the two are not comparable.
             published: Ask as the official script does, and read each reply twice: by key, and as the script reads it.
             prompts: The judges' prompts; ours by default.
@@ -83,7 +80,7 @@ class ChecklistJudge:
             raise SettingError(
                 f"eval_rounds is {eval_rounds}, but an answer must be judged at least once; give 1 or more"
             )
-        self.eval_rounds, self.missing, self.version = eval_rounds, missing, version
+        self.eval_rounds, self.version = eval_rounds, version
         self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
 
     @property
@@ -102,7 +99,7 @@ class ChecklistJudge:
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts and the variant."""
-        how = (("version", self.version), ("eval_rounds", str(self.eval_rounds)), ("missing", self.missing))
+        how = (("version", self.version), ("eval_rounds", str(self.eval_rounds)))
         if self.published:
             return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature), *how)
         parts = (
@@ -130,7 +127,9 @@ class ChecklistJudge:
             items = turn.checklist.items
             for sample in range(self.eval_rounds):
                 if turn.state is not AnswerState.ANSWERED:
-                    rows.append(self._missing(unit, turn, judging.name, sample))
+                    why = no_answer_reason(turn)
+                    row = unscored_row if turn.state.is_due else not_applicable_row
+                    rows.append(row(unit, ACCURACY, judging.name, why, turn=turn, sample=sample))
                 elif not self.published:
                     rows.append(await self._fixed(unit, turn, items, judging, sample))
                 if not self.compat:
@@ -140,12 +139,6 @@ class ChecklistJudge:
                     rows.append(_counted_or_not(unit, turn, items, _by_key(said, len(items)), judging.name, sample))
                 rows.append(_official(unit, turn, items, said, judging.name, sample))
         return rows
-
-    def _missing(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, sample: int) -> JudgedScore:
-        why = no_answer_reason(turn)
-        if self.missing == "zero":
-            return score_row(unit, ACCURACY, judge, 0.0, turn=turn, explanation=why, sample=sample)
-        return not_applicable_row(unit, ACCURACY, judge, why, turn=turn, sample=sample)
 
     async def _fixed(
         self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
@@ -380,7 +373,6 @@ PROTOCOL: Final = Protocol(
     create=lambda settings: ChecklistJudge(
         eval_rounds=settings.eval_rounds,
         compat=settings.compat,
-        missing=settings.missing,
         version=settings.checklist_version,
         published=settings.published,
         prompts=judge_prompts(settings.prompts),

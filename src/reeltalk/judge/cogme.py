@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
-from reeltalk.judge.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
+from reeltalk.judge.choice import ACCURACY, ChoiceJudge
 from reeltalk.judge.judge import Judge, JudgeUnit, fields_read_by
 from reeltalk.judge.measures import Floats, MeanItem, Measure, mean_measure
 from reeltalk.judge.protocol import MeasurePart, Protocol, ProtocolCriterion, per_cent
@@ -45,22 +45,16 @@ class TaggedQuestion:
 class CogMEJudge:
     """CogME: achievement at each of 19 tags, from the correctness of each turn by another judge."""
 
-    def __init__(
-        self, correctness: Literal["choice", "agree"] | Judge = "choice", *, criterion: str = ACCURACY
-    ) -> None:
+    def __init__(self, correctness: Judge | None = None, *, criterion: str = ACCURACY) -> None:
         """Choose the judge of correctness.
 
         Args:
-            correctness: `choice`, `agree`, or a judge whose rows for turns are credits from 0 to 1. If it judges a turn
-                several times, the mean counts.
+            correctness: A judge whose rows for turns are credits from 0 to 1; by default by options. If it judges a
+                turn several times, the mean counts.
             criterion: Criterion of the judge's rows that holds the credit.
         """
-        if correctness == "agree":
-            self._judge: Judge = AgreeJudge()
-            self._criterion = AGREE
-        else:
-            self._judge = ChoiceJudge() if correctness == "choice" else correctness
-            self._criterion = criterion
+        self._judge: Judge = ChoiceJudge() if correctness is None else correctness
+        self._criterion = criterion
 
     @property
     def name(self) -> str:

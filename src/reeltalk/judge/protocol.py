@@ -138,8 +138,8 @@ class Protocol:
     parts: tuple[MeasurePart, ...] = ()
     open_parts: str = ""
     """Kind of the parts that depend on the benchmark, as `tag` or `task`; empty if there are none."""
-    caution: str = ""
-    """Why its numbers are not results. If set, they come last, and none is marked as best or used as credit."""
+    note: str = ""
+    """What readers should know about its numbers, as its error rate; shown beside them."""
     rating: str = ""
     """Version of the instructions by which people rate on its scale; empty if people cannot rate it."""
     source: str = ""
@@ -160,6 +160,10 @@ class Protocol:
         """
         own = ".".join(part for part in name.split(".") if part != COMPAT)
         return next((found for found in self.criteria if found.names(own)), None)
+
+
+CORRECT: Final = "correct"
+"""Measure of all due turns, each by its own measure: options, keys, short references, or a judge."""
 
 
 def protocols() -> Mapping[str, Protocol]:
@@ -236,14 +240,16 @@ def is_headline(metric: str) -> bool:
     return described is not None and any(part.headline for part in described[0].parts if part.name == ".".join(rest))
 
 
-def measure_caution(metric: str) -> str:
-    """Why a measure is not a result; empty if its protocol has no caution.
+def measure_note(metric: str) -> str:
+    """What readers should know about a measure's numbers; empty if its protocol has no note.
 
     Args:
-        metric: Name of the measure, as `agree.recovery`.
+        metric: Name of the measure, as `match`.
     """
+    if metric == CORRECT:
+        return next(iter(filter(None, (one.note for one in protocols().values()))), "")
     described = _current().families.get(metric.split(".")[0])
-    return "" if described is None else described[0].caution
+    return "" if described is None else described[0].note
 
 
 def credit_measures() -> tuple[str, ...]:
@@ -278,12 +284,29 @@ def _registry(path: tuple[str, ...]) -> _Registry:
     assert len(named) == len(set(named)), f"a protocol is described twice among {named}"
     families = {one.name: (one, replace(one.measures[0], title=one.title)) for one in found}
     families |= {info.name: (one, info) for one in found for info in one.measures}
-    ranked = sorted((one.credit_rank, one.measures[0].name) for one in found if one.credit_rank is not None)
+    whole = _of_all_turns()
+    families[CORRECT] = (whole, whole.measures[0])
+    ranked = sorted((one.credit_rank, one.measures[0].name) for one in [whole, *found] if one.credit_rank is not None)
     return _Registry(
         {protocol.name: protocol for protocol in found},
         families,
         tuple(part for module in modules for part in getattr(module, "PARTS", ())),
         tuple(name for _, name in ranked),
+    )
+
+
+def _of_all_turns() -> Protocol:
+    """The description of `correct`, which is no protocol that one can name: it follows from the others."""
+    return Protocol(
+        name=CORRECT,
+        title="Correct",
+        help="",
+        create=lambda _: (_ for _ in ()).throw(ValueError("correct follows from other protocols")),
+        criteria=(ProtocolCriterion(CORRECT, "Correct", pass_mark=0.5),),
+        measures=(per_cent(CORRECT, "Correct"),),
+        needs_model=False,
+        credit_rank=0,
+        right_or_wrong=True,
     )
 
 

@@ -10,16 +10,16 @@ from typing import Final, Literal
 
 from reeltalk.judge.asking import Judgement, judge_prompts, our_judge_prompts
 from reeltalk.judge.checklist import ask_items
-from reeltalk.judge.choice import CONTEXT_SIGNATURE, agrees_in_context
 from reeltalk.judge.cogme import tagged_questions, weighted_measure
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns, shown_options
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, shown_options
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
-from reeltalk.metrics.agree import states
+from reeltalk.metrics.agree import SIGNATURE, agrees, states
+from reeltalk.metrics.choice import names_same
 from reeltalk.metrics.profile import TAGS
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import RubricItem, TurnRubric
@@ -85,7 +85,7 @@ class RubricJudge(SingleTurnJudge):
         how = (
             (("prompt", self.prompts["rubric"].signature), ("repair", self.prompts["repair"].signature))
             if self.needs_model
-            else (("agree", CONTEXT_SIGNATURE),)
+            else (("agree", SIGNATURE),)
         )
         return (("rubric", VERSION), *how, ("without", "reference"))
 
@@ -110,11 +110,7 @@ class RubricJudge(SingleTurnJudge):
         """
         turn, by = unit.turns[index], model.name if model is not None else NOBODY
         rubric = turn.rubric or TurnRubric(items=(RubricItem(says=turn.references[0]),))
-        judged = (
-            await _asked(turn, rubric, model, self.prompts)
-            if model is not None
-            else _by_words(turn, earlier_turns(unit, index))
-        )
+        judged = await _asked(turn, rubric, model, self.prompts) if model is not None else _by_words(turn)
         if judged.verdict is None:
             return [unscored_row(unit, self.name, by, judged.reason or "", turn=turn, replies=judged.replies)]
         met = [judged.verdict[f"A{number}"] == "Yes" for number in range(1, len(rubric.items) + 1)]
@@ -206,11 +202,12 @@ async def _asked(
     return await ask_items(model, words, len(rubric.items), prompts)
 
 
-def _by_words(turn: AnsweredTurn, before: Sequence[tuple[str, str]]) -> Judgement[dict[str, str]]:
+def _by_words(turn: AnsweredTurn) -> Judgement[dict[str, str]]:
     if turn.rubric is None:
         shown = shown_options(turn)
         options = shown[1] if shown is not None else turn.options
-        met = [agrees_in_context(turn.text, turn.references, turn.question, before, options)]
+        same = names_same(turn.text, turn.references, options, turn.question) if options else None
+        met = [agrees(turn.text, turn.references, turn.question) if same is None else same]
     else:
         met = [bool(turn.text.strip()) and states(turn.text, item.says) for item in turn.rubric.items]
     return Judgement({f"A{number}": "Yes" if ok else "No" for number, ok in enumerate(met, start=1)}, ())

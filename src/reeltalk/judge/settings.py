@@ -1,13 +1,10 @@
 """Settings of judging: the protocols, and the model that judges. Imports nothing heavy."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.server_address import ServerAddress
 from reeltalk.schema.settings import Count, Money
 
@@ -40,12 +37,18 @@ class JudgeSettings(BaseModel):
     """MT-Video-Bench's version, by whose prompt a checklist is judged."""
     null_units: Annotated[int, Field(ge=0)] = 10
     """Chains, paths or dialogues whose empty answers a model judges for the null row; without a model, all are."""
-    missing: Literal["zero", "skip"] = "zero"
-    """What a turn counts for which the model gave no answer, on checklists."""
     language: Literal["auto", "en", "zh"] = "auto"
     """Language of text metrics' tokens; `auto` takes that of each item's references."""
     seed: Annotated[int, Field(ge=0)] = 17
     """Seed of the draw of `null_units`."""
+
+    @field_validator("protocols", mode="before")
+    @classmethod
+    def _agree_is_match(cls, names: Any) -> Any:
+        # Scripts of the first users name `agree`, a rough measure whose place `match` takes.
+        return (
+            tuple("match" if name == "agree" else name for name in names) if isinstance(names, list | tuple) else names
+        )
 
     @model_validator(mode="before")
     @classmethod
@@ -56,33 +59,11 @@ class JudgeSettings(BaseModel):
 AUTO: Final = "auto"
 """Stands for the protocols that need no model and can judge these turns; there may be none."""
 JUDGED_BY_DEFAULT: Final = JudgeSettings(protocols=(AUTO,), metrics=("bleu", "rouge_l", "cider"))
-"""By default, turns with keys or options are judged by rule, and text metrics score all answers."""
+"""By default, turns with keys, options or short references are judged by rule, and text metrics score all answers."""
 NO_JUDGE: Final = (
-    "these turns have neither keys nor options, so no rule can judge them: there are text metrics only. Name a judge: "
-    "--protocols clair --judge NAME for a language model, or --protocols agree for lexical agreement, a rough measure"
+    "these turns have neither keys nor options nor short references, so no rule can judge them, and overlap of words "
+    "says little. Name a language model that judges: --protocols clair --judge NAME"
 )
-
-
-def resolve_protocols(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTurn]) -> JudgeSettings:
-    """Settings with protocols in place of `auto`.
-
-    Args:
-        settings: Settings of the user.
-        turns: The turns to judge.
-
-    Returns:
-        `auto` becomes `typed` if a turn has a key, and `choice` if a turn has options and no key. Settings without
-        `auto` are returned as they are.
-    """
-    if AUTO not in settings.protocols:
-        return settings
-    keyed = chosen = False
-    for turn in turns:
-        keyed = keyed or turn.key is not None
-        chosen = chosen or (turn.key is None and bool(turn.options) and turn.correct_option is not None)
-    found = (*(("typed",) if keyed else ()), *(("choice",) if chosen else ()))
-    named = [name for given in settings.protocols for name in (found if given == AUTO else (given,))]
-    return settings.model_copy(update={"protocols": tuple(dict.fromkeys(named))})
 
 
 class JudgeModelSettings(BaseModel):

@@ -8,9 +8,9 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from reeltalk.judge.asking import Judgement, our_judge_prompts
-from reeltalk.judge.judge import JudgeUnit, rows_by_unit, score_row, unscored_row
+from reeltalk.judge.judge import NULL_MODEL, Judge, JudgeUnit, rows_by_unit, score_row, unscored_row
 from reeltalk.judge.measures import MeanItem, MeanItems, Measure, mean_measure, split_items
-from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol
+from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol, find_protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
@@ -22,6 +22,12 @@ NOBODY: Final = "none"
 """The judge model in rows of a protocol that needs none."""
 GROUPED_BY: Final = ("turn", "question_type")
 """Groups by which measures over turns are broken down."""
+
+
+EMPTY: Final = "the answer is empty"
+"""Explanation of the score of an empty answer."""
+UNREAD_PART: Final = MeasurePart("unread", "not read", direction="neither", decimals=SHORT)
+"""The share of answers from which a rule read nothing. They count as wrong."""
 
 
 def is_due(turn: AnsweredTurn) -> bool:
@@ -126,6 +132,8 @@ class TurnJudge:
     protocol: Protocol
     compat: bool = False
     """Also score each turn as the official script does, under `CRITERION.compat`."""
+    reads_answers: ClassVar[bool] = False
+    """True if a rule reads the answers, so that `is_unread` can tell which it could not read."""
     by: ClassVar[tuple[str, ...]] = GROUPED_BY
     """Keys of `groups` by which its measures are broken down."""
 
@@ -153,6 +161,10 @@ class TurnJudge:
     def is_due(self, turn: AnsweredTurn) -> bool:
         """True for a turn that should have a score: by default every turn that was asked."""
         return is_due(turn)
+
+    def is_unread(self, row: JudgedScore) -> bool:
+        """True for the row of an answer from which a rule read nothing."""
+        return False
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
         """Groups of a turn besides its position in the unit, as `{"question_type": ("D-LOC",)}`."""
@@ -247,6 +259,72 @@ class TurnJudge:
             score_row(unit, name, judge, value, turn=turn, explanation=explanation, replies=judging.replies)
             for name, value in values.items()
         ]
+
+
+def unread_measure(judge: TurnJudge, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> Measure:
+    """The share of answers from which a rule read nothing, in per cent.
+
+    Args:
+        judge: The judge, with one criterion.
+        units: All units, judged or not.
+        scores: Rows of the judge.
+    """
+    entries = judge.entries(
+        units,
+        scores,
+        judge.criteria[0],
+        value=lambda row: None if row.value is None else float(judge.is_unread(row)),
+    )
+    return mean_measure(f"{judge.protocol.measures[0].name}.{UNREAD_PART.name}", entries, scale=PER_CENT, by=judge.by)
+
+
+async def judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+    """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it.
+
+    A judge of whole chains, paths or dialogues sees the empty answers among the others. What an official script makes
+    of an empty answer stays as it is, and so do the rows of empty answers that measure a judge.
+
+    Args:
+        judge: The judge.
+        unit: A chain, path or dialogue.
+        model: The model that judges; None for a protocol that needs none.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    protocol = find_protocol(judge.name)
+    empty = {turn.turn_index for turn in unit.turns if turn.outcome == "empty"}
+    if not empty or protocol is None or not protocol.needs_model or unit.model == NULL_MODEL:
+        return await judge.judge(unit, model)
+    whole = not any(turn.outcome == "answered" for turn in unit.turns)
+    single = judge if isinstance(judge, SingleTurnJudge) and not judge.compat else None
+    asked = unit
+    if single is not None:
+        turns = tuple(
+            turn.model_copy(update={"state": AnswerState.NOT_ASKED}) if turn.turn_index in empty else turn
+            for turn in unit.turns
+        )
+        asked = dataclasses.replace(unit, turns=turns)
+    rows = await judge.judge(asked, model)
+    by = model.name if model is not None else NOBODY
+    if single is not None:
+        rows += [
+            score_row(unit, criterion.name, by, criterion.low, turn=turn, explanation=EMPTY)
+            for turn in unit.turns
+            if turn.turn_index in empty and single.is_due(turn) and single.skip_reason(unit, turn) is None
+            for criterion in protocol.criteria
+        ]
+        return rows
+
+    def lowest(row: JudgedScore) -> JudgedScore:
+        criterion = None if COMPAT in row.criterion.split(".") else protocol.criterion(row.criterion)
+        about = row.turn_index in empty if row.turn_index is not None else whole
+        if criterion is None or not about or row.state is ScoreState.NOT_APPLICABLE:
+            return row
+        update = {"value": criterion.low, "state": ScoreState.SCORED, "reason": None, "explanation": EMPTY}
+        return row.model_copy(update=update)
+
+    return [lowest(row) for row in rows]
 
 
 class SingleTurnJudge(TurnJudge, ABC):

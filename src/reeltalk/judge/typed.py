@@ -3,22 +3,29 @@
 Only question, key and answer are read. An answer without a readable value is wrong; `typed.unread` is their share.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reeltalk.judge.judge import JudgeUnit, score_row
-from reeltalk.judge.measures import Measure, mean_measure
-from reeltalk.judge.protocol import PER_CENT, MeasurePart, Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, no_answer_reason, shown_options
+from reeltalk.judge.measures import Measure
+from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
+from reeltalk.judge.turns import (
+    EMPTY,
+    NOBODY,
+    UNREAD_PART,
+    SingleTurnJudge,
+    no_answer_reason,
+    shown_options,
+    unread_measure,
+)
 from reeltalk.llm.model import AsyncModel
-from reeltalk.metrics.info import SHORT
+from reeltalk.metrics.choice import read_choice
 from reeltalk.questions.answer_reading import UNREAD, read_answer, rules_signature
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.model_texts import plain_answer
 from reeltalk.schema.scoring import JudgedScore
 
 NAME: Final = "typed"
-_LETTER: Final = re.compile(r"^\W*(?:(?i:option|answer)\b[:\s]*)?\(?([A-Za-z])(?:[.):]+\s*|\W*$)")
 
 
 PROTOCOL: Final = Protocol(
@@ -36,7 +43,7 @@ PROTOCOL: Final = Protocol(
     ),
     credit_rank=30,
     right_or_wrong=True,
-    parts=(MeasurePart("unread", "no value read", direction="neither", decimals=SHORT),),
+    parts=(UNREAD_PART,),
 )
 
 
@@ -44,6 +51,7 @@ class TypedJudge(SingleTurnJudge):
     """Judges turns that have a key: criterion `typed`, 1 if the answer says the value of the key alone, else 0."""
 
     protocol = PROTOCOL
+    reads_answers = True
     by = ("turn", "answer_type", "question_type", "task")
 
     @property
@@ -79,6 +87,8 @@ class TypedJudge(SingleTurnJudge):
         """
         turn = unit.turns[index]
         assert turn.key is not None
+        if not turn.text.strip():
+            return [score_row(unit, NAME, NOBODY, 0.0, turn=turn, explanation=EMPTY)]
         found = read_answer(turn.question, turn.key, answer_in_words(turn))
         why = f"{turn.key.type}: {found.why}"
         return [score_row(unit, NAME, NOBODY, float(found.right), turn=turn, explanation=why)]
@@ -90,25 +100,16 @@ class TypedJudge(SingleTurnJudge):
             units: All units, judged or not.
             scores: Rows from `judge`.
         """
-        entries = self.entries(
-            units, scores, NAME, value=lambda row: None if row.value is None else float(_is_unread(row))
-        )
-        return [*super().measures(units, scores), mean_measure(f"{NAME}.unread", entries, scale=PER_CENT, by=self.by)]
+        return [*super().measures(units, scores), unread_measure(self, units, scores)]
 
-
-def _is_unread(row: JudgedScore) -> bool:
-    # An explanation begins with the type of the key; the reason follows it.
-    return (row.explanation or "").partition(": ")[2].startswith(UNREAD)
+    def is_unread(self, row: JudgedScore) -> bool:
+        """True for the row of an answer in which no value could be read."""
+        # An explanation begins with the type of the key; the reason follows it.
+        return (row.explanation or "").partition(": ")[2].startswith(UNREAD)
 
 
 def answer_in_words(turn: AnsweredTurn) -> str:
-    """The answer to a turn; if it names an option by its letter, the words of that option."""
+    """The answer to a turn without what models put around it; if it names an option, the words of that option."""
     shown = shown_options(turn)
-    match = _LETTER.match(turn.text)
-    if shown is None or match is None:
-        return turn.text
-    place = ord(match[1].upper()) - ord("A")
-    rest = turn.text[match.end() :]
-    if rest.strip() or place >= len(shown[1]):
-        return rest if place < len(shown[1]) else turn.text
-    return shown[1][place]
+    found = read_choice(turn.text, shown[1], turn.question).option if shown is not None else None
+    return plain_answer(turn.text) if shown is None or found is None else shown[1][found]

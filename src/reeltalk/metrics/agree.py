@@ -45,7 +45,7 @@ _RELATIONS: Final = {
 _NEGATIONS: Final = frozenset("not n't never no none nothing nobody nowhere neither nor cannot without".split())
 _YES: Final = frozenset("yes yeah yep yup indeed correct".split())
 _NO: Final = frozenset("no nope nah".split())
-_NUMBERS: Final = {
+NUMBERS: Final = {
     word: str(n)
     for n, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -77,7 +77,6 @@ _ASKS_MORE: Final = re.compile(
 )
 """*Can you tell me its colour?* and *Is there more than one, and how many?* are not answered by yes or no."""
 _PARTS: Final = re.compile(r"n't|'\w+|\w+")
-_LETTER: Final = re.compile(r"\s*\(?([A-Za-z])(?:[).:]\s*(.*)|\))?\s*\.?\s*", re.DOTALL)
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _HAN_FUNCTION: Final = frozenset("的了在是他她它我你们吗呢吧啊这那有个之和与及也就都着把被从到对中")
 _NO_CONTENT: Final = FUNCTION_WORDS | _HAN_FUNCTION | frozenset(_RELATIONS)
@@ -116,8 +115,8 @@ def words_of(text: str) -> tuple[str, ...]:
         for part in _PARTS.findall(token):
             if part in _TIMES:
                 found += [_TIMES[part], stem("time")]
-            elif part in _NUMBERS:
-                found.append(_NUMBERS[part])
+            elif part in NUMBERS:
+                found.append(NUMBERS[part])
             elif part in FUNCTION_WORDS or part in _RELATIONS:
                 found.append(part)
             else:
@@ -169,7 +168,8 @@ def _numbers(text: str) -> frozenset[str]:
     return frozenset(word for word in words_of(text) if word.isdigit())
 
 
-def _relations(text: str) -> frozenset[str]:
+def place_relations(text: str) -> frozenset[str]:
+    """The relations of place that a text states, such as `on`."""
     words = words_of(text)
     return frozenset(_RELATIONS[word] for word in words if word in _RELATIONS)
 
@@ -190,40 +190,19 @@ def essence(answer: str, question: str = "") -> tuple[str, ...]:
     asked = frozenset(content_words(question))
     words = content_words(answer)
     new = [word for word in words if word not in asked]
-    return tuple(sorted(new or words or _relations(answer) or set(words_of(answer))))
+    return tuple(sorted(new or words or place_relations(answer) or set(words_of(answer))))
 
 
-def chosen_option(answer: str, options: Sequence[str]) -> int | None:
-    """Index of the option that an answer names by its letter, its text, or most of its words; None if it is unclear."""
-    match = _LETTER.fullmatch(answer)
-    if match is not None and (index := ord(match[1].lower()) - ord("a")) < len(options):
-        return index
-    plain = [" ".join(words_of(option)) for option in options]
-    said = " ".join(words_of(answer))
-    if said in plain:
-        return plain.index(said)
-    agreeing = [index for index, option in enumerate(options) if _same(answer, option, "")]
-    return agreeing[0] if len(agreeing) == 1 else None
-
-
-def agrees(
-    answer: str, references: Sequence[str], question: str | None = None, options: Sequence[str] | None = None
-) -> bool:
+def agrees(answer: str, references: Sequence[str], question: str | None = None) -> bool:
     """True if an answer says the same as one of the references.
 
     Args:
-        answer: The answer; with options, also a letter.
+        answer: The answer.
         references: Reference answers; without any there is no agreement.
         question: The question. Its words do not count in either answer.
-        options: Options of a multiple-choice question; both answers must then name the same one.
     """
     if not answer.strip():
         return False
-    if options:
-        chosen = chosen_option(answer, options)
-        right = [chosen_option(reference, options) for reference in references]
-        if chosen is not None and any(index is not None for index in right):
-            return chosen in right
     return any(
         _same(answer, text, question or "")
         for reference in references
@@ -255,7 +234,7 @@ def _same(answer: str, reference: str, question: str) -> bool:
         return bool(_numbers(answer) & _numbers(reference))
     if not _compatible(_numbers(answer), _numbers(reference)):
         return False
-    places, expected_places = _relations(answer), _relations(reference)
+    places, expected_places = place_relations(answer), place_relations(reference)
     if not _compatible(places, expected_places) or ("off" in places) != ("off" in expected_places):
         return False
     asked, given_words, whole = classed_words(question), classed_words(answer), classed_words(reference)
@@ -290,13 +269,13 @@ def states(text: str, reference: str, question: str = "") -> bool:
         return False
     if _COUNT.search(question) and _numbers(reference):
         return bool(_numbers(text) & _numbers(reference))
-    if not _compatible(_relations(text), _relations(reference)):
+    if not _compatible(place_relations(text), place_relations(reference)):
         return False
     asked, said = frozenset(content_words(question)), frozenset(content_words(text))
     whole = frozenset(content_words(reference))
     due = (whole - asked - _LIGHT_VERBS) or (whole - asked) or whole
     if not due:
-        return bool(_relations(reference)) and _relations(reference) <= _relations(text)
+        return bool(place_relations(reference)) and place_relations(reference) <= place_relations(text)
     common = len(due & said)
     return common == len(due) if len(due) <= 2 else common >= RECALL * len(due)
 

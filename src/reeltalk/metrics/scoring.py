@@ -29,7 +29,7 @@ from reeltalk.metrics.token_metrics import (
     rouge_l_per_item,
     token_f1_per_item,
 )
-from reeltalk.metrics.tokenise import Spoken, language_parts, languages_of, tokenise
+from reeltalk.metrics.tokenise import Spoken, language_parts, languages_of, tokenise, why_not_tokenised
 from reeltalk.metrics.uncertainty import MeanInterval, measure_interval, numbered_clusters
 
 Floats = NDArray[np.float64]
@@ -170,11 +170,16 @@ def score_texts(
         return ([tokenise(text, language) for text in group] for group, language in pairs)
 
     corpus = Corpus(tokens(), reference_tokens())
+    unsplit = why_not_tokenised(references)
     whole = spoken or frozenset(own)
     tok = language_parts(whole)
     results: dict[str, MetricResult] = {}
     for metric in dict.fromkeys(metrics):
         try:
+            if unsplit is not None and metric in {"meteor", *COMPUTED_ANYWHERE}:
+                raise SettingError(unsplit)
+            if metric == "cider" and len(set(map(tuple, references))) < 2:
+                raise SettingError("CIDEr weighs words by how rare they are, and all these references are the same")
             if metric == "meteor":
                 results[metric] = _meteor(list(tokens()), list(reference_tokens()), meteor, whole, tok)
             elif metric == "similarity":
@@ -250,13 +255,15 @@ def _mean_result(name: str, per_item: Floats, signature: str) -> MetricResult:
 def _similarity(
     answers: Sequence[str], references: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
 ) -> Floats:
-    """(N,) largest cosine of an answer with one of its references, in [-1, 1]."""
+    """(N,) largest cosine of an answer with one of its references, in [-1, 1]; of an empty answer -1."""
     texts = list(dict.fromkeys([*answers, *(text for group in references for text in group)]))
     number = {text: index for index, text in enumerate(texts)}
     vectors = embed(texts)
     return np.array(
         [
             max(float(vectors[number[answer]] @ vectors[number[reference]]) for reference in group)
+            if answer.strip()
+            else -1.0
             for answer, group in zip(answers, references, strict=True)
         ]
     )

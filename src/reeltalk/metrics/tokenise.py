@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.schema.record import name_key
+from reeltalk.schema.runs import is_withheld
 
 Spoken = Literal["en", "zh"]
 Language = Literal["auto", "en", "zh"]
@@ -190,6 +191,26 @@ def languages_of(references: Sequence[Sequence[str]], language: Language = "auto
     found = [_language_of(" ".join(group)) for group in references]
     most: Spoken = "zh" if found.count("zh") > found.count("en") else "en"
     return [own or most for own in found]
+
+
+OTHER_SCRIPTS: Final = re.compile(r"[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
+"""Letters of scripts that no tokeniser of ours splits: Greek to Mongolian, kana and Hangul."""
+
+
+def why_not_tokenised(references: Iterable[Sequence[str]]) -> str | None:
+    """Why tokens of answers mean nothing for these references; None if they can be split into words.
+
+    Args:
+        references: References of each item.
+    """
+    items = other = 0
+    for group in references:
+        letters = [letter for text in group for letter in text if letter.isalpha()]
+        items += 1
+        other += 2 * sum(OTHER_SCRIPTS.match(letter) is not None for letter in letters) > len(letters)
+    if not is_withheld(items - other, other):
+        return None
+    return f"it splits English and Chinese into words, and {other:,} of {items:,} references are in another script"
 
 
 class ItemLanguages:

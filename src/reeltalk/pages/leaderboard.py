@@ -16,7 +16,7 @@ from reeltalk.analysis.standings import (
     worst_types,
 )
 from reeltalk.analysis.values import format_range, format_value, metric_heading
-from reeltalk.judge.protocol import needs_model
+from reeltalk.judge.protocol import measure_note, needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.breakdowns import judge_name
 from reeltalk.pages.comparisons import compare_all
@@ -133,6 +133,8 @@ def write_leaderboard(site: Site) -> None:
         leading=leading,
         weak=weak,
         judged=_judge_lines(site, standings),
+        ledger=_ledger_lines(board, standings),
+        unread=[line for line in standings.warnings if "could not be read" in line],
         turns=len(site.turns.videos),
         dialogues=len(site.dialogues),
         videos=len(site.dialogues.videos),
@@ -155,18 +157,41 @@ def _turns_of(site: Site, index: int, weak: WeakType) -> str:
     return f"turns.html#{chosen}"
 
 
+def _ledger_lines(board: Leaderboard, standings: Standings) -> list[str]:
+    """Whether every due turn has a score, from the ledgers of the models that compete."""
+    models = [model for model in board.models if model.competes and model.info.turns]
+    lost = [model for model in models if model.info.without_answer]
+    rows = [row for row in standings.rows if row.role != "floor"]
+    lines = []
+    if board.withheld:
+        lines.append("Some numbers are withheld, because more than 2 % of their scores are missing.")
+    elif lost or any(row.unscored for row in rows):
+        lines.append("Some due turns have no score. They count in no mean.")
+    elif standings.headline is not None and standings.headline.covers < 1:
+        share = 100 * (1 - standings.headline.covers)
+        lines.append(f"The number leaves out {share:.0f} % of the due turns, which no measure of this run can judge.")
+    elif standings.headline is not None:
+        lines.append("Every due turn has a score.")
+    for model in lost:
+        counts = model.info.turns
+        parts = [f"{counts[name]:,} {name}" for name in ("failed", "missing") if counts.get(name)]
+        lines.append(f"{model.title}: {' and '.join(parts)} of {model.info.due:,} due turns.")
+    if empty := {model.title: model.info.turns["empty"] for model in models if model.info.turns.get("empty")}:
+        told = ", ".join(f"{count:,} of {title}" for title, count in empty.items())
+        lines.append(f"Empty answers have the lowest score: {told}.")
+    return lines
+
+
 def _judge_lines(site: Site, standings: Standings) -> list[str]:
     """Who judged, and how far people agree with the judge."""
     if standings.headline is None:
         return []
     metric = standings.headline.metric
     judges = list(dict.fromkeys(filter(None, map(judge_name, site.board.models))))
-    if metric_kind(metric) == "text":
-        told = "No judge: answers are compared with the references by their words."
-    elif needs_model(metric):
+    if needs_model(metric):
         told = f"Judged by {', '.join(judges) or 'a model that the run does not name'}."
     else:
-        told = "Judged by a rule, not by a model."
+        told = " ".join(filter(None, ("Judged by a rule, not by a model.", measure_note(metric))))
     agreed = [
         f"It agrees with people by ρ = {rho.value:.2f} on {rho.n:,} answers."
         for dimension in (site.calibration.dimensions if site.calibration is not None else ())
@@ -239,7 +264,7 @@ def _as_markdown(board: Leaderboard) -> str:
     metrics = _shown_metrics(board)
     titles = [escape_markdown(metric_heading(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
     rows = [
-        [escape_markdown(model.name), *(cell(model, metric) for metric in metrics), f"{model.info.items:,}"]
+        [escape_markdown(model.name), *(cell(model, metric) for metric in metrics), f"{_turns(model):,}"]
         for model in board.models
     ]
     lines = markdown_table(["Model", *titles, "Turns"], rows, numbers=[False, *(True for _ in metrics), True])
@@ -269,7 +294,7 @@ def _as_latex(board: Leaderboard) -> str:
         escape_latex(metric_heading(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics
     ]
     rows = [
-        [escape_latex(model.name), *(cell(model, metric) for metric in metrics), str(model.info.items)]
+        [escape_latex(model.name), *(cell(model, metric) for metric in metrics), str(_turns(model))]
         for model in board.models
     ]
     return latex_table(
@@ -302,7 +327,12 @@ def _interval(cell: Cell) -> str:
 def _n(model: ModelRow, cell: Cell) -> str:
     """The number's n, if it is not the model's number of turns, which the last column has."""
     items = n_items(cell.row.metric)
-    return "" if cell.row.n == model.info.items and not items else f"(n = {cell.row.n}{items})"
+    return "" if cell.row.n == _turns(model) and not items else f"(n = {cell.row.n}{items})"
+
+
+def _turns(model: ModelRow) -> int:
+    """The due turns of a model; in runs that do not count them, its answers."""
+    return model.info.due or model.info.items
 
 
 def _export_notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:

@@ -100,7 +100,7 @@ class ControlResults:
         """One metric over all turns; None if it has no comparison.
 
         Args:
-            metric: Name of the metric, such as `agree`.
+            metric: Name of the metric, such as `match`.
         """
         return next((line for line in self.tables[0].lines if line.metric == metric), None)
 

@@ -62,7 +62,7 @@ def _tables(site: Site) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, title, columns in (
         ("judged", "Judged measures", board.judged),
-        ("texts", "Text metrics", board.texts),
+        ("texts", "Text overlap", board.texts),
     ):
         metrics = [column.metric for column in columns]
         found[name] = Markup()

@@ -99,7 +99,7 @@ class ReportSettings(BaseModel):
     human: Path | None = None
     """People's ratings, in addition to those in the runs; judges are then compared with them."""
     credit: str | None = None
-    """Measure of how right an answer is in profiles, such as `agree`; by default the most exact one that all models
+    """Measure of how right an answer is in profiles, such as `match`; by default the most exact one that all models
     have."""
     media: MediaMode = "none"
     """`link`: pages play the benchmark's own files. `copy`: the files of the videos asked about are copied into the

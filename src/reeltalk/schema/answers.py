@@ -1,5 +1,7 @@
 """The answers of models."""
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
@@ -11,7 +13,10 @@ from reeltalk.schema.record import Name, Record, Seconds, VideoKey
 UnitKind = Literal["chain", "path", "dialogue"]
 """The unit of playing and judging."""
 NOT_IN_SOURCE: Final = "the source holds no answer to this turn"
-"""The reason of a turn whose answer a published file lacks."""
+"""The reason of a turn whose answer a file lacks."""
+SAYS_NONE: Final = "the file says that there is no answer"
+NO_ANSWER_IN_SOURCE: Final = (NOT_IN_SOURCE, SAYS_NONE)
+"""Reasons of turns that are missing, and did not fail."""
 NO_REFERENCE: Final = "the benchmark holds no reference to this turn"
 
 
@@ -36,6 +41,11 @@ class AnswerState(StrEnum):
     def is_due(self) -> bool:
         """True if the protocol requires a scored answer, whether there is one or not."""
         return self not in (AnswerState.NOT_ASKED, AnswerState.NOT_SCORED)
+
+
+Outcome = Literal["answered", "empty", "failed", "missing", "not_due"]
+"""What became of a turn. Empty: the model answered without a word. Missing: the source holds no answer. Not due: the
+protocol asks for no answer that is scored."""
 
 
 class Answer(Record):
@@ -113,9 +123,23 @@ class AnsweredTurn(Record):
     played: PlayDetails | None = None
 
     @property
+    def outcome(self) -> Outcome:
+        """What became of the turn, for every count of a run."""
+        if not self.state.is_due:
+            return "not_due"
+        if self.state is AnswerState.FAILED:
+            return "missing" if self.reason in NO_ANSWER_IN_SOURCE else "failed"
+        return "answered" if self.text.strip() else "empty"
+
+    @property
     def has_failed(self) -> bool:
         """True if the model was asked and gave no answer, whether or not the answer would be scored."""
         return self.state is AnswerState.FAILED or (self.state is AnswerState.NOT_SCORED and self.reason is not None)
+
+
+def turn_counts(turns: Iterable[AnsweredTurn]) -> dict[Outcome, int]:
+    """The ledger of one model: number of turns by what became of them."""
+    return dict(Counter(turn.outcome for turn in turns))
 
 
 def right_answer(turn: Turn | AnsweredTurn) -> str | None:

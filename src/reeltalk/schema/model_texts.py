@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 FORMS: Final = Path(__file__).parent / "model_texts.toml"
+THOUGHT_ALONE: Final = "the model thought aloud and gave no answer"
+"""Why a reply with a thought alone is a failed turn."""
 LONGEST: Final = 20_000
 """Characters of an answer that are read."""
 LONGEST_ANNOUNCED: Final = 1_000
@@ -25,12 +27,30 @@ _STYLED: Final = re.compile("[\uff01-\uff5e\u2460-\u249b\u24b6-\u24ff\U0001d400-
 _BOX: Final = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|\Z)", re.S)
 _ANSWER_TAG: Final = re.compile(r"<\s*(answer|final_answer|response|output)\s*>(.*?)(?:<\s*/\s*\1\s*>|\Z)", re.S | re.I)
 _BOXED: Final = re.compile(r"\$*\\+boxed\s*\{\s*((?:[^{}]|\{[^{}]*\})*)\}\$*")
-_LATEX: Final = re.compile(r"\\+(?:text|textbf|mathrm|mathbf|textit|mathit)\s*\{([^{}]*)\}|\\[()\[\]]|\$\$?(?=\S)|(?<=\S)\$\$?")
+_LATEX: Final = re.compile(
+    r"\\+(?:text|textbf|mathrm|mathbf|textit|mathit)\s*\{([^{}]*)\}|\\[()\[\]]|\$\$?(?=\S)|(?<=\S)\$\$?"
+)
 _FENCE: Final = re.compile(r"(?m)^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$|\A```(?:\w+\n)?|```\Z")
 _EMPHASIS: Final = re.compile(r"(?<!\w)(\*{1,3}|_{1,3}|`)(?=\S)(.+?)(?<=\S)\1(?!\w)", re.S)
+_TAGS: Final = re.compile(r"<[^<>\n]*>|\[/?\w+\]|◁[^▷\n]*▷")
+_STRUCK: Final = re.compile(r"~~[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.I)
 _HEADING: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]+)")
 _HTML: Final = re.compile(r"</?(?:b|i|em|strong|p|br|span|u|code|div)\s*/?>", re.I)
-_ANSWER_KEYS: Final = ("answer", "final_answer", "Answer", "final answer", "response", "prediction", "choice", "option", "value")
+_ANSWER_KEYS: Final = (
+    "answer",
+    "final_answer",
+    "Answer",
+    "final answer",
+    "response",
+    "prediction",
+    "choice",
+    "option",
+    "value",
+    "答案",
+    "最终答案",
+    "选项",
+    "选择",
+)
 
 
 def without_thoughts(text: str) -> str:
@@ -51,15 +71,23 @@ def without_thoughts(text: str) -> str:
     return str(forms["tokens"].sub("", text).strip())
 
 
-def plain_text(text: str) -> str:
+def thinks_only(text: str) -> bool:
+    """True for a text that holds or begins a thought and no answer; one without any words is an empty answer."""
+    if without_thoughts(text):
+        return False
+    begun = any(opened.search(text) and not closed.search(text) for opened, closed in _forms()["thoughts"])
+    return begun or any(map(str.isalnum, _TAGS.sub("", text)))
+
+
+def plain_reply(text: str) -> str:
     """A text without thoughts, markup and characters without width, and with plain letters and digits.
 
     Args:
         text: A reply as it came, with or without thoughts.
     """
     text = plain_characters(without_thoughts(text[:LONGEST]))
-    if (tags := _ANSWER_TAG.findall(text)) and tags[-1][1].strip():
-        text = tags[-1][1]
+    if tags := _ANSWER_TAG.findall(text):
+        text = tags[-1][1] if tags[-1][1].strip() else _ANSWER_TAG.sub("", text)
     text = _FENCE.sub("", text).strip()
     if text.startswith(("{", "[")) and (told := _of_json(text)) is not None:
         text = told
@@ -73,8 +101,14 @@ def plain_characters(text: str) -> str:
     return _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), _NO_WIDTH.sub("", text))
 
 
+def without_struck(text: str) -> str:
+    """A text without what is struck out in it."""
+    return _STRUCK.sub("", text)
+
+
 def without_markup(text: str) -> str:
-    """A text without the marks of Markdown, LaTeX and HTML."""
+    """A text without the marks of Markdown, LaTeX and HTML, and without what is struck out."""
+    text = without_struck(text)
     text = _LATEX.sub(lambda found: found[1] or "", _HTML.sub("", text))
     for _ in range(3):
         text = _EMPHASIS.sub(r"\2", text)
@@ -82,13 +116,13 @@ def without_markup(text: str) -> str:
 
 
 def plain_answer(text: str) -> str:
-    """`plain_text` without the words that lead up to an answer, and without offers after it.
+    """`plain_reply` without the words that lead up to an answer, and without offers after it.
 
     Args:
         text: A reply as it came.
     """
     forms = _forms()
-    said = plain_text(text)
+    said = plain_reply(text)
     if (announced := announced_answer(said)) is not None:
         said = announced
     while (shorter := forms["offers"].sub("", said).strip()) and shorter != said:
@@ -99,7 +133,7 @@ def plain_answer(text: str) -> str:
 
 
 def announced_answer(text: str) -> str | None:
-    """What stands after the last `Final answer:` of a text, from `plain_text`; None without one."""
+    """What stands after the last `Final answer:` of a text, from `plain_reply`; None without one."""
     marks = list(_forms()["finals"].finditer(text))
     rest = text[marks[-1].end() :].strip() if marks else ""
     return rest if any(map(str.isalnum, rest)) and len(rest) <= LONGEST_ANNOUNCED else None
@@ -115,7 +149,8 @@ def _of_json(text: str) -> str | None:
         found = found[0]
     if isinstance(found, dict):
         named = [found[key] for key in _ANSWER_KEYS if key in found]
-        found = named[0] if named else next(iter(found.values())) if len(found) == 1 else None
+        alone = next(iter(found.values())) if len(found) == 1 else None
+        found = named[0] if named else alone if isinstance(alone, str) else None
     if isinstance(found, bool):
         return "yes" if found else "no"
     return str(found) if isinstance(found, str | int | float) else None
@@ -127,7 +162,9 @@ def _forms() -> dict[str, Any]:
     flags = re.IGNORECASE
     return {
         # "analysis" without tokens begins a text in lower case.
-        "thoughts": [(re.compile(row["open"], _case(row)), re.compile(row["close"], _case(row))) for row in raw["thought"]],
+        "thoughts": [
+            (re.compile(row["open"], _case(row)), re.compile(row["close"], _case(row))) for row in raw["thought"]
+        ],
         "tokens": re.compile(raw["tokens"]["pattern"], flags),
         "leads": re.compile(rf"\A\W*(?:{_either(raw['leads'])})", flags),
         "finals": re.compile(_either(raw["finals"]), flags),

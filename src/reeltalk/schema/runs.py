@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from reeltalk.schema.answers import Outcome
 from reeltalk.schema.record import Finite, Json, Name, Record
 
 Control = Literal["none", "black", "shuffled", "other-video"]
@@ -146,6 +147,8 @@ class ModelInfo(Record):
     """Answers in the source, duplicates included."""
     items: Annotated[int, Field(ge=0)]
     """Distinct items with an answer to score."""
+    turns: dict[Outcome, int] = Field(default_factory=dict)
+    """The ledger: number of turns by what became of them."""
     duplicates: tuple[Duplicate, ...] = ()
     missing: tuple[Name, ...] = ()
     """Items of another model of the run, or of the benchmark, that this model lacks. They count in no mean, but are
@@ -154,6 +157,16 @@ class ModelInfo(Record):
     """Items whose question or references differ from those of the run's first model or of the benchmark."""
     not_scored: dict[str, int] = Field(default_factory=dict)
     """Rows that have no answer to score, by reason."""
+
+    @property
+    def due(self) -> int:
+        """Turns that should have a score: answered, empty, failed and missing ones."""
+        return sum(count for outcome, count in self.turns.items() if outcome != "not_due")
+
+    @property
+    def without_answer(self) -> int:
+        """Due turns without an answer: failed and missing ones."""
+        return self.turns.get("failed", 0) + self.turns.get("missing", 0)
 
 
 class Unscored(Record):

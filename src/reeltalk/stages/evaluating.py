@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.errors import BenchmarkError, BudgetError, ProcessError, SettingError
 from reeltalk.evaluate.model_options import prompt_options
 from reeltalk.evaluate.models import CreatedPlayer, check_player, create_player
+from reeltalk.evaluate.playing.chat import form_notice
 from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
 from reeltalk.evaluate.playing.play import WrongAnswers
 from reeltalk.evaluate.playing.script import Script, Scripts, available_scripts, draw_new_paths, make_scripts, media_of
@@ -215,8 +216,13 @@ class _Evaluation:
                 train=self.train,
                 tell=self.tell,
             )
-            if told := speech_notice(content, chosen, shown=play.subtitles):
-                self.tell(told)
+            asked_turns = (step.turn for script in chosen for step in script.steps if step.answered)
+            for told in (
+                speech_notice(content, chosen, shown=play.subtitles),
+                form_notice(play.prompt, play.answer_style, asked_turns) if player.model is not None else None,
+            ):
+                if told:
+                    self.tell(told)
             chosen = self._check_videos(config, content, chosen, player)
             with open_judging(
                 judging,
@@ -238,6 +244,7 @@ class _Evaluation:
                         replies=self.replies,
                         budget=self.budget,
                         null_sample=null_sample,
+                        stops_unread=config.limits.preflight,
                         train=self.train,
                         progress=progress,
                         tell=self.tell,
@@ -253,6 +260,7 @@ class _Evaluation:
                         frames=frames,
                         logs=folder.logs,
                         null_sample=null_sample,
+                        stops_unread=config.limits.preflight,
                         progress=progress,
                     )
                     usage = Usage.of(self.budget, player.model, judging_setup.model)
@@ -369,6 +377,7 @@ def play_scripts(
     frames: FrameServer,
     logs: Path,
     null_sample: frozenset[UnitKey],
+    stops_unread: bool,
     progress: Progress,
 ) -> Collected:
     """Play scripts and judge their answers, in this process.
@@ -383,9 +392,11 @@ def play_scripts(
         frames: Gives frames.
         logs: Folder in which the log appears.
         null_sample: Units whose empty answers a model judges.
+        stops_unread: Stop if most of the first answers of a language model cannot be read.
         progress: Called after each turn.
 
     Raises:
+        UnusableError: Most of the first answers cannot be read.
         BudgetError: A limit would be exceeded; replies are kept.
         BenchmarkError: A history cannot be built as requested, or the folder cannot be written.
         KeyboardInterrupt: Ctrl-C.
@@ -398,6 +409,7 @@ def play_scripts(
         at_a_time=config.limits.connections,
         progress=progress,
         null_sample=null_sample,
+        stops_unread=stops_unread and player.model is not None,
     )
     runner.run(
         scripts,
@@ -498,6 +510,8 @@ class ShardTask(BaseModel):
     config: RunConfig
     scripts: tuple[str, ...]
     """Names of the scripts that are played."""
+    stops_unread: bool
+    """Stop if most of the first answers cannot be read."""
     null_sample: tuple[tuple[UnitKind, str], ...]
     """Units of the whole run whose empty answers a model judges."""
     max_calls: int | None
@@ -573,6 +587,7 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
                     frames=frames,
                     logs=task.logs,
                     null_sample=frozenset(task.null_sample),
+                    stops_unread=task.stops_unread,
                     progress=lambda what, done, due, share: told(done),
                 ).write(task.result.with_suffix(""))
             except BudgetError:
@@ -618,6 +633,7 @@ def play_in_processes(
     replies: Path,
     budget: Budget,
     null_sample: frozenset[UnitKey],
+    stops_unread: bool,
     train: Benchmark | None,
     progress: Progress,
     tell: Tell,
@@ -637,6 +653,7 @@ def play_in_processes(
         replies: File of kept replies.
         budget: Its remainder is divided, and spending is counted in it.
         null_sample: Units whose empty answers a model judges.
+        stops_unread: Stop if most of the first answers of a process cannot be read.
         train: A benchmark that baselines learn from.
         progress: Called after each turn, for all processes together.
         tell: Receives a sentence if there are fewer processes than asked for.
@@ -682,6 +699,7 @@ def play_in_processes(
             train=train.path if train else None,
             config=own,
             scripts=tuple(script.id for script in scripts.at(shards[number])),
+            stops_unread=stops_unread,
             null_sample=tuple(sorted(null_sample)),
             max_calls=share.max_calls,
             max_tokens=share.max_tokens,

@@ -4,7 +4,7 @@ from typing import Any
 
 from reeltalk.evaluate.dry_run import EvaluationForecast, PlayerOf, forecast_evaluation
 from reeltalk.evaluate.models import create_judges, pick_summary
-from reeltalk.evaluate.playing.chat import ChatPlayer, SummaryPlayer, answer_prompt
+from reeltalk.evaluate.playing.chat import SummaryPlayer, chat_player
 from reeltalk.evaluate.playing.other_players import AnswersPlayer
 from reeltalk.evaluate.playing.play import Player
 from reeltalk.evaluate.playing.script import available_scripts, make_scripts, media_of
@@ -80,6 +80,6 @@ def _planned_player(config: RunConfig, benchmark: Benchmark) -> PlayerOf:
                 return pick_summary(videos[video].summaries if video in videos else {})
 
             return SummaryPlayer(model, summary_of, style=play.answer_style)
-        return ChatPlayer(model, answer_prompt(play.prompt, play.answer_style))
+        return chat_player(model, play)
 
     return player

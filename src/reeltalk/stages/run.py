@@ -28,8 +28,9 @@ from reeltalk.evaluate.tables import item_rows, tables_of
 from reeltalk.formats.svbench_layout import join_inputs
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.judge.judge import NULL_MODEL, Background, JoinedChains, Judge, ReadsVideos
-from reeltalk.judge.protocol import find_protocol, measure_caution
-from reeltalk.judge.settings import JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings, resolve_protocols
+from reeltalk.judge.match import has_short_reference
+from reeltalk.judge.protocol import find_protocol, measure_note
+from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings
 from reeltalk.judge.svbench_official import streaming_slots
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.budget import Spent
@@ -199,6 +200,29 @@ def resolve_judging(
     return found
 
 
+def resolve_protocols(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTurn]) -> JudgeSettings:
+    """Settings with protocols in place of `auto`.
+
+    Args:
+        settings: Settings of the user.
+        turns: The turns to judge.
+
+    Returns:
+        `auto` becomes `typed` if a turn has a key, `choice` if a turn has options and no key, and `match` if a turn has
+        neither and a short reference. Settings without `auto` are returned as they are.
+    """
+    if AUTO not in settings.protocols:
+        return settings
+    keyed = chosen = short = False
+    for turn in turns:
+        keyed = keyed or turn.key is not None
+        chosen = chosen or (turn.key is None and bool(turn.options) and turn.correct_option is not None)
+        short = short or has_short_reference(turn)
+    found = (*(("typed",) if keyed else ()), *(("choice",) if chosen else ()), *(("match",) if short else ()))
+    named = [name for given in settings.protocols for name in (found if given == AUTO else (given,))]
+    return settings.model_copy(update={"protocols": tuple(dict.fromkeys(named))})
+
+
 def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kept: bool = True) -> list[str]:
     """Protocols that need a model.
 
@@ -287,7 +311,7 @@ class RunReport(HasOverview):
         """A number of the run's summary; None if it could not be scored.
 
         Args:
-            metric: Name, as `agree`.
+            metric: Name, as `match`.
             model: Name of the model; the first model of the run by default.
 
         Raises:
@@ -485,7 +509,7 @@ def missing_metric_lines(info: RunInfo) -> Iterable[str]:
 def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
     width = max((len(row.metric) for row in rows), default=0)
     wide = max((len(row.model) for row in rows), default=0)
-    for row in sorted(rows, key=lambda row: bool(measure_caution(row.metric))):
+    for row in rows:
         value = "not scored" if row.value is None else format_quoted(row.value, row.metric).split(" on a scale")[0]
         interval = format_range(row.low, row.high, row.metric)
         notes = [
@@ -499,8 +523,7 @@ def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
         yield f"{row.model:<{wide}}  {row.metric:<{width}} {value:>12} {interval:<20} n={row.n:,} {ending}".rstrip()
     if warning := few_videos_warning(row.videos for row in rows if row.value is not None):
         yield warning
-    for caution in dict.fromkeys(filter(None, (measure_caution(row.metric) for row in rows))):
-        yield f"caution: {caution}"
+    yield from dict.fromkeys(filter(None, (measure_note(row.metric) for row in rows)))
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -87,10 +87,10 @@ class TestEveryPreset:
         ("change", "path"),
         [
             ({"prompt": "plain"}, "prompt"),
-            ({"judging": {"protocols": ("agree",)}}, "protocols"),
+            ({"judging": {"protocols": ("match",)}}, "protocols"),
             ({"judging": {"judge_summary": "none"}}, "judge_summary"),
             ({"frames": {"quality": 40}}, "frames.quality"),
-            ({"judging": {"missing": "skip"}}, "missing"),
+            ({"answer_style": "form"}, "answer_style"),
         ],
     )
     def test_a_deviation_is_named(self, name: str, change: dict[str, Any], path: str) -> None:

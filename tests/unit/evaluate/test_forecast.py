@@ -153,7 +153,7 @@ def test_answers_and_judgings_are_as_many_as_forecast_and_tokens_about_so(
 ) -> None:
     settings = PlaySettings(history=history, frames=FrameSettings(policy="none"))
     chosen = make_scripts(content, PlaySettings(units=("chain", "dialogue", "path"), split="all"))
-    protocols = ("clair", "checklist", "agree", "svbench", "vdeval")
+    protocols = ("clair", "checklist", "match", "svbench", "vdeval")
     judging = JudgeSettings(protocols=protocols, null_units=2)
     found = planned(content, chosen, settings, protocols, null_units=2)
     with serve(scripted(content)) as server:
@@ -167,7 +167,7 @@ def test_answers_and_judgings_are_as_many_as_forecast_and_tokens_about_so(
 
 def test_a_protocol_without_a_model_asks_nothing(content: Content) -> None:
     chosen = make_scripts(content, PlaySettings(split="all"))
-    found = planned(content, chosen, PlaySettings(), ("agree", "choice"))
+    found = planned(content, chosen, PlaySettings(), ("match", "choice"))
     assert [line.calls for line in found.judged] == [0, 0]
 
 
@@ -283,10 +283,10 @@ def told(found: EvaluationForecast, **options: Any) -> str:
 
 
 def test_what_is_not_known_is_said(content: Content) -> None:
-    found = planned(content, make_scripts(content, PlaySettings(split="all")), PlaySettings(), ("clair", "agree"))
+    found = planned(content, make_scripts(content, PlaySettings(split="all")), PlaySettings(), ("clair", "match"))
     text = told(found)
     assert "judge, clair: 18 requests" in text
-    assert "judge, agree: no requests" in text
+    assert "judge, match: no requests" in text
     assert "give --price-in and --price-out" in text
     assert "give --judge-price-in and --judge-price-out" in text
     assert "give --latency-s" in text

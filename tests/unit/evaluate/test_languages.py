@@ -67,7 +67,7 @@ def played(
     made = benchmark(folder / "bench", references)
     turns = [turn for dialogue in made.content().dialogues for turn in dialogue.turns]
     answers = {turn.question: said(number, turn.references[0]) for number, turn in enumerate(turns)}
-    judging = JudgeSettings(protocols=("agree",), metrics=tuple(metrics.split(",")))
+    judging = JudgeSettings(protocols=("match",), metrics=tuple(metrics.split(",")))
     return evaluate(made, model=player(folder, answers), out=folder / "run", play=BLIND, judging=judging)
 
 
@@ -88,7 +88,7 @@ def test_strange_answers_leave_all_other_numbers_as_they_are(kind: str, tmp_path
     found = [row.scores.get("rouge_l") for row in report.run.item_scores()]
     assert len(found) == 2 * len(references)
     assert set(found[::2]) == {1.0}
-    assert all(value is None or 0 <= value < 1 for value in found[1::2])
+    assert all(value is not None and 0 <= value < 1 for value in found[1::2])
     assert lang(report) == f"lang:{kind}"
 
 
@@ -115,7 +115,7 @@ def test_a_metric_that_cannot_be_had_is_unscored_with_its_reason(tmp_path: Path)
     mine.write_text("def broken(answers, references):\n    raise OSError('no such server')\n", encoding="utf-8")
     report = played(tmp_path, CHINESE, lambda _, reference: reference, metrics=f"meteor,python:{mine}:broken,rouge_l")
     assert report.value("rouge_l") == 1.0
-    assert report.value("agree") == 100.0
+    assert report.value("match") == 100.0
     assert report.value("meteor") is None
     assert report.value("broken") is None
     why = {row.metric: row.reason for row in read_run(tmp_path / "run").info.unscored}
@@ -151,7 +151,7 @@ def test_java_that_dies_half_way_costs_its_own_metric(tmp_path: Path, monkeypatc
     assert "OutOfMemoryError" in report.run.info.unscored[0].reason
 
 
-AGREE = JudgeSettings(protocols=("agree",), metrics=("bleu", "rouge_l", "cider"))
+MATCH = JudgeSettings(protocols=("match",), metrics=("bleu", "rouge_l", "cider"))
 
 
 def test_an_error_in_the_tables_leaves_answers_and_scores_on_the_disk(
@@ -167,12 +167,12 @@ def test_an_error_in_the_tables_leaves_answers_and_scores_on_the_disk(
     with monkeypatch.context() as patched:
         patched.setattr("reeltalk.stages.run.tables_of", broken)
         with pytest.raises(RuntimeError):
-            evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=AGREE)
+            evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=MATCH)
     assert len((tmp_path / "run" / ANSWERS).read_text(encoding="utf-8").splitlines()) == 8
-    assert len((tmp_path / "run" / "scores/judged-agree.jsonl").read_text(encoding="utf-8").splitlines()) == 8
+    assert len((tmp_path / "run" / "scores/judged-match.jsonl").read_text(encoding="utf-8").splitlines()) == 8
     assert not (tmp_path / "run" / INFO).exists()
-    report = evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=AGREE)
-    assert report.value("agree") == 100.0
+    report = evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=MATCH)
+    assert report.value("match") == 100.0
 
 
 def test_judge_takes_a_foreign_word_too(tmp_path: Path) -> None:

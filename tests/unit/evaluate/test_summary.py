@@ -77,7 +77,7 @@ class TestSummary:
         assert [row.metric for row in tables.summary] == tables.metrics == ["m2"]
 
     def test_the_interval_is_never_of_zero_width_and_stays_on_the_scale(self) -> None:
-        [row] = tables_of(mean_measure("agree", [entry(f"v{n}", 1.0, n) for n in range(6)], scale=100.0)).summary
+        [row] = tables_of(mean_measure("match", [entry(f"v{n}", 1.0, n) for n in range(6)], scale=100.0)).summary
         assert (row.value, row.high, row.videos) == (100.0, 100.0, 6)
         assert row.low is not None
         assert row.low < 80
@@ -171,7 +171,7 @@ class TestItems:
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_where_all_values_are_at_one_end_the_interval_is_one_sided_and_not_a_point(value: float) -> None:
     found = [entry(f"v{n}", value) for n in range(6)]
-    [row] = tables_of(mean_measure("agree", found, scale=100.0)).summary
+    [row] = tables_of(mean_measure("match", found, scale=100.0)).summary
     assert row.low is not None
     assert row.high is not None
     assert row.high - row.low > 10

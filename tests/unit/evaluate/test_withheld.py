@@ -131,21 +131,21 @@ def test_n_counts_rounds_in_the_whole_and_in_its_groups() -> None:
 
 def test_from_the_terminal_to_every_export(tmp_path: Path, model: str) -> None:
     made = benchmark(tmp_path / "bench", failing=1)
-    agree = JudgeSettings(protocols=("agree",))
-    report = evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=agree)
-    [row] = [row for row in report.run.summary if row.metric == "agree" and row.model == "sometimes"]
+    by_match = JudgeSettings(protocols=("match",))
+    report = evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=by_match)
+    [row] = [row for row in report.run.summary if row.metric == "match" and row.model == "sometimes"]
     assert (row.value, row.n, row.unscored) == (100.0, 59, 1)
     assert row.reasons == {"the model gave no answer: OSError: the server is gone": 1}
-    assert any("1 unscored in agree" in line and "the server is gone" in line for line in report.text)
+    assert any("1 unscored in match" in line and "the server is gone" in line for line in report.text)
     lines = (tmp_path / "run/scores/groups.jsonl").read_text(encoding="utf-8").splitlines()
     groups = [json.loads(line) for line in lines]
     for group in groups:
-        if group["model"] == "sometimes" and group["metric"] == "agree":
+        if group["model"] == "sometimes" and group["metric"] == "match":
             assert (group.get("value") is None) is is_withheld(group["n"], group.get("unscored", 0))
     made = benchmark(tmp_path / "more", failing=3)
-    report = evaluate(made, model=model, out=tmp_path / "more-run", play=BLIND, judging=agree)
-    assert report.value("agree") is None
-    derived = {row.metric: row.value for row in report.run.summary if row.metric.startswith("agree.") and row.n}
+    report = evaluate(made, model=model, out=tmp_path / "more-run", play=BLIND, judging=by_match)
+    assert report.value("match") is None
+    derived = {row.metric: row.value for row in report.run.summary if row.metric.startswith("match.") and row.n}
     assert set(derived.values()) <= {None}
     for form in ("csv", "json", "markdown", "latex"):
         table = render_table([report.run], form)

@@ -59,11 +59,11 @@ def test_the_command_judges_them_beside_the_models(
     samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = sorted((samples / "vdact/results").glob("*.json"))
-    arguments = ["judge", str(results[0]), "--format", "vdact", "--protocols", "agree", "--metrics", "none"]
+    arguments = ["judge", str(results[0]), "--format", "vdact", "--protocols", "match", "--metrics", "none"]
     assert command([*arguments, "--beside", "reference,yes", "--out", str(tmp_path / "run")]) in (0, 1)
     found = read_run(tmp_path / "run")
     assert {info.source for info in found.info.models} >= {"baseline:reference", "baseline:yes"}
-    values = [row.value for row in found.judged("agree") if row.model == "reference" and row.value is not None]
+    values = [row.value for row in found.judged("match") if row.model == "reference" and row.value is not None]
     assert values
     assert set(values) == {1.0}
     assert command([*arguments, "--beside", "perhaps", "--out", str(tmp_path / "other")]) == 2

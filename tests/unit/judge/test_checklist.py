@@ -131,11 +131,12 @@ def test_a_key_that_stays_away_makes_the_row_unscored() -> None:
     assert rows[0].reason == "the judge leaves out A3"
 
 
-def test_a_missing_answer_scores_zero_without_asking() -> None:
+def test_a_failed_answer_is_unscored_and_one_that_was_not_asked_does_not_count() -> None:
     judge = Scripted(says("YYN"))
-    for state in (AnswerState.FAILED, AnswerState.NOT_ASKED):
+    for state, due in ((AnswerState.FAILED, ScoreState.UNSCORED), (AnswerState.NOT_ASKED, ScoreState.NOT_APPLICABLE)):
         rows = asyncio.run(ChecklistJudge().judge(unit(turn(text="[ERROR] x", state=state)), judge))
-        assert [row.value for row in rows] == [0.0] * 3
+        assert [(row.state, row.value) for row in rows] == [(due, None)] * 3
+        assert {row.reason for row in rows if due is ScoreState.UNSCORED} <= {"the model gave no answer"}
     assert judge.asked == []
 
 
@@ -147,12 +148,12 @@ def test_a_round_that_was_asked_for_the_history_alone_is_not_judged() -> None:
     assert judge.measures([of], rows)[0].n == 1
 
 
-def test_a_missing_answer_can_be_skipped() -> None:
-    judge = ChecklistJudge(missing="skip")
+def test_a_round_without_an_answer_is_counted_and_never_zero() -> None:
+    judge = ChecklistJudge()
     of = unit(turn(0, state=AnswerState.FAILED), turn(1))
     rows = judged(judge, of, says("YYN"))
     measure = judge.measures([of], rows)[0]
-    assert (measure.value, measure.n, measure.unscored, measure.not_applicable) == (100, 1, 0, 1)
+    assert (measure.value, measure.n, measure.unscored, measure.not_applicable) == (100, 1, 1, 0)
 
 
 def test_an_answer_that_holds_replies_stays_between_its_fences() -> None:

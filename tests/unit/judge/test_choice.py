@@ -1,24 +1,18 @@
-"""Judging without a model: options by the order in which they were shown, and short answers by their words."""
+"""Judging of options: by the order in which they were shown, and what names none or several."""
 
 import asyncio
-import re
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-from reeltalk.analysis.turn_scores import credit_metric
-from reeltalk.judge.choice import AgreeJudge, ChoiceJudge, agrees_in_context
+from reeltalk.judge.choice import ChoiceJudge
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.measures import group_measure
-from reeltalk.judge.protocol import protocols
 from reeltalk.judge.turns import shown_options
-from reeltalk.metrics.agree import SIGNATURE
+from reeltalk.metrics.choice import choice_signature
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 OPTIONS = ("In the kitchen.", "In the car.", "At the office.", "On the roof.", "In the garden.")
 
 
@@ -62,7 +56,11 @@ def values(rows: Sequence[JudgedScore]) -> list[float | None]:
     return [row.value for row in rows]
 
 
-@pytest.mark.parametrize("text", ["C", "(c)", "C. At the office.", "At the office.", "at the office"])
+@pytest.mark.parametrize(
+    "text",
+    ["C", "(c)", "C. At the office.", "At the office.", "at the office", "C\nThe desks show it.", "**C**", "[C]",
+     "\\boxed{C}", "<think>A? No.</think>C", "They are not in the car, so C."],
+)  # fmt: skip
 def test_an_option_is_named_by_letter_or_text(text: str) -> None:
     rows = judged(ChoiceJudge(), turn(text))
     assert values(rows) == [1.0]
@@ -74,15 +72,32 @@ def test_a_letter_means_an_option_as_it_was_shown() -> None:
     assert values(judged(ChoiceJudge(), turn("B", order=order))) == [1.0]
     assert values(judged(ChoiceJudge(), turn("C", order=order))) == [0.0]
     assert values(judged(ChoiceJudge(), turn("At the office.", order=order))) == [1.0]
-    assert values(judged(AgreeJudge(), turn("B", order=order))) == [1.0]
-    assert values(judged(AgreeJudge(), turn("C", order=order))) == [0.0]
 
 
-@pytest.mark.parametrize("text", ["", "I do not know.", "A or C", "F", '{"accuracy": 1}', "C\nThe judge gives 1."])
-def test_an_answer_that_names_no_option_is_wrong(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "the answer is empty"),
+        (" \n", "the answer is empty"),
+        ("I do not know.", "names no option"),
+        ("F", "names no option"),
+        ('{"accuracy": 1}', "names no option"),
+        ("A or C", "names several options"),
+        ("C. In the car.", "names several options"),
+    ],
+)
+def test_an_answer_that_names_no_option_is_wrong(text: str, why: str) -> None:
     rows = judged(ChoiceJudge(), turn(text))
     assert values(rows) == [0.0]
-    assert rows[0].explanation == "names no option"
+    assert rows[0].explanation == why
+
+
+def test_answers_that_name_no_option_are_counted_as_unread_and_empty_ones_are_not() -> None:
+    turns = [turn(text, index) for index, text in enumerate(("C", "A", "A or C", "I do not know.", ""))]
+    turns.append(turn("", 5, state=AnswerState.FAILED))
+    right, unread = ChoiceJudge().measures([unit(*turns)], judged(ChoiceJudge(), *turns))
+    assert (right.name, right.value, right.n, right.unscored) == ("accuracy", 20.0, 5, 1)
+    assert (unread.name, unread.value, unread.n, unread.unscored) == ("accuracy.unread", 40.0, 5, 1)
 
 
 def test_a_failed_answer_and_an_impossible_order_are_unscored() -> None:
@@ -105,7 +120,7 @@ def test_accuracy_is_given_at_each_level_of_dramaqa() -> None:
         turn("C", 2, labels={"dramaqa.q_level_logic": ("4",)}),
         turn("C", 3, state=AnswerState.FAILED),
     )
-    (measure,) = ChoiceJudge().measures([unit(*turns)], judged(ChoiceJudge(), *turns))
+    measure, _ = ChoiceJudge().measures([unit(*turns)], judged(ChoiceJudge(), *turns))
     assert (measure.name, measure.n, measure.unscored) == ("accuracy", 3, 1)
     assert measure.value == pytest.approx(200 / 3)
     assert {level: of.value for level, of in group_measure(measure, "q_level_logic").items()} == {"1": 50.0, "4": 100.0}
@@ -113,42 +128,6 @@ def test_accuracy_is_given_at_each_level_of_dramaqa() -> None:
     assert set(measure.by) == {"q_level_logic", "q_level_mem", "turn"}
 
 
-def test_short_answers_agree_or_do_not() -> None:
-    free = [
-        turn("They are at the office.", 0, options=None, correct=None, labels={"vdact.question_type": ("D-LOC",)}),
-        turn("On the roof.", 1, options=None, correct=None),
-        turn("Anything.", 2, options=None, correct=None, references=()),
-        turn("At the office.", 3, options=None, correct=None, state=AnswerState.FAILED),
-    ]
-    rows = judged(AgreeJudge(), *free)
-    assert values(rows) == [1.0, 0.0, None]
-    (measure,) = AgreeJudge().measures([unit(*free, task="summary")], rows)
-    assert (measure.name, measure.value, measure.n, measure.unscored) == ("agree", 50.0, 2, 1)
-    assert group_measure(measure, "question_type")["D-LOC"].value == 100
-    assert group_measure(measure, "task")["summary"].value == 50
-    assert set(group_measure(measure, "turn")) == {"1", "2", "4"}
-
-
 def test_the_rules_stand_in_the_signature() -> None:
-    assert AgreeJudge().signature == (("agree", f"{SIGNATURE}+context:v1"),)
-    assert ChoiceJudge().signature == (("option", SIGNATURE),)
-    assert not AgreeJudge().needs_model
+    assert ChoiceJudge().signature == (("option", choice_signature()),)
     assert not ChoiceJudge().needs_model
-
-
-def test_the_error_rates_that_stand_beside_lexical_agreement_are_those_that_are_measured() -> None:
-    cases = tomllib.loads((SAMPLES.parent / "typed_answers" / "answers.toml").read_text(encoding="utf-8"))["case"]
-    found = {}
-    for kind in ("right", "wrong"):
-        pairs = [(case, answer) for case in cases for answer in case[kind]]
-        accepted = sum(agrees_in_context(answer, [case["reference"]], case["question"]) for case, answer in pairs)
-        found[kind] = 100 * accepted / len(pairs)
-    stated = [int(number) for number in re.findall(r"(\d+) %", protocols()["agree"].caution)]
-    assert stated == pytest.approx([found["right"], found["wrong"]], abs=2)
-
-
-def test_lexical_agreement_is_never_chosen_as_credit() -> None:
-    assert credit_metric(["agree", "rouge_l"]) == "rouge_l"
-    assert credit_metric(["agree", "typed"]) == "typed"
-    assert credit_metric(["agree"]) is None
-    assert protocols()["agree"].title == "Lexical agreement"

@@ -8,6 +8,7 @@ import pytest
 from reeltalk.judge.choice import ChoiceJudge
 from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import Judge, JudgeUnit
+from reeltalk.judge.match import MatchJudge
 from reeltalk.judge.measures import Measure
 from reeltalk.metrics.profile import TAGS, TaggedAnswer, profile
 from reeltalk.metrics.uncertainty import measure_interval
@@ -106,14 +107,14 @@ def test_a_tag_that_stands_twice_or_is_unknown_changes_nothing() -> None:
     assert profile([TaggedAnswer(("Event", "Event", "Weather"), Thinking.RECALL, 1.0)]) == plain
 
 
-@pytest.mark.parametrize("correctness", ["choice", "agree"])
-def test_the_judge_gives_the_same_profile_as_the_metric(correctness: str) -> None:
+@pytest.mark.parametrize("correctness", [None, ChoiceJudge()])
+def test_the_judge_gives_the_same_profile_as_the_metric(correctness: Judge | None) -> None:
     of = unit(
         turn(RIGHT, ("Recall",)),
         turn(WRONG, ("Reasoning",), content=("Causality",), index=1),
         turn(RIGHT, ("Grasping",), target=("Place",), index=2),
     )
-    found = measured(CogMEJudge("choice" if correctness == "choice" else "agree"), [of])
+    found = measured(CogMEJudge(correctness), [of])
     expected = profile(
         [
             TaggedAnswer(("Character",), Thinking.RECALL, 1.0),
@@ -192,4 +193,4 @@ def test_marks_beyond_one_are_no_credit() -> None:
 
 def test_the_signature_says_who_decides_what_is_right() -> None:
     assert CogMEJudge().signature[:2] == (("correctness", "choice"), ("weights", "1-2-3"))
-    assert dict(CogMEJudge("agree").signature)["correctness"] == "agree"
+    assert dict(CogMEJudge(MatchJudge(), criterion="match").signature)["correctness"] == "match"

@@ -35,9 +35,9 @@ class Kindness:
     prompt = Path(__file__).with_name("kindness.md")
 """
 WHOLE = """
-from reeltalk.judge.choice import AgreeJudge
+from reeltalk.judge.match import MatchJudge
 
-class Mine(AgreeJudge):
+class Mine(MatchJudge):
     name = "mine"
 """
 
@@ -129,7 +129,7 @@ def test_a_whole_protocol_is_taken_as_it_is(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("class J:\n    scale = (0, 1)\n", "has no name"),
-        ("class J:\n    name, scale = 'agree', (0, 1)\n", "'agree' cannot be used"),
+        ("class J:\n    name, scale = 'match', (0, 1)\n", "'match' cannot be used"),
         ("class J:\n    name, scale = 'j', 5\n", "its scale is 5"),
         ("class J:\n    name, scale = 'j', (0, 1)\n", "neither a method score nor a prompt"),
         ("class J:\n    name, scale = 'j', (0, 1)\n    def score(self, answer): ...\n", "does not take"),
@@ -144,7 +144,7 @@ def test_what_is_no_judge_is_refused(tmp_path: Path, text: str, problem: str) ->
 def test_judging_a_run_by_a_rule_of_ones_own(tmp_path: Path, samples: Path) -> None:
     (tmp_path / "judge.py").write_text(RULE, encoding="utf-8")
     command = ["judge", str(samples / "vdact/results/careful-8f.json"), "--format", "vdact"]
-    own = f"agree,python:{tmp_path / 'judge.py'}:Brevity"
+    own = f"match,python:{tmp_path / 'judge.py'}:Brevity"
     assert run([*command, "--protocols", own, "--out", str(tmp_path / "run")]) in (0, 1)
     numbers = {row.metric: row.value for row in read_run(tmp_path / "run").summary if row.model == "careful-8f"}
     assert 0 <= (numbers["brevity"] or 0) <= 1

@@ -10,12 +10,13 @@ from reliability_page import Reliability
 
 from reeltalk.judge.attacks import attack_items
 from reeltalk.judge.checklist import ChecklistJudge
-from reeltalk.judge.choice import AgreeJudge, ChoiceJudge
+from reeltalk.judge.choice import ChoiceJudge
 from reeltalk.judge.clair import Clair
 from reeltalk.judge.gpt_score import GPTScore
 from reeltalk.judge.judge import Judge
 from reeltalk.judge.lave import Lave
 from reeltalk.judge.llm_acc import LlmAcc
+from reeltalk.judge.match import MatchJudge
 from reeltalk.judge.svbench import SVBenchJudge
 from reeltalk.judge.under_attack import attack_judge, quoting_model
 from reeltalk.judge.vdeval import VDEval
@@ -60,7 +61,7 @@ def test_no_protocol_takes_a_quotation_for_the_verdict(protocol: str, place: Any
     assert report.total.resisted + report.total.unscored == report.total.n
 
 
-@pytest.mark.parametrize("judge", [ChoiceJudge(), AgreeJudge()])
+@pytest.mark.parametrize("judge", [ChoiceJudge(), MatchJudge()])
 def test_protocols_without_a_model_are_not_talked_into_anything(judge: Judge, full: bool) -> None:
     items = attack_items()
     report = asyncio.run(attack_judge(judge, None, items if full else items[::10]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.metrics.agree import agrees, chosen_option, content_words, essence, is_yes_no, polarity, states
+from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, polarity, states
 
 SAME = [
     ("On the kitchen table.", "He puts it on the kitchen table.", "Where does he put the mug?"),
@@ -63,15 +63,6 @@ def test_these_do_not(answer: str, reference: str, question: str) -> None:
 
 def test_without_a_reference_nothing_agrees() -> None:
     assert not agrees("Yes.", [])
-
-
-def test_an_option_is_named_by_letter_text_or_words() -> None:
-    options = ["in the fridge", "on the kitchen table", "on the sofa"]
-    for answer in ("B", "(b)", "b.", "B) on the kitchen table", "on the kitchen table", "It is on the kitchen table."):
-        assert chosen_option(answer, options) == 1, answer
-    assert chosen_option("in the garden", options) is None
-    assert agrees("B", ["He puts it on the kitchen table."], "Where does he put it?", options)
-    assert not agrees("C", ["He puts it on the kitchen table."], "Where does he put it?", options)
 
 
 def test_the_essence_is_what_is_new() -> None:

@@ -31,6 +31,18 @@ def test_the_nearest_reference_counts() -> None:
     assert result.from_sums(np.array([[1.2], [0.0]]), np.array([3.0, 2.0])).tolist() == pytest.approx([0.4, 0.0])
 
 
+def test_an_empty_answer_is_as_far_as_can_be() -> None:
+    vectors = {"": (1.0, 0.0), " ": (1.0, 0.0), **VECTORS}
+    found = score_texts(
+        ["", " ", "east"],
+        [["east"], ["east"], ["east"]],
+        ["similarity"],
+        embed=lambda texts: np.array([vectors[text] for text in texts]),
+        embedder="made-up",
+    )["similarity"]
+    assert found.per_item.tolist() == [-1.0, -1.0, 1.0]
+
+
 @pytest.fixture(scope="module")
 def embedder() -> SentenceEmbedder:
     try:

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.metrics.tokenise import language_parts, languages_by_item, languages_of, tokenise_chinese, tokenise_coco
+from reeltalk.metrics.tokenise import (
+    language_parts,
+    languages_by_item,
+    languages_of,
+    tokenise_chinese,
+    tokenise_coco,
+    why_not_tokenised,
+)
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 OBSERVED = GOLDEN / "metrics" / "coco_tokens.json"
@@ -104,6 +111,29 @@ def test_each_item_has_the_language_of_its_references() -> None:
 )
 def test_a_mixed_text_has_the_language_of_most_of_it(text: str, language: str) -> None:
     assert languages_of([[text]]) == [language]
+
+
+@pytest.mark.parametrize(
+    ("references", "split"),
+    [
+        ([["He left."], ["他走了"], ["42"], [""]], True),
+        ([["Él abre la puerta."], ["Țară și oraș"], ["naïve café"]], True),
+        ([["Чашка"]], False),
+        ([["カップです"]], False),
+        ([["한국어 컵"]], False),
+        ([["كوب أحمر"]], False),
+        ([["แก้วสีแดง"]], False),
+        ([["लाल कप"]], False),
+        ([["κούπα"]], False),
+        ([["The sign says Чашка."]], True),
+        ([["He left."]] * 49 + [["Чашка"]], True),
+        ([["He left."]] * 48 + [["Чашка"]], False),
+    ],
+)
+def test_scripts_that_are_not_split_into_words_are_said_to_be_none(references: list[list[str]], split: bool) -> None:
+    why = why_not_tokenised(references)
+    assert (why is None) is split
+    assert why is None or f"of {len(references)} references are in another script" in why
 
 
 def test_models_that_answer_other_items_are_tokenised_alike() -> None:

@@ -255,3 +255,31 @@ def test_chinese_is_signed_as_such() -> None:
     result = score_texts(["他走了。"], [["她走了。"]], ["bleu"])["bleu_1"]
     assert "tok:sacrebleu-zh" in result.signature
     assert result.corpus == pytest.approx(3 / 4, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("references", "lacking"),
+    [
+        ([["A red cup."], ["A blue cup."]], set()),
+        ([["A red cup."], ["A red cup."]], {"cider"}),
+        ([["A red cup."]], {"cider"}),
+        ([["Красная чашка."], ["Синяя чашка."]], {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "cider"}),
+    ],
+)
+def test_a_number_that_would_mean_nothing_is_not_given(references: list[list[str]], lacking: set[str]) -> None:
+    unscored: dict[str, str] = {}
+    metrics = ["bleu", "rouge_l", "cider"]
+    found = score_texts(["A red cup."] * len(references), references, metrics, unscored=unscored)
+    assert set(unscored) == lacking
+    assert set(found) == set(metric_names(metrics)) - lacking
+    words = "another script" if len(lacking) > 1 else "all these references are the same"
+    assert all(words in why for why in unscored.values())
+    if lacking:
+        with pytest.raises(SettingError, match=words):
+            score_texts(["A red cup."] * len(references), references, ["cider"])
+
+
+def test_an_empty_answer_has_the_lowest_value_of_every_metric() -> None:
+    metrics = ["bleu", "rouge_l", "cider", "token_f1"]
+    found = score_texts(["", "A blue cup."], [["A red cup."], ["A blue cup."]], metrics)
+    assert {name: result.per_item[0] for name, result in found.items()} == dict.fromkeys(found, 0.0)

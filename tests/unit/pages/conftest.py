@@ -123,7 +123,7 @@ def make_played(tmp_path: Path) -> RunMaker:
         *,
         model: str = "alpha",
         source: str = "alpha",
-        metric: str = "agree",
+        metric: str = "match",
         signed: dict[str, str] | None = None,
         benchmark: str = "b1",
         judge: str = "none",

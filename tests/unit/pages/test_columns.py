@@ -28,7 +28,7 @@ from reeltalk.schema.runs import ModelInfo, SummaryRow
 EMITTED = (
     "clair", "clair.compat", "mtv", "mtv.summary", "mtv.floor", "mtv.chance_adjusted", "mtv.rounds_sd", "mtv.compat",
     "mtv.compat.summary", "svbench.OS", "svbench.SA", "svbench.OS.compat", "vdeval", "vdeval.percentile",
-    "agree.first_error", "took_s", "frames_seen", "rouge_l", "cogme.unweighted.Object",
+    "match.first_error", "took_s", "frames_seen", "rouge_l", "cogme.unweighted.Object",
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def test_every_number_has_a_table(metric: str, kind: Kind) -> None:
     ("metric", "items"),
     [
         ("svbench.OS", "dialogues"), ("svbench.streaming.OS", "dialogues"), ("svbench.SA.compat", "dialogues"),
-        ("agree.first_error", "dialogues"), ("agree.recovery", "turns"), ("mtv", "turns"), ("rouge_l", "turns"),
+        ("match.first_error", "dialogues"), ("match.recovery", "turns"), ("mtv", "turns"), ("rouge_l", "turns"),
         ("took_s", "turns"), ("of another program", "turns"),
     ],
 )  # fmt: skip
@@ -65,10 +65,14 @@ def test_the_interval_of_a_difference_on_few_videos_is_marked() -> None:
 
 
 def test_times_floors_spreads_and_official_figures_are_neither_better_nor_worse() -> None:
-    assert {direction_of(m) for m in ("took_s", "mtv.floor", "mtv.rounds_sd", "clair.compat", "agree.first_error")} == {
+    assert {direction_of(m) for m in ("took_s", "mtv.floor", "mtv.rounds_sd", "clair.compat", "match.first_error")} == {
         "neither"
     }
-    assert {direction_of(m) for m in ("clair", "mtv.chance_adjusted", "rouge_l", "agree.recovery")} == {"higher"}
+    assert {direction_of(m) for m in ("clair", "mtv.chance_adjusted", "correct", "match.recovery")} == {"higher"}
+
+
+def test_more_words_in_common_are_not_better() -> None:
+    assert {direction_of(m) for m in ("bleu_1", "bleu_4", "rouge_l", "cider", "meteor", "token_f1")} == {"neither"}
 
 
 def test_what_stands_beside_a_headline_follows_it() -> None:

@@ -28,12 +28,12 @@ RunMaker = Callable[..., Run]
 Scores = dict[str, tuple[str, dict[str, float]]]
 
 
-def turns(values: dict[str, float], metric: str = "agree", per_video: int = 2) -> Scores:
+def turns(values: dict[str, float], metric: str = "match", per_video: int = 2) -> Scores:
     """Turns `d1/01`, `d1/02`, `d2/01` and so on, each dialogue about a video of its own."""
     return {item: (f"video-{item.split('/')[0]}", {metric: value}) for item, value in values.items()}
 
 
-def random_turns(seed: int, videos: int = 20, length: int = 4, *, better: float = 0.0, metric: str = "agree") -> Scores:
+def random_turns(seed: int, videos: int = 20, length: int = 4, *, better: float = 0.0, metric: str = "match") -> Scores:
     draw = np.random.default_rng(seed)
     values = {f"d{v}/{t + 1:02d}": float(draw.random() * 40 + better) for v in range(videos) for t in range(length)}
     return turns(values, metric)
@@ -54,7 +54,7 @@ class TestPairs:
         found = compare_models(build_leaderboard([make_paired_run({"a": first, "b": second})]), CompareSettings())
         row = only(found)
         common = [item for item in first if item in second and first[item][1]]
-        differences = np.array([first[i][1]["agree"] - second[i][1]["agree"] for i in common])
+        differences = np.array([first[i][1]["match"] - second[i][1]["match"] for i in common])
         videos = [first[item][0] for item in common]
         expected = clustered_mean(differences, videos)
         assert row.items == len(common) == 77
@@ -71,7 +71,7 @@ class TestPairs:
     def test_a_clear_winner_is_named_and_a_tie_says_what_would_have_been_found(self, make_paired_run: RunMaker) -> None:
         base = random_turns(1)
         noise = np.random.default_rng(9)
-        near = {item: (video, {"agree": s["agree"] + noise.normal()}) for item, (video, s) in base.items()}
+        near = {item: (video, {"match": s["match"] + noise.normal()}) for item, (video, s) in base.items()}
         run = make_paired_run({"a": base, "b": near, "c": random_turns(3, better=30)})
         found = compare_models(build_leaderboard([run]), CompareSettings())
         verdicts = [found.verdict(row) for row in found.rows]
@@ -202,8 +202,8 @@ class TestWhatANumberIsTheMeanOf:
 
     def test_a_metric_without_values_of_turns_is_not_compared(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "b": random_turns(2)},
-                              summary={("a", "agree.first_error"): 2.0, ("b", "agree.first_error"): 3.0})  # fmt: skip
-        found = compare_models(build_leaderboard([run]), CompareSettings(metrics=("agree.first_error",)))
+                              summary={("a", "match.first_error"): 2.0, ("b", "match.first_error"): 3.0})  # fmt: skip
+        found = compare_models(build_leaderboard([run]), CompareSettings(metrics=("match.first_error",)))
         assert found.verdict(only(found)) == (
             "not compared: the runs hold no values of single turns or dialogues for it, so that it cannot be paired"
         )
@@ -236,19 +236,23 @@ class TestSignatures:
         assert (row.items, row.left_out.asked_otherwise) == (79, 1)
 
     def test_a_withheld_number_names_no_winner(self, make_paired_run: RunMaker) -> None:
-        run = make_paired_run({"a": random_turns(1), "b": random_turns(2, better=60)}, unscored={("b", "agree"): 9})
-        found = compare_models(build_leaderboard([run]), CompareSettings())
+        run = make_paired_run({"a": random_turns(1), "b": random_turns(2, better=60)}, unscored={("b", "match"): 9})
+        row = only(compare_models(build_leaderboard([run]), CompareSettings()))
+        why = "9 of 89 of b are unscored, more than 2 %"
+        assert row.problem == f"withheld: {why}; --anyway compares what was scored"
+        assert (row.p, row.difference, row.winner(0.05)) == (None, None, None)
+        found = compare_models(build_leaderboard([run]), CompareSettings(anyway=True))
         row = only(found)
         assert row.p is not None
         assert row.p < 0.001
-        assert found.verdict(row) == "no winner is named: 9 of 89 of b are unscored, more than 2 %"
+        assert found.verdict(row) == f"no winner is named: {why}"
         assert row.winner(0.05) is None
 
 
 class TestFloors:
     def test_floors_are_left_aside_unless_named(self, make_paired_run: RunMaker) -> None:
         models = {"a": random_turns(1), "b": random_turns(2), "empty": {}}
-        run = make_paired_run(models, sources={"empty": "baseline:empty"}, summary={("empty", "agree"): 0.0})
+        run = make_paired_run(models, sources={"empty": "baseline:empty"}, summary={("empty", "match"): 0.0})
         board = build_leaderboard([run])
         found = compare_models(board, CompareSettings())
         assert found.aside == (2,)
@@ -257,7 +261,7 @@ class TestFloors:
             compare_models(board, CompareSettings(), models=[score_column(board, "a"), score_column(board, "empty")])
         )
         expected = clustered_mean(
-            np.array([scores["agree"] for _, scores in models["a"].values()]),
+            np.array([scores["match"] for _, scores in models["a"].values()]),
             [video for video, _ in models["a"].values()],
         )
         assert row.method == "against a fixed number"
@@ -266,9 +270,9 @@ class TestFloors:
 
     def test_a_model_and_a_floor_alone_are_compared(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "empty": {}}, sources={"empty": "baseline:empty"},
-                              summary={("empty", "agree"): 4.0})  # fmt: skip
+                              summary={("empty", "match"): 4.0})  # fmt: skip
         row = only(compare_models(build_leaderboard([run]), CompareSettings()))
-        assert row.notes == ("empty has no turns in the run: its Lexical agreement is taken as a fixed number",)
+        assert row.notes == ("empty has no turns in the run: its Match is taken as a fixed number",)
 
 
 class TestFamily:
@@ -293,11 +297,11 @@ class TestFamily:
             compare_models(board, CompareSettings(), models=range(len(board.models))),
             compare_models(board, CompareSettings(), models=[a, d]),
             compare_models(board, CompareSettings(), models=[d, oracle, a]),
-            compare_models(board, CompareSettings(metrics=("agree",)), models=[a, d]),
+            compare_models(board, CompareSettings(metrics=("match",)), models=[a, d]),
         ]
         found = []
         for call in calls:
-            (row,) = [r for r in call.rows if r.metric == "agree" and {r.first, r.second} == {a, d}]
+            (row,) = [r for r in call.rows if r.metric == "match" and {r.first, r.second} == {a, d}]
             assert row.p is not None
             assert row.difference is not None
             assert row.low is not None
@@ -337,7 +341,7 @@ class TestGroups:
         found = compare_models(build_leaderboard([run]), CompareSettings(by="question_type"))
         assert [(row.group, row.items) for row in found.rows] == [("REF", 40), ("T-DUR", 80)]
         assert {row.family for row in found.rows} == {2}
-        assert "Lexical agreement (%): REF" in render_comparisons(found, "text")
+        assert "Match (%): REF" in render_comparisons(found, "text")
 
     def test_turns_stand_in_their_order(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1, 5, 12), "b": random_turns(2, 5, 12)})
@@ -386,7 +390,7 @@ class TestErrors:
 
     def test_an_unknown_metric_names_those_there_are(self, make_paired_run: RunMaker) -> None:
         board = build_leaderboard([make_paired_run({"a": random_turns(1), "b": random_turns(2)})])
-        with pytest.raises(SettingError, match="--metrics cider: the runs do not have it; they have agree"):
+        with pytest.raises(SettingError, match="--metrics cider: the runs do not have it; they have match"):
             compare_models(board, CompareSettings(metrics=("cider",)))
 
 
@@ -403,7 +407,7 @@ class TestFormats:
         assert (record["difference"], record["p"]) == (row.difference, row.p)
         (line,) = csv.DictReader(io.StringIO(render_comparisons(found, "csv")))
         assert float(line["difference"]) == row.difference
-        assert line["first_signature"].startswith("test.answers|metric:agree")
+        assert line["first_signature"].startswith("test.answers|metric:match")
 
     def test_no_value_stands_without_its_interval(self, found: Comparisons) -> None:
         row = only(found)

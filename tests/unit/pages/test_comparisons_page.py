@@ -20,7 +20,7 @@ Scores = dict[str, tuple[str, dict[str, float]]]
 HOSTILE = "<script>alert(1)</script>"
 
 
-def turns(seed: int, better: float = 0.0, videos: int = 20, metrics: tuple[str, ...] = ("agree", "rouge_l")) -> Scores:
+def turns(seed: int, better: float = 0.0, videos: int = 20, metrics: tuple[str, ...] = ("match", "rouge_l")) -> Scores:
     draw = np.random.default_rng(seed)
     return {
         f"d{video}/{turn + 1:02d}": (
@@ -42,7 +42,7 @@ def test_every_pair_has_difference_interval_and_corrected_p(make_paired_run: Run
     write_report([run], tmp_path / "site")
     page = page_of(tmp_path / "site")
     matrix = page[page.index("<table") : page.index("</table>")]
-    assert "ROUGE-L" in matrix
+    assert "Match" in matrix
     cells = re.findall(r'<td class="number ([a-z]+)"[^>]*>(.*?)</td>', matrix)
     assert [state for state, _ in cells] == ["same", "less", "same", "less", "more", "more"]
     assert all(re.search(r"\[[+-]\d+\.\d+, [+-]\d+\.\d+\]", cell) for _, cell in cells)
@@ -52,7 +52,7 @@ def test_every_pair_has_difference_interval_and_corrected_p(make_paired_run: Run
     sentences = re.findall(r'<li class="(apart|open)">(.*?)</li>', page)
     assert [state for state, _ in sentences] == ["open", "apart", "apart"]
     assert sentences[1][1].startswith("C c is better than A a, ")
-    assert "Lexical agreement: Of 3 pairs" in page
+    assert "ROUGE-L: Of 3 pairs" in page
     assert HOSTILE not in page
     assert 'href="comparisons.html" aria-current="page"' in page
 
@@ -79,9 +79,9 @@ def test_the_page_and_the_command_give_the_same_numbers_for_a_pair(make_paired_r
 
 def test_floors_stand_in_the_matrix_and_are_marked(make_paired_run: RunMaker, tmp_path: Path) -> None:
     run = make_paired_run(
-        {"a": turns(1, metrics=("agree",)), "b": turns(2, metrics=("agree",)), "empty": {}},
+        {"a": turns(1, metrics=("match",)), "b": turns(2, metrics=("match",)), "empty": {}},
         sources={"empty": "baseline:empty"},
-        summary={("empty", "agree"): 0.0},
+        summary={("empty", "match"): 0.0},
     )
     (tmp_path / "site").mkdir()
     write_report([run], tmp_path / "site")
@@ -109,7 +109,7 @@ def test_the_same_runs_give_the_same_bytes_and_tables_for_papers(make_paired_run
         (tmp_path / name).mkdir()
         write_report([run], tmp_path / name, settings=ReportSettings(tables=("csv",)))
     assert page_of(tmp_path / "one") == page_of(tmp_path / "two")
-    table = (tmp_path / "one" / "tables" / "comparisons-agree.csv").read_text(encoding="utf-8")
+    table = (tmp_path / "one" / "tables" / "comparisons-match.csv").read_text(encoding="utf-8")
     assert "corrected p" in table.splitlines()[0]
 
 
@@ -125,7 +125,7 @@ def test_few_videos_are_said_to_be_few(make_paired_run: RunMaker, tmp_path: Path
 
 
 def test_thirty_models_stay_below_two_megabytes(make_paired_run: RunMaker, tmp_path: Path) -> None:
-    metrics = ("agree", "lave", "rouge_l", "cider", "token_f1", "exact_match")
+    metrics = ("match", "lave", "rouge_l", "cider", "token_f1", "exact_match")
     run = make_paired_run({f"model-{n}": turns(n, videos=3, metrics=metrics) for n in range(30)})
     (tmp_path / "site").mkdir()
     write_report([run], tmp_path / "site")

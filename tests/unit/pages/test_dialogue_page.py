@@ -27,7 +27,7 @@ def test_answers_come_before_the_reference_with_marks_and_folded_judgements(
     scores = {"good": 0.9, "bad": 0.1, "none": None}
     run = make_paired_run(
         {
-            name: {"d1/01": ("v1", {} if value is None else {"rouge_l": value}), "d1/02": ("v1", {"rouge_l": 0.6})}
+            name: {"d1/01": ("v1", {} if value is None else {"clair": value}), "d1/02": ("v1", {"clair": 0.6})}
             for name, value in scores.items()
         },
         texts={(name, "d1/01"): f"the answer of {name}" for name in scores},
@@ -39,12 +39,12 @@ def test_answers_come_before_the_reference_with_marks_and_folded_judgements(
     marks = [re.findall(r'class="(right|wrong)"', answer) for answer in turn.split("<li>")[1:]]
     assert marks == [["right"], ["wrong"], []]
     assert '<details class="judged"><summary>Judged</summary>' in turn
-    assert "Right</span>: ROUGE-L gives the answer more than 50 % of the credit." in page
+    assert "Right</span>: CLAIR gives the answer more than 50 % of the credit." in page
 
 
 @pytest.mark.parametrize(("models", "folded"), [(6, False), (7, True)])
 def test_many_answers_are_folded_by_model(models: int, folded: bool, make_paired_run: RunMaker, tmp_path: Path) -> None:
-    run = make_paired_run({f"m{n}": {"d1/01": ("v1", {"agree": 60.0})} for n in range(models)})
+    run = make_paired_run({f"m{n}": {"d1/01": ("v1", {"match": 60.0})} for n in range(models)})
     page = page_of(run, tmp_path / "site")
     assert page.count("<li><details><summary>") == (models if folded else 0)
     assert page.count('class="said" dir="auto">a man<') == models
@@ -52,7 +52,7 @@ def test_many_answers_are_folded_by_model(models: int, folded: bool, make_paired
 
 def test_labels_and_tasks_are_named_and_codes_are_tooltips(make_paired_run: RunMaker, tmp_path: Path) -> None:
     run = make_paired_run(
-        {"alpha": {"d1/01": ("v1", {"agree": 60.0})}},
+        {"alpha": {"d1/01": ("v1", {"match": 60.0})}},
         tasks={"d1": "memory_recall"},
         labels={"d1/01": {"vdact.question_type": ("T-SEQ",), "own": ("my_label",)}},
     )
@@ -65,7 +65,7 @@ def test_labels_and_tasks_are_named_and_codes_are_tooltips(make_paired_run: RunM
 
 
 def test_a_dialogue_shows_its_title_with_the_name_small_beside(make_paired_run: RunMaker, tmp_path: Path) -> None:
-    run = make_paired_run({"alpha#0123abcd": {"d1/01": ("v1", {"agree": 60.0}), "d2/01": ("v2", {"agree": 60.0})}})
+    run = make_paired_run({"alpha#0123abcd": {"d1/01": ("v1", {"match": 60.0}), "d2/01": ("v2", {"match": 60.0})}})
     page = page_of(run, tmp_path / "site")
     assert '<h1 dir="auto">What? · 1 question · v1</h1>' in page
     assert '<p class="id">dialogue d1 · video v1</p>' in page

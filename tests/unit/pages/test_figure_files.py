@@ -134,11 +134,11 @@ def test_letters_for_which_no_font_is_found_are_told(tmp_path: Path) -> None:
 
 
 def test_files_are_listed_with_titles_signatures_and_the_letters(drawings: dict[str, str], tmp_path: Path) -> None:
-    figure = FigureFile("index-values-agree", "Agreement of *each* model", drawings["pairs"], ("s|data:1",))
+    figure = FigureFile("index-values-match", "Agreement of *each* model", drawings["pairs"], ("s|data:1",))
     write_figures(tmp_path / "figures", [figure], ("svg", "png"), key=["A: one", "B: two"])
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        "index-values-agree.svg",
-        "index-values-agree.png",
+        "index-values-match.svg",
+        "index-values-match.png",
         "index.md",
     }
     listed = (tmp_path / "figures" / "index.md").read_text(encoding="utf-8")
@@ -146,7 +146,7 @@ def test_files_are_listed_with_titles_signatures_and_the_letters(drawings: dict[
         "For captions: A: one; B: two.",
         r"## Agreement of \*each\* model",
         "- `s|data:1`",
-        "[SVG](index-values-agree.svg) · [PNG](index-values-agree.png)",
+        "[SVG](index-values-match.svg) · [PNG](index-values-match.png)",
     ):
         assert said in listed
 

@@ -15,48 +15,55 @@ from reeltalk.store.runs import Run
 RunMaker = Callable[..., Run]
 
 
-def cells(board: Leaderboard, metric: str = "rouge_l") -> list[Cell]:
+def cells(board: Leaderboard, metric: str = "clair") -> list[Cell]:
     return [cell for model in board.models if (cell := model.cells[metric])]
 
 
 def test_the_best_is_marked_and_what_overlaps_it_is_not_called_worse(make_run: RunMaker) -> None:
-    found = cells(build_leaderboard([make_run(models=("a", "b", "c"), values=(0.5, 0.35, 0.2))]))
+    found = cells(build_leaderboard([make_run(models=("a", "b", "c"), values=(0.5, 0.35, 0.2), metric="clair")]))
     assert [(cell.is_best, cell.may_equal_best) for cell in found] == [(True, False), (False, True), (False, False)]
 
 
+def test_overlap_of_words_has_no_best(make_run: RunMaker) -> None:
+    found = cells(build_leaderboard([make_run(models=("a", "b"), values=(0.5, 0.1))]), "rouge_l")
+    assert [(cell.is_best, cell.may_equal_best) for cell in found] == [(False, False), (False, False)]
+
+
 def test_without_an_interval_nothing_is_called_worse(make_run: RunMaker) -> None:
-    found = cells(build_leaderboard([make_run(values=(0.5, 0.1), intervals=(True, False))]))
+    found = cells(build_leaderboard([make_run(values=(0.5, 0.1), intervals=(True, False), metric="clair")]))
     assert [cell.may_equal_best for cell in found] == [False, True]
-    found = cells(build_leaderboard([make_run("other", values=(0.5, 0.1), intervals=(False, True))]))
+    found = cells(build_leaderboard([make_run("other", values=(0.5, 0.1), intervals=(False, True), metric="clair")]))
     assert [cell.may_equal_best for cell in found] == [False, True]
 
 
 def test_two_equal_highest_values_are_both_best(make_run: RunMaker) -> None:
-    assert [cell.is_best for cell in cells(build_leaderboard([make_run(values=(0.5, 0.5))]))] == [True, True]
+    found = cells(build_leaderboard([make_run(values=(0.5, 0.5), metric="clair")]))
+    assert [cell.is_best for cell in found] == [True, True]
 
 
 def test_all_negative_values_have_a_best(make_run: RunMaker) -> None:
-    assert [cell.is_best for cell in cells(build_leaderboard([make_run(values=(-0.5, -0.2))]))] == [False, True]
+    found = cells(build_leaderboard([make_run(values=(-0.5, -0.2), metric="clair")]))
+    assert [cell.is_best for cell in found] == [False, True]
 
 
 def test_an_unscored_metric_has_a_reason_and_is_neither_best_nor_zero(make_run: RunMaker) -> None:
-    board = build_leaderboard([make_run(models=("a", "b", "c"), values=(None, 0.0, -1.0))])
+    board = build_leaderboard([make_run(models=("a", "b", "c"), values=(None, 0.0, -1.0), metric="clair")])
     found = cells(board)
     assert (found[0].row.value, found[0].is_best, found[0].may_equal_best) == (None, False, False)
     assert found[0].reason == "the moon was in the wrong phase"
     assert found[1].is_best
-    assert [(line.metric, line.models) for line in board.unscored] == [("rouge_l", ["a"])]
+    assert [(line.metric, line.models) for line in board.unscored] == [("clair", ["a"])]
 
 
 def test_a_single_value_is_best_of_nothing(make_run: RunMaker) -> None:
-    assert not any(cell.is_best for cell in cells(build_leaderboard([make_run(values=(None, 0.4))])))
+    assert not any(cell.is_best for cell in cells(build_leaderboard([make_run(values=(None, 0.4), metric="clair")])))
 
 
 def test_numbers_with_other_data_do_not_compare_and_none_is_best(make_run: RunMaker) -> None:
-    board = build_leaderboard([make_run("first"), make_run("second", data="d2")])
-    assert board.mixed == {"rouge_l": ["data"]}
+    board = build_leaderboard([make_run("first", metric="clair"), make_run("second", data="d2", metric="clair")])
+    assert board.mixed == {"clair": ["data"]}
     assert not any(cell.is_best or cell.may_equal_best for cell in cells(board))
-    assert build_leaderboard([make_run("third")]).mixed == {}
+    assert build_leaderboard([make_run("third", metric="clair")]).mixed == {}
 
 
 def test_how_many_rows_a_source_repeats_does_not_stop_a_comparison(make_run: RunMaker) -> None:
@@ -184,13 +191,13 @@ def test_a_run_without_a_floor_takes_that_of_others(make_run: RunMaker) -> None:
     ("source", "kind"), [("human:answers.json", "is_human"), ("baseline:reference", "is_reference")]
 )
 def test_people_and_references_are_marked_and_never_the_best(make_run: RunMaker, source: str, kind: str) -> None:
-    run = make_run(models=("a", "b", "measure"), values=(0.5, 0.3, 0.9))
+    run = make_run(models=("a", "b", "measure"), values=(0.5, 0.3, 0.9), metric="clair")
     models = tuple(
         info.model_copy(update={"source": source}) if info.model == "measure" else info for info in run.info.models
     )
     board = build_leaderboard([dataclasses.replace(run, info=run.info.model_copy(update={"models": models}))])
     assert [getattr(model, kind) for model in board.models] == [False, False, True]
-    assert [bool(cell and cell.is_best) for cell in (model.cells["rouge_l"] for model in board.models)] == [
+    assert [bool(cell and cell.is_best) for cell in (model.cells["clair"] for model in board.models)] == [
         True,
         False,
         False,

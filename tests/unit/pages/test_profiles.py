@@ -87,7 +87,7 @@ def test_a_profile_has_the_numbers_and_intervals_of_a_run_that_was_judged() -> N
             labels={"cogme.target": (target,), "cogme.content": (content,), "cogme.thinking": (thinking,)},
         ))  # fmt: skip
     units = [JudgeUnit("m", "dialogue", f"u-{video}", video, tuple(own)) for video, own in answered.items()]
-    judge = CogMEJudge("choice")
+    judge = CogMEJudge()
     scores = [row for unit in units for row in asyncio.run(judge.judge(unit, None))]
     tables = Tables()
     summarise("m", judge.measures(units, scores), subject="t", signed=(), tables=tables)
@@ -229,14 +229,14 @@ def read(*runs: Run, benchmark: Benchmark | None = None, credit: str | None = No
 
 
 def test_credit_is_the_most_exact_measure_that_all_models_share(tmp_path: Path) -> None:
-    one = run_of(tmp_path / "a", [("u", 0, COGME)], {"rouge_l": 0.5, "rubric": 100.0})
-    two = run_of(tmp_path / "b", [("u", 0, COGME)], {"rouge_l": 0.25}, model="n")
+    one = run_of(tmp_path / "a", [("u", 0, COGME)], {"clair": 0.5, "rubric": 100.0})
+    two = run_of(tmp_path / "b", [("u", 0, COGME)], {"clair": 0.25}, model="n")
     assert read(one).measures == ("rubric",)
     both = read(one, two)
-    assert both.measures == ("rouge_l", "rouge_l")
+    assert both.measures == ("clair", "clair")
     assert both.credit.tolist() == [[0.5, 0.25]]
     assert read(one, two, credit="rubric").measures == ("rubric", None)
-    with pytest.raises(SettingError, match=r"'vdeval'.*measures with one: rouge_l, rubric"):
+    with pytest.raises(SettingError, match=r"'vdeval'.*measures with one: clair, rubric"):
         read(one, credit="vdeval")
 
 

@@ -60,9 +60,9 @@ def test_every_figure_and_table_is_a_file_that_its_page_links(tmp_path: Path, ru
     written = {path.resolve() for folder in ("figures", "tables") for path in (site / folder).iterdir()}
     assert {path.name for path in written - linked} == {"index.md"}
     names = {path.stem for path in (site / "figures").glob("*.svg")}
-    assert {"numbers-values-agree", "along-after-agree", "along-since-agree", "settings-history-agree"} <= names
+    assert {"numbers-values-match", "along-after-match", "along-since-match", "settings-history-match"} <= names
     assert {path.stem for path in (site / "figures").glob("*.pdf")} == names
-    assert {"numbers-judged", "models-about", "along-after-agree"} <= {p.stem for p in (site / "tables").glob("*.tex")}
+    assert {"numbers-judged", "models-about", "along-after-match"} <= {p.stem for p in (site / "tables").glob("*.tex")}
     for path in (site / "figures").glob("*.svg"):
         ElementTree.fromstring(path.read_bytes())
 
@@ -72,7 +72,7 @@ def test_files_name_the_signatures_of_their_numbers(tmp_path: Path, runs: list[R
     for listed in (site / "figures" / "index.md", site / "tables" / "numbers-judged.tex"):
         text = listed.read_text(encoding="utf-8")
         for history in ("none", "golden"):
-            assert f"test.dialogue|data:dialogue|mode:dialogue|history:{history}|judge:none|metric:agree" in text
+            assert f"test.dialogue|data:dialogue|mode:dialogue|history:{history}|judge:none|metric:match" in text
 
 
 def test_the_same_runs_give_the_same_files(tmp_path: Path, runs: list[Run]) -> None:

@@ -1,5 +1,6 @@
 """The verdict in one sentence, ranks with their ranges, and the worst types of questions, in every case."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -133,10 +134,10 @@ def test_a_withheld_number_says_how_much_is_missing(make_paired_run: RunMaker) -
 
 
 def test_without_any_score_the_reason_is_said(make_run: RunMaker) -> None:
-    one = find_standings(build_leaderboard([make_run(models=("a",), values=(None,))]))
-    assert one.verdict == "a has no ROUGE-L score: the moon was in the wrong phase."
-    two = find_standings(build_leaderboard([make_run("two", values=(None, None))]))
-    assert two.verdict == "No model has a ROUGE-L score: the moon was in the wrong phase."
+    one = find_standings(build_leaderboard([make_run(models=("a",), values=(None,), metric="clair")]))
+    assert one.verdict == "a has no CLAIR score: the moon was in the wrong phase."
+    two = find_standings(build_leaderboard([make_run("two", values=(None, None), metric="clair")]))
+    assert two.verdict == "No model has a CLAIR score: the moon was in the wrong phase."
 
 
 def test_a_model_without_a_score_is_named(make_paired_run: RunMaker) -> None:
@@ -186,10 +187,10 @@ def test_a_number_of_which_more_is_not_better_never_ranks(make_paired_run: RunMa
     assert headline.metric == "typed"
     times = build_leaderboard([make_paired_run({"a": answered(0.5, metric="took_s")}, name="times")])
     assert headline_metric(times) is None
-    assert find_standings(times).verdict == "The runs have no score by which models can be ranked."
+    assert find_standings(times).verdict.startswith("No verdict: ")
 
 
-def test_a_judged_measure_leads_and_one_with_a_caution_does_not(make_paired_run: RunMaker) -> None:
+def test_a_judged_measure_leads_and_overlap_of_words_never_does(make_paired_run: RunMaker) -> None:
     def leading(*metrics: str) -> str | None:
         scores: Scores = {"d1/01": ("v1", dict.fromkeys(metrics, 1.0))}
         found = headline_metric(build_leaderboard([make_paired_run({"a": scores}, name="-".join(metrics))]))
@@ -197,8 +198,50 @@ def test_a_judged_measure_leads_and_one_with_a_caution_does_not(make_paired_run:
 
     assert leading("rouge_l", "clair") == "clair"
     assert leading("rouge_l", "typed", "clair") == "typed"
-    assert leading("agree", "token_f1", "rouge_l") == "rouge_l"
-    assert leading("agree") is None
+    assert leading("match", "token_f1", "rouge_l") == "match"
+    assert leading("match", "clair") == "clair"
+    assert leading("typed", "match", "correct") == "correct"
+    assert leading("token_f1", "rouge_l", "bleu_4", "cider") is None
+
+
+def test_overlap_of_words_alone_gives_no_verdict_and_no_rank(make_paired_run: RunMaker) -> None:
+    board = build_leaderboard([
+        make_paired_run({"a": answered(0.9, metric="rouge_l"), "b": answered(0.1, metric="rouge_l", seed=2)})
+    ])  # fmt: skip
+    assert headline_metric(board) is None
+    found = find_standings(board)
+    assert found.verdict.startswith("No verdict: these turns need a judge")
+    assert "reeltalk judge" in found.verdict
+    assert found.rows == ()
+
+
+@pytest.mark.parametrize(
+    ("turns", "verdict", "warned"),
+    [
+        ({"answered": 80}, "qwen scores ", ""),
+        ({"answered": 80, "not_due": 40}, "qwen scores ", ""),
+        ({"answered": 84, "missing": 2}, "qwen scores ", "covers 93 % of the due turns; the others need a judge"),
+        ({"answered": 90, "failed": 6, "missing": 4}, "No verdict: these turns need a judge", "applies to 80 % of"),
+    ],
+)
+def test_a_rule_that_leaves_out_many_due_turns_gives_no_verdict(
+    turns: dict[str, int], verdict: str, warned: str, make_paired_run: RunMaker
+) -> None:
+    run = make_paired_run({"qwen": answered(0.8), "blind": answered(0.3, seed=2)}, sources=BLIND)
+    models = tuple(info.model_copy(update={"turns": turns}) for info in run.info.models)
+    run = dataclasses.replace(run, info=run.info.model_copy(update={"models": models}))
+    found = find_standings(build_leaderboard([run]))
+    assert found.verdict.startswith(verdict)
+    assert warned in " ".join([found.verdict, *found.warnings])
+    assert (found.models[0].rank is None) == verdict.startswith("No verdict")
+
+
+@pytest.mark.parametrize(("unread", "warned"), [(0.0, False), (1.25, False), (2.5, True)])
+def test_answers_that_could_not_be_read_are_told(unread: float, warned: bool, make_paired_run: RunMaker) -> None:
+    scores = {item: (video, {**own, "typed.unread": unread}) for item, (video, own) in answered(0.8).items()}
+    found = standings(make_paired_run, {"qwen": scores})
+    told = f"{round(unread * 0.8)} of 80 answers of qwen could not be read, and count as wrong."
+    assert (told in found.warnings) is warned
 
 
 def test_two_weights_of_one_model_keep_their_hashes(make_paired_run: RunMaker) -> None:

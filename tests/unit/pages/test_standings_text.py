@@ -52,7 +52,7 @@ def test_the_table_has_eight_lines_at_most_and_keeps_the_hardest_baseline(make_p
         played(make_played, name, 0.2 + 0.3 * place, seed=20 + place, source=f"baseline:{name}")
     run = played(make_played, "weak", 0.1, seed=40)
     lines = standing_lines(run_standings(run), run)
-    table = lines[2:]
+    table = lines[2 : lines.index("", 2)]
     assert len(table) == MOST_LINES
     assert [line.split()[0] for line in table].count(">") == 1
     assert any(line.split()[:2] == ["history", "(baseline)"] for line in table)
@@ -135,6 +135,5 @@ def test_a_run_without_any_number_still_ends_with_its_path(
 ) -> None:
     run = make_run(summary=[])
     assert print_run(report_of(run), verbose=False) == 0
-    assert (
-        capsys.readouterr().out == f"run: {run.path}\nnext: reeltalk judge {run.path} --protocols NAME --out judged\n"
-    )
+    judging = f"reeltalk judge {run.path} --protocols clair --judge NAME --out judged"
+    assert capsys.readouterr().out == f"run: {run.path}\nnext: {judging}\n"

@@ -21,11 +21,11 @@ TABLE = TableFile(
     "Judged measures",
     ("Model", "Agreement", "Δ", "n"),
     (
-        ("a_b & c", Quantity(61.234, 55.5, 66.0, 120, "agree", is_best=True), Quantity(-0.5, signed=True), 1200),
+        ("a_b & c", Quantity(61.234, 55.5, 66.0, 120, "match", is_best=True), Quantity(-0.5, signed=True), 1200),
         ("d|e", Quantity(None, missing="withheld"), None, 7),
         ("f", Quantity(0.5, metric="rouge_l", may_equal_best=True), Quantity(2.0, 1.0, 3.0, signed=True), 8),
     ),
-    ("s|data:1|metric:agree", "s|two\nlines"),
+    ("s|data:1|metric:match", "s|two\nlines"),
     ("A note.",),
 )
 
@@ -42,7 +42,7 @@ def test_latex_has_as_many_cells_in_every_row_and_signatures_as_comments() -> No
     assert r"f & $\approx$\,50.0 & +2.0000 {\scriptsize [+1.0000, +3.0000]} & 8 \\" in rows
     outside = text[: text.index(r"\begin{tabular}")].splitlines()
     assert all(line.startswith("% ") for line in outside)
-    assert {"% s|data:1|metric:agree", "% s|two lines", "% A note."} <= set(outside)
+    assert {"% s|data:1|metric:match", "% s|two lines", "% A note."} <= set(outside)
 
 
 def test_a_difference_on_two_videos_is_marked_and_a_value_has_no_interval() -> None:
@@ -74,7 +74,7 @@ def test_markdown_keeps_its_cells_whatever_stands_in_them() -> None:
     assert table[1] == "| --- | ---: | ---: | ---: |"
     assert "**61.2** [55.5, 66.0] (n = 120)" in table[2]
     assert r"d\|e" in table[3]
-    assert "- `s|data:1|metric:agree`" in lines
+    assert "- `s|data:1|metric:match`" in lines
     assert "95 % intervals in brackets, clustered by source video.  " in lines
 
 
@@ -84,7 +84,7 @@ def test_csv_has_the_numbers_as_they_are() -> None:
     assert first[:5] == ["a_b & c", "61.234", "55.5", "66.0", "120"]
     assert second[:5] == ["d|e", "", "", "", ""]
     assert header[-2:] == ["warning", "signatures"]
-    assert third[-3:] == ["8", "", "s|data:1|metric:agree; s|two\nlines"]
+    assert third[-3:] == ["8", "", "s|data:1|metric:match; s|two\nlines"]
 
 
 @pytest.mark.parametrize("format", TABLE_FORMATS)

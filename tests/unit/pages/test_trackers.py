@@ -13,11 +13,11 @@ from reeltalk.errors import MissingExtraError, SettingError, TrackerError
 MODEL = TrackedModel(
     id="0123456789abcdef",
     name="kitchen",
-    numbers={"agree": 50.0, "agree/n": 10.0},
-    curves=((1, {"turn/agree": 40.0}), (2, {"turn/agree": 60.0})),
-    groups=(("agree", "task", "recall", None, None, None, 0, 3),),
+    numbers={"match": 50.0, "match/n": 10.0},
+    curves=((1, {"turn/match": 40.0}), (2, {"turn/match": 60.0})),
+    groups=(("match", "task", "recall", None, None, None, 0, 3),),
     settings={"model": "alpha"},
-    signatures={"agree": "kitchen|v:1"},
+    signatures={"match": "kitchen|v:1"},
     withheld={},
 )
 

@@ -13,7 +13,7 @@ RunMaker = Callable[..., Run]
 
 
 def row(
-    value: float | None, *, metric: str = "agree", over_scored: float | None = None, unscored: int = 0
+    value: float | None, *, metric: str = "match", over_scored: float | None = None, unscored: int = 0
 ) -> SummaryRow:
     return SummaryRow(
         model="alpha",
@@ -31,13 +31,13 @@ def row(
 def test_a_number_comes_with_interval_and_counts(make_run: RunMaker) -> None:
     told = tracked_models(make_run(models=("alpha",), values=(0.5,), summary=[row(50.0)]))[0]
     assert told.numbers == {
-        "agree": 50.0,
-        "agree/low": 49.0,
-        "agree/high": 51.0,
-        "agree/n": 97.0,
-        "agree/unscored": 0.0,
+        "match": 50.0,
+        "match/low": 49.0,
+        "match/high": 51.0,
+        "match/n": 97.0,
+        "match/unscored": 0.0,
     }
-    assert told.signatures == {"agree": "kitchen.dialogue|data:d1|history:golden|metric:agree|v:1"}
+    assert told.signatures == {"match": "kitchen.dialogue|data:d1|history:golden|metric:match|v:1"}
     assert told.withheld == {}
 
 
@@ -45,8 +45,8 @@ def test_a_withheld_number_is_not_told_but_counted(make_run: RunMaker) -> None:
     told = tracked_models(
         make_run(models=("alpha",), values=(0.5,), summary=[row(None, over_scored=50.0, unscored=3)])
     )[0]
-    assert told.numbers == {"agree/n": 97.0, "agree/unscored": 3.0}
-    assert told.withheld == {"agree": "withheld: 3 of 100 are unscored, more than 2 %"}
+    assert told.numbers == {"match/n": 97.0, "match/unscored": 3.0}
+    assert told.withheld == {"match": "withheld: 3 of 100 are unscored, more than 2 %"}
     assert 50.0 not in told.numbers.values()
 
 

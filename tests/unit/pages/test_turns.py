@@ -27,5 +27,5 @@ def test_a_value_has_its_place_on_its_scale(metric: str, value: float, share: fl
 def test_the_most_exact_measure_says_how_right_an_answer_is() -> None:
     assert credit_metric(["rouge_l", "vdeval", "rubric"]) == "rubric"
     assert credit_metric(["rouge_l", "svbench.OS"]) == "svbench.OS"
-    assert credit_metric(["took_s", "rouge_l"]) == "rouge_l"
-    assert credit_metric(["took_s"]) is None
+    assert credit_metric(["match", "correct", "rouge_l"]) == "correct"
+    assert credit_metric(["took_s", "rouge_l", "bleu_4", "cider"]) is None

@@ -80,7 +80,7 @@ def test_a_criterion_that_does_not_apply_is_no_failure(make_run: RunMaker) -> No
 
 
 def test_nobody_judges_where_no_model_does(make_run: RunMaker) -> None:
-    assert only(judged(make_run(), "agree", row("agree", judge="none"))).judge is None
+    assert only(judged(make_run(), "match", row("match", judge="none"))).judge is None
 
 
 def test_verdicts_find_their_turns_and_their_dialogues(make_run: RunMaker) -> None:

@@ -71,7 +71,7 @@ def test_people_become_the_human_row(tmp_path: Path, mode: str, capsys: pytest.C
     assert run(["review", "export", bench, str(tmp_path / "more"), "--only", "answers", "--person", "2"]) == 2
     team.project.database.close()
     arguments = ["evaluate", bench, "--model", f"human:{people}", "--out", str(tmp_path / "run"), "--mode", mode]
-    code = run([*arguments, "--protocols", "agree", "--metrics", "rouge_l"])
+    code = run([*arguments, "--metrics", "rouge_l"])
     assert code == 0, capsys.readouterr().err
     found = read_run(tmp_path / "run")
     assert found.info.models[0].source.startswith("human:")

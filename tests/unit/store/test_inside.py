@@ -268,7 +268,7 @@ def on_run(run_folder: Path, out: Path, bench: Path) -> list[list[str]]:
     return [
         ["report", str(run_folder), "--out", str(out / "site")],
         ["compare", str(run_folder), str(bench.parent / "other"), "--metrics", "rouge_l"],
-        ["judge", str(run_folder), "--protocols", "agree", "--out", str(out / "judged")],
+        ["judge", str(run_folder), "--protocols", "match", "--out", str(out / "judged")],
         ["retry", str(run_folder)],
         ["calibrate", str(run_folder), "--sheet", str(out / "sheet.csv")],
         ["report", str(run_folder), "--dialogue", DIALOGUE, "--out", str(out / "case.svg")],
@@ -559,7 +559,7 @@ def test_other_references_are_not_played_under_the_old_hash(
     words = {
         "evaluate": ["evaluate", str(bench), *BLIND, "--out", str(out)],
         "retry": ["evaluate", str(bench), *BLIND, "--out", str(made / "run")],
-        "judge": ["judge", str(made / "run"), "--protocols", "agree", "--bench", str(bench), "--out", str(out)],
+        "judge": ["judge", str(made / "run"), "--protocols", "match", "--bench", str(bench), "--out", str(out)],
         "report": ["report", str(bench), "--out", str(out)],
         "freeze": ["freeze", str(bench), str(out), "--version", "1.0.0"],
         "export": ["export", "hub", str(bench), str(out)],

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.models import ModelConfig, create_model
-from reeltalk.evaluate.playing.chat import strip_thoughts
 from reeltalk.evaluate.playing.other_players import PythonPlayer
 from reeltalk.evaluate.playing.play import HistoryTurn, Player, ShownFrame, TurnInput
 from reeltalk.evaluate.playing.script import Step
@@ -28,6 +27,7 @@ from reeltalk.inference.stream import StreamAnswer, StreamingModel
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.model_texts import without_thoughts
 from reeltalk.video.encode import jpeg
 
 MOST_FRAMES: Final = 64
@@ -88,7 +88,7 @@ class ChatModel:
         # One loop for all questions: connections belong to the loop that opened them.
         self._loop = self._loop or asyncio.Runner()
         reply = self._loop.run(self._asked([*system, *conversation]))
-        text = strip_thoughts(reply.text)
+        text = without_thoughts(reply.text)
         if not text:
             raise ModelError(f"{self.name} thought aloud and gave no answer; allow a longer reply")
         return StreamAnswer(

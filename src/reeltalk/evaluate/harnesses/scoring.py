@@ -1,7 +1,8 @@
 """Functions that another harness calls to score an answer. They use the same judges and text metrics as `evaluate`.
 
 The harness keeps the scores of single answers and passes them back for the total. So a number there equals the number
-that `reeltalk evaluate` gives for the same answers. A turn without an answer is unscored, never zero.
+that `reeltalk evaluate` gives for the same answers. An empty answer is wrong. A
+request that failed is unscored, never zero.
 """
 
 import asyncio
@@ -10,16 +11,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from reeltalk.evaluate.playing.chat import strip_thoughts
-from reeltalk.judge.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
+from reeltalk.judge.choice import ACCURACY, ChoiceJudge
 from reeltalk.judge.judge import Judge, JudgeUnit
+from reeltalk.judge.match import MATCH, MatchJudge, has_short_reference
 from reeltalk.judge.measures import MeanItem, mean_measure
 from reeltalk.judge.protocol import PER_CENT
 from reeltalk.metrics.scoring import metric_names, score_texts
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.model_texts import thinks_only, without_thoughts
+from reeltalk.schema.runs import is_withheld
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
-JUDGED: Final = (ACCURACY, AGREE)
+JUDGED: Final = (ACCURACY, MATCH)
 HARNESS_METRICS: Final = ("bleu", "rouge_l", "token_f1")
 TEXTS: Final = tuple(metric_names(HARNESS_METRICS))
 UNSCORED: Final = "unscored"
@@ -40,8 +43,9 @@ def turn_metrics(rows: Iterable[str]) -> tuple[str, ...]:
     """
     turns = [_read(row, "")[0] for row in rows]
     choices = any(turn.options and turn.correct_option is not None for turn in turns)
+    short = any(has_short_reference(turn) for turn in turns)
     references = any(turn.references for turn in turns)
-    return (*((ACCURACY,) if choices else ()), *((AGREE, *TEXTS) if references else ()), UNSCORED)
+    return (*((ACCURACY,) if choices else ()), *((MATCH,) if short else ()), *(TEXTS if references else ()), UNSCORED)
 
 
 def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
@@ -56,9 +60,9 @@ def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
     """
     turn, unit = _read(scored_by, text)
     found: dict[str, Scored] = {}
-    for judge in (ChoiceJudge(), AgreeJudge()):
+    for judge in (ChoiceJudge(), MatchJudge()):
         for row in _judged(judge, unit):
-            if row.criterion in JUDGED:
+            if row.criterion in JUDGED and row.state is not ScoreState.NOT_APPLICABLE:
                 found[row.criterion] = _item(turn, row.value if row.state is ScoreState.SCORED else None)
     if turn.references:
         words = {"text": turn.text, "references": list(turn.references)}
@@ -76,7 +80,7 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
         items: The metric's items from `score_answer`, of all turns that have it.
 
     Returns:
-        `accuracy` and `agree` from 0 to 100, text metrics on their own scale, `unscored` as a count. NaN if nothing is
+        `accuracy` and `match` from 0 to 100, text metrics on their own scale, `unscored` as a count. NaN if nothing is
         scored, or if more than 2 % of the judged items have no score: such a number should not be quoted.
     """
     if metric == UNSCORED:
@@ -86,7 +90,8 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
         measure = mean_measure(metric, entries, scale=PER_CENT)
         return math.nan if measure.value is None or measure.withheld else measure.value
     answered = [item for item in items if "score" in item]
-    return _texts(answered)[metric] if answered else math.nan
+    withheld = is_withheld(len(answered), len(items) - len(answered))
+    return _texts(answered)[metric] if answered and not withheld else math.nan
 
 
 def _texts(items: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -106,8 +111,9 @@ def _judged(judge: Judge, unit: JudgeUnit) -> list[JudgedScore]:
 
 def _read(scored_by: str, text: str) -> tuple[AnsweredTurn, JudgeUnit]:
     read = json.loads(scored_by)
-    said = "" if text.startswith(NO_ANSWERS) else strip_thoughts(text)
-    state = AnswerState.ANSWERED if said else AnswerState.FAILED
+    failed = text.startswith(NO_ANSWERS) or thinks_only(text)
+    said = "" if failed else without_thoughts(text)
+    state = AnswerState.FAILED if failed else AnswerState.ANSWERED
     turn = AnsweredTurn.model_validate(read["turn"] | {"text": said, "state": state})
     # The judge sees the earlier turns but does not judge them again.
     before = [

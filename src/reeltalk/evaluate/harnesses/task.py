@@ -18,7 +18,7 @@ from typing import Final
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError, SettingError
-from reeltalk.evaluate.playing.chat import answer_prompt, question_text
+from reeltalk.evaluate.playing.chat import AnswerForms, answer_forms, answer_prompt, question_text
 from reeltalk.evaluate.playing.play import (
     NoFrameSource,
     Pictures,
@@ -54,7 +54,7 @@ class AskedTurn:
     index: int
     """Its place in its dialogue, chain or path of the benchmark, from 0."""
     before: tuple[tuple[str, str], ...]
-    """Questions and first references of the earlier turns. `agree` uses them to resolve pronouns."""
+    """Questions and first references of the earlier turns."""
     history: tuple[tuple[str, str], ...]
     """Questions and answers of the history, across the chains of a video as in `evaluate`."""
     system: str
@@ -128,14 +128,15 @@ def list_asked_turns(
     if settings.shown_history not in ("golden", "none"):
         raise ValueError(f"a history of kind {settings.shown_history} cannot be written before a model has answered")
     system = answer_prompt(settings.prompt, settings.answer_style).text
-    found = [turn for script in scripts for turn in asyncio.run(_asked(script, settings, system, subtitles))]
+    forms = answer_forms(settings.prompt, settings.answer_style)
+    found = [turn for script in scripts for turn in asyncio.run(_asked(script, settings, system, forms, subtitles))]
     if not found:
         raise BenchmarkError("there is nothing to ask; 'reeltalk report BENCH --format text' counts what there is")
     return found
 
 
 async def _asked(
-    script: Script, settings: PlaySettings, system: str, subtitles: Subtitles | None
+    script: Script, settings: PlaySettings, system: str, forms: AnswerForms | None, subtitles: Subtitles | None
 ) -> Sequence[AskedTurn]:
     listener = _Listener([])
     rows = [
@@ -156,7 +157,7 @@ async def _asked(
                     before=tuple(before[row.unit_id]),
                     history=tuple((past.question, past.answer) for past in seen.history),
                     system=system,
-                    prompt=question_text(seen),
+                    prompt=question_text(seen, forms),
                 )
             )
         before[row.unit_id].append((row.question, row.references[0] if row.references else ""))

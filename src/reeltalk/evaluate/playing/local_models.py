@@ -71,7 +71,12 @@ class LocalModel:
             ModelError: There is not enough memory, or the model wrote nothing.
         """
         shown = [
-            Message(message.role, message.text, tuple([await self._jpeg(image) for image in message.images]))
+            # A processor of videos takes no text between frames: their times stand before the question.
+            Message(
+                message.role,
+                "\n".join(filter(None, (" ".join(message.captions), message.text))),
+                tuple([await self._jpeg(image) for image in message.images]),
+            )
             for message in messages
         ]
         try:
@@ -243,7 +248,9 @@ class StreamPlayer:
             for entry in rest
             if isinstance(entry, FrameEntry)
         }
-        question = question_text(replace(seen, speech=())) if self._tells_options else seen.question
+        # Frames come with their times, and the questions that such a model was trained on do not name any.
+        told = replace(seen, speech=(), tells_times=False)
+        question = question_text(told) if self._tells_options else seen.question
         try:
             said, other = await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._answered, held, rest, frames, question

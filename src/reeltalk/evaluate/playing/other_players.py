@@ -16,6 +16,7 @@ from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
 from reeltalk.extension import made_of, told
 from reeltalk.llm.model import Message, Reply
 from reeltalk.llm.replies import ReplyStore, reply_key
+from reeltalk.schema.answers import NOT_IN_SOURCE, SAYS_NONE
 from reeltalk.store.content import Content
 from reeltalk.video.encode import pixels_of
 
@@ -67,9 +68,9 @@ class AnswersPlayer:
         """The known answer, or the reason why there is none."""
         place = (seen.step.unit_id, seen.step.turn_index)
         if place not in self._answers:
-            return Response(text=None, reason="the file has no answer to this turn")
+            return Response(text=None, reason=NOT_IN_SOURCE)
         text = self._answers[place]
-        return Response(text=text, reason=None if text is not None else "the file says that there is no answer")
+        return Response(text=text, reason=None if text is not None else SAYS_NONE)
 
 
 WANTED: Final = "answer(frames, history, question)"

@@ -5,12 +5,17 @@ one turn shows whether an early error cascades. It is another video's answer to 
 video shows that it is wrong.
 """
 
+import dataclasses
 import hashlib
 import random
+import re
+import tomllib
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from pathlib import Path
+from typing import Final, Protocol
 
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.errors import BenchmarkError
@@ -19,6 +24,7 @@ from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.metrics.agree import agrees, is_yes_no, polarity
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails, item_id
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.model_texts import THOUGHT_ALONE, thinks_only, without_thoughts
 from reeltalk.schema.speech import Utterance
 
 
@@ -61,6 +67,8 @@ class TurnInput:
     """What was said; nothing that ended after the question."""
     step: Step
     video_id: str
+    tells_times: bool = False
+    """True if the times of frames, and the moment of the question, are told."""
 
     @property
     def subtitles(self) -> tuple[str, ...]:
@@ -223,6 +231,7 @@ async def play_script(
     """
     history: list[HistoryTurn] = []
     asked = asked_steps(script, settings)
+    tells_times = does_tell_times(script, settings)
     for index, step in enumerate(script.steps):
         frames, new_frames = source.at(index)
         order = _option_order(step, settings)
@@ -236,8 +245,9 @@ async def play_script(
                 speech=tuple(subtitles(script, step)) if subtitles is not None and settings.subtitles else (),
                 step=step,
                 video_id=script.video_id,
+                tells_times=tells_times,
             )
-            response = await player.answer(seen, pictures)
+            response = _without_thoughts(await player.answer(seen, pictures))
         else:
             response = Response(None)
         planted = _is_planted(script, index, settings)
@@ -261,6 +271,44 @@ async def play_script(
         if answer is not None:
             came = new_frames if source.append_only else ()
             history.append(HistoryTurn(step.turn.question, answer, tuple(came)))
+
+
+def does_tell_times(script: Script, settings: PlaySettings) -> bool:
+    """True if a player is told when each picture of a script was taken.
+
+    Args:
+        script: The turns that are played.
+        settings: `frame_times` decides; `auto` follows the mode and the questions.
+    """
+    if settings.frame_times != "auto":
+        return settings.frame_times == "yes"
+    return settings.mode == "streaming" or any(asks_moment(step.turn) for step in script.steps)
+
+
+def asks_moment(turn: Turn) -> bool:
+    """True if a question, its key or its reference asks for a moment or a length of time."""
+    if turn.key is not None and turn.key.type == "seconds":
+        return True
+    asks, names = _moments()
+    return asks.search(turn.question) is not None or any(map(names.search, turn.references))
+
+
+MOMENTS: Final = Path(__file__).parent / "moments.toml"
+
+
+@cache
+def _moments() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    raw = tomllib.loads(MOMENTS.read_text(encoding="utf-8"))
+    asks, names = (re.compile("|".join(raw[of]["patterns"]), re.IGNORECASE) for of in ("questions", "references"))
+    return asks, names
+
+
+def _without_thoughts(response: Response) -> Response:
+    if not response.text:
+        return response
+    if thinks_only(response.text):
+        return dataclasses.replace(response, text=None, reason=THOUGHT_ALONE)
+    return dataclasses.replace(response, text=without_thoughts(response.text))
 
 
 def asked_steps(script: Script, settings: PlaySettings) -> tuple[bool, ...]:

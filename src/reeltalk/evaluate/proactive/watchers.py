@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, ReeltalkError, SettingError
-from reeltalk.evaluate.playing.chat import strip_thoughts
 from reeltalk.evaluate.settings import THRESHOLD, ModelSettings, ProactiveSettings
 from reeltalk.inference.stream import Stream, StreamAnswer, StreamingModel
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.yes_or_no import read_yes_or_no, yes_probability
 from reeltalk.schema.intervals import no_later
+from reeltalk.schema.model_texts import without_thoughts
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.video.encode import pixels_of
 
@@ -379,7 +379,7 @@ class _Polling:
     async def ask(self, question: str) -> Observed:
         words = self._before() + self._ask.fill(question=question)
         reply = await self._model.ask([Message("system", self._system.text), self._user(words)])
-        text = strip_thoughts(reply.text)
+        text = without_thoughts(reply.text)
         if not text:
             raise ModelError("the model thought aloud and gave no answer; allow a longer reply")
         self._said.append((self._at_s, f'you were asked: "{question}" and said: "{text}"'))
@@ -405,7 +405,7 @@ class _Polling:
         if (said != "yes") if readiness is None else (readiness < self._threshold):
             return Observed(readiness, None, took_s, poll=said)
         reply = await self._model.ask([*asked, Message("assistant", "Yes."), Message("user", self._words.text)])
-        text = strip_thoughts(reply.text)
+        text = without_thoughts(reply.text)
         if not text:
             raise ModelError("the model said that it is time to speak, and then said nothing")
         self._said.append((glimpse.at_s, f'you said: "{text}"'))

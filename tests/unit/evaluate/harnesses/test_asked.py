@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.evaluate.harnesses.task import list_asked_turns
-from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluate.playing.chat import chat_player
 from reeltalk.evaluate.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
 from reeltalk.evaluate.playing.script import make_scripts
 from reeltalk.evaluate.settings import PlaySettings
@@ -24,7 +24,7 @@ class Conversations:
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         model: AsyncModel = self  # type: ignore[assignment]
-        self.asked.append(ChatPlayer(model, answer_prompt("plain")).conversation(seen))
+        self.asked.append(chat_player(model, PlaySettings()).conversation(seen))
         return Response("whatever")
 
 
@@ -61,8 +61,11 @@ def test_a_turn_tells_what_is_right_and_when_it_is_asked(benchmark: Path) -> Non
         "chain/01": 3.0, "chain/02": 3.0, "talk/01": 2.0, "talk/02": 4.5,
     }  # fmt: skip
     assert [turn.target for turn in found.values()][-1] == "B. green"
-    assert found["talk/02"].prompt == "Which colour has it?\n\nA. red\nB. green\nC. None of these"
-    assert found["chain/02"].text.endswith(
+    asked = "Which colour has it?\n\nA. red\nB. green\nC. None of these"
+    assert found["talk/02"].prompt.startswith(f"{asked}\n\nAnswer with the letter")
+    free = {turn.turn.item_id: turn for turn in list_asked_turns(played, PlaySettings(answer_style="free"))}
+    assert free["talk/02"].prompt == asked
+    assert free["chain/02"].text.endswith(
         "Question: What does she take?\nAnswer: She takes a cup.\nQuestion: Where does she put it?\nAnswer:"
     )
 

@@ -85,9 +85,9 @@ def test_the_video_goes_with_the_first_question_and_ends_where_the_last_is_asked
 def test_its_numbers_are_totals_of_its_items(lmms: Path) -> None:
     module = load(lmms / "kitchen_lmms_eval.py")
     items = [module.process_results(row, [row["answer"]]) for row in rows_of(lmms)]
-    assert module.total_agree([item["reeltalk_agree"] for item in items]) == 100.0
+    assert module.total_match([item["reeltalk_match"] for item in items if "reeltalk_match" in item]) == 100.0
     assert module.total_accuracy([item["reeltalk_accuracy"] for item in items if "reeltalk_accuracy" in item]) == 100.0
-    assert {item["reeltalk_agree"]["video_id"] for item in items} == {"one", "two"}
+    assert {item["reeltalk_unscored"]["video_id"] for item in items} == {"one", "two"}
 
 
 def test_without_videos_questions_go_alone(benchmark: Path, tmp_path: Path) -> None:
@@ -201,11 +201,12 @@ def test_a_data_set_of_vlmevalkit(
     with answers.open("w", encoding="utf-8", newline="") as stream:
         table = csv.writer(stream, dialect="excel-tab")
         table.writerow(["index", "prediction"])
-        table.writerows(enumerate(["A cup.", "On the shelf.", "No.", "B"]))
+        table.writerows(enumerate(["A cup.", "The cup is on the shelf.", "No.", "B"]))
     totals = data.evaluate(str(answers))
-    assert (totals["reeltalk_agree"], totals["reeltalk_accuracy"]) == (75.0, 100.0)
+    assert (totals["reeltalk_match"], totals["reeltalk_accuracy"]) == (pytest.approx(200 / 3), 100.0)
     assert list(vlmeval.dumped.values()) == [totals]
-    assert data.report_primary_metric(totals) == {"reeltalk_accuracy": 100.0, "reeltalk_agree": 75.0}
+    primary = {name: totals[name] for name in ("reeltalk_accuracy", "reeltalk_match")}
+    assert data.report_primary_metric(totals) == primary
 
 
 @pytest.mark.parametrize(

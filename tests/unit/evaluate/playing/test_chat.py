@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,13 +11,24 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BenchmarkError, BudgetError, ModelError, SettingError
-from reeltalk.evaluate.playing.chat import PROMPTS, ChatPlayer, answer_prompt, question_text, strip_thoughts
-from reeltalk.evaluate.playing.play import HistoryTurn, Response, ShownFrame, TurnInput, play_script
+from reeltalk.evaluate.playing.chat import PROMPTS, ChatPlayer, answer_forms, answer_prompt, form_notice, question_text
+from reeltalk.evaluate.playing.play import (
+    MOMENTS,
+    HistoryTurn,
+    Response,
+    ShownFrame,
+    TurnInput,
+    asks_moment,
+    does_tell_times,
+    play_script,
+)
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.llm.fencing import FENCED
 from reeltalk.llm.model import Message, Reply
-from reeltalk.schema.dialogue import Turn
+from reeltalk.llm.wire import wire_message
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.dialogue import AnswerKey, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.speech import Utterance
 
@@ -97,6 +109,17 @@ def conversations(shown: Shown, *, history: Any = "golden", sees_images: bool = 
     return chat.asked
 
 
+def played(reply: str) -> AnsweredTurn:
+    """The row of one turn to which a model replies so."""
+
+    async def one() -> AnsweredTurn:
+        script = Script("s", "v", (STEP,))
+        turns = play_script(script, player(Chat(reply)), Shown([()]), NoPictures(), PlaySettings())
+        return await anext(turns)
+
+    return asyncio.run(one())
+
+
 class TestLayout:
     def test_the_prompt_comes_first_then_questions_and_answers_in_turn(self) -> None:
         last = conversations(Shown([(), (), ()]))[-1]
@@ -160,9 +183,101 @@ class TestQuestion:
         assert told.endswith(f"{found[0]}\n\nWho?")
 
 
+FORMS = answer_forms("plain", "form")
+TOOLS = ("red", "blue")
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        ("turn", "asks"),
+        [
+            (Turn(question="Which?", references=("red",), options=TOOLS, correct_option=0), "the letter"),
+            (Turn(question="Does he sit?", references=("He does.",)), "yes or no"),
+            (Turn(question="How many?", references=("3",), key=AnswerKey(type="count", values=("3",))), "one number"),
+            (Turn(question="What is it?", references=("the mug",)), "a short phrase"),
+            (Turn(question="Why?", references=("Since he was tired after such a long day at work.",)), None),
+        ],
+    )
+    def test_the_request_follows_the_form_of_the_turn(self, turn: Turn, asks: str | None) -> None:
+        of = seen(turn.question, options=turn.options, step=Step("dialogue", "d", 0, turn, None))
+        plain, told = question_text(of), question_text(of, FORMS)
+        assert told.startswith(plain)
+        assert (told == plain) if asks is None else (asks in told.removeprefix(plain))
+
+    def test_a_prompt_of_one_s_own_wins_and_is_told_that_it_asks_for_no_letter(self, tmp_path: Path) -> None:
+        own = tmp_path / "mine.md"
+        own.write_text("<!-- mine v1 -->\nAnswer in one sentence.\n", encoding="utf-8")
+        assert answer_forms(str(own), "form") is None
+        turns = [Turn(question="Which?", references=("red",), options=TOOLS, correct_option=0), STEP.turn]
+        assert "asks for no letter, and 1 turns have options" in (form_notice(str(own), "form", turns) or "")
+        own.write_text("<!-- mine v2 -->\nAnswer with the letter.\n", encoding="utf-8")
+        assert form_notice(str(own), "form", turns) is None
+        assert form_notice("plain", "form", turns) is None
+
+    def test_the_requests_are_signed(self) -> None:
+        assert "form" not in dict(player(Chat()).signature)
+        assert dict(ChatPlayer(Chat(), answer_prompt("plain"), FORMS).signature)["form"]
+
+
+MOMENT_FORMS = tomllib.loads(MOMENTS.read_text(encoding="utf-8"))
+
+
+class TestTimes:
+    @pytest.mark.parametrize("told", ["asks", "others"])
+    def test_questions_and_references_that_name_a_moment_are_known(self, told: str) -> None:
+        found = {text: asks_moment(Turn(question=text)) for text in MOMENT_FORMS["questions"][told]}
+        found |= {
+            text: asks_moment(Turn(question="Where?", references=(text,))) for text in MOMENT_FORMS["references"][told]
+        }
+        assert {text for text, asked in found.items() if asked != (told == "asks")} == set()
+
+    def test_a_key_in_seconds_asks_for_a_moment_and_any_turn_decides_for_its_dialogue(self) -> None:
+        timed = Turn(question="And then?", references=("x",), key=AnswerKey(type="seconds", values=("4",)))
+        assert asks_moment(timed)
+        steps = (STEP, Step("dialogue", "d", 1, timed, None))
+        assert does_tell_times(Script("s", "v", steps), PlaySettings())
+        assert not does_tell_times(Script("s", "v", steps), PlaySettings(frame_times="no"))
+        assert dict(PlaySettings().signature)["times"] == "auto-v1"
+        assert dict(PlaySettings(frame_times="no").signature)["times"] == "no"
+
+    @pytest.mark.parametrize(
+        ("question", "reference", "settings", "told"),
+        [
+            ("At which second does he sit down?", "At 4 s.", {}, True),
+            ("When does he sit down?", "In the end.", {}, True),
+            ("What does he do when he sits down?", "He reads.", {}, False),
+            ("Where is it?", "At 0:12 on the table.", {}, True),
+            ("他什么时候坐下？", "最后。", {}, True),
+            ("What is it?", "A mug.", {}, False),
+            ("What is it?", "A mug.", {"mode": "streaming"}, True),
+            ("What is it?", "A mug.", {"frame_times": "yes"}, True),
+            ("When?", "At 4 s.", {"frame_times": "no", "mode": "streaming"}, False),
+        ],
+    )
+    def test_times_stand_before_pictures_where_a_moment_is_asked_for(
+        self, question: str, reference: str, settings: dict[str, Any], told: bool
+    ) -> None:
+        chat = Chat()
+        step = Step("dialogue", "d", 0, Turn(question=question, references=(reference,)), 2.5)
+
+        async def whole() -> None:
+            of = PlaySettings.model_validate(settings)
+            async for _ in play_script(
+                Script("s", "v", (step,)), player(chat), Shown([frames(0, 2)]), NoPictures(), of
+            ):
+                pass
+
+        asyncio.run(whole())
+        last = chat.asked[0][-1]
+        assert last.captions == (("<0.0 seconds>", "<2.0 seconds>") if told else ())
+        assert ("asked at <2.5 seconds>" in last.text) == told
+        parts = [part.get("text", "picture") for part in wire_message(last)["content"]]
+        assert parts[:-1] == (["<0.0 seconds>", "picture", "<2.0 seconds>", "picture"] if told else ["picture"] * 2)
+
+
 class TestAnswer:
     def test_counts_and_times_come_along(self) -> None:
-        said = answered(Chat("  in the kitchen \n"))
+        said = answered(Chat("in the kitchen"))
         assert (said.text, said.reason) == ("in the kitchen", None)
         assert (said.took_s, said.first_token_s, said.prompt_tokens, said.completion_tokens) == (1.5, 0.5, 11, 3)
         assert said.cached
@@ -188,15 +303,15 @@ class TestAnswer:
         ],
     )
     def test_thoughts_are_no_part_of_an_answer(self, reply: str, answer: str) -> None:
-        assert strip_thoughts(reply) == answer
-        assert answered(Chat(reply)).text == answer
+        assert played(reply).text == answer
 
     @pytest.mark.parametrize("reply", ["<think>He sits", " <thinking>", "<think>a</think>", "<think>a</think><think>b"])
     def test_thoughts_without_an_answer_are_none(self, reply: str) -> None:
-        said = answered(Chat(reply))
-        assert said.text is None
+        said = played(reply)
+        assert said.outcome == "failed"
         assert said.reason == "the model thought aloud and gave no answer"
-        assert said.completion_tokens == 3
+        assert said.played is not None
+        assert said.played.completion_tokens == 3
 
 
 class TestPrompts:

@@ -42,7 +42,7 @@ def test_known_answers_are_given_by_unit_and_turn() -> None:
     assert said_by(player) == Response(text="A mug.")
     assert said_by(player, seen_of(turn_index=2)) == Response(text=None, reason="the file says that there is no answer")
     assert said_by(player, seen_of(turn_index=3)) == Response(text="")
-    assert said_by(player, seen_of(turn_index=0)).reason == "the file has no answer to this turn"
+    assert said_by(player, seen_of(turn_index=0)).reason == "the source holds no answer to this turn"
     assert (player.name, player.sees_frames, player.signature) == ("gpt", False, (("answers", "abcdef01"),))
 
 
