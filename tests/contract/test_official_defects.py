@@ -464,11 +464,11 @@ def test_defect_15_defaults_that_skip_everything_and_flags_that_are_always_true(
 
 
 def test_defect_16_an_error_message_is_judged_as_an_answer() -> None:
-    """Moves the score: an error earns every item that expects No. Ours is 0, and the judge never sees it."""
+    """Moves the score: an error earns every item that expects No. Ours is unscored, and the judge never sees it."""
     error = turn(text="[ERROR] CUDA out of memory", expected="YYYYN", state=AnswerState.FAILED)
     model = Scripted(says("NNNNN"))
     found = measured(ChecklistJudge(eval_rounds=1, compat=True), model, unit(error))
-    assert (found["mtv.compat"].value, found["mtv"].value) == (20.0, 0.0)
+    assert (found["mtv.compat"].value, found["mtv"].value, found["mtv"].unscored) == (20.0, None, 1)
     assert len(model.asked) == 1
     assert "[ERROR] CUDA out of memory" in model.asked[0][-1].text
     placeholder = turn(expected="YN", text="", state=AnswerState.NOT_ASKED)
@@ -495,11 +495,11 @@ def test_defect_17_replies_are_paired_by_order_and_counted_by_what_came_back() -
 
 
 def test_defect_18_rounds_that_failed_or_are_missing_vanish_from_the_mean() -> None:
-    """Moves the score: the mean is over what is left. Ours counts a missing answer 0, a failed judging as unscored."""
+    """Moves the score: the mean is over what is left. Ours counts both as unscored, and withholds the number."""
     judge = ChecklistJudge(eval_rounds=1, compat=True)
     gone = turn(1, "", "YY", state=AnswerState.FAILED, reason=NOT_IN_SOURCE)
     found = measured(judge, Scripted(says("YY")), unit(turn(0, expected="YY"), gone))
-    assert (found["mtv.compat"].value, found["mtv"].value) == (100.0, 50.0)
+    assert (found["mtv.compat"].value, found["mtv"].unscored, found["mtv"].withheld) == (100.0, 1, True)
 
     def of_two(messages: Sequence[Message]) -> str:
         return "I cannot tell." if "A blue cup." in messages[0].text else says("YY")

@@ -455,7 +455,7 @@ class _Verdict:
             return f"No model was run, only {kinds}."
         interval = format_range(best.cell.row.low, best.cell.row.high, self.metric)
         value = format_quoted(best.value, self.metric)
-        return f"No model was run; the best baseline, {best.title}, has {value} {interval}."
+        return f"No model was run; the best baseline, {best.title}, has {value}{f' {interval}' if interval else ''}."
 
     def _unscored(self, models: Sequence[Standing]) -> str:
         who = models[0].title if len(models) == 1 else "No model"

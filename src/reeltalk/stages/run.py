@@ -466,7 +466,10 @@ def _check_anything_came(path: Path, failures: Failures, kind: str) -> None:
 
 def _report(run: Run, counts: Mapping[str, int], failures: Failures) -> RunReport:
     told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(counts.items()))
-    complete = not any(row.unscored for row in run.summary) and not counts.get("failed")
+    # A metric that cannot be computed at all, as CIDEr of one reference, leaves nothing to repeat.
+    impossible = {(row.model, row.metric) for row in run.info.unscored}
+    unscored = any(row.unscored and (row.model, row.metric) not in impossible for row in run.summary)
+    complete = not unscored and not counts.get("failed")
     text = (
         f"turns: {sum(counts.values()):,} ({told})",
         *_summary_lines(run.summary),
