@@ -473,7 +473,7 @@ def test_defect_16_an_error_message_is_judged_as_an_answer() -> None:
     assert "[ERROR] CUDA out of memory" in model.asked[0][-1].text
     placeholder = turn(expected="YN", text="", state=AnswerState.NOT_ASKED)
     found = measured(ChecklistJudge(eval_rounds=1, compat=True), Scripted(says("NN")), unit(placeholder))
-    assert (found["mtv.compat"].value, found["mtv"].value) == (50.0, 0.0)
+    assert (found["mtv.compat"].value, found["mtv"].value) == (50.0, None)
 
 
 # ── MT-Video-Bench, judging ───────────────────────────────────────────────────────────────────────────────────────────
