@@ -308,13 +308,6 @@ LINES: Final[tuple[Line, ...]] = (
     get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
     get("/backup/{name}", "none", OWNER, lambda w, b: "/backup/2026-11-26T055300.000Z.zip", 404),
     get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/secret", 404),
-    get("/pay", "page", OWNER, lambda w, b: "/pay"),
-    get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
-    get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
-    form(
-        "/pay/rate", "rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "0.4", "currency": "EUR"})
-    ),
-    form("/pay/rate", "no rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "x"}), 422),
     get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
     get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
     get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),

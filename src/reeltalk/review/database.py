@@ -11,10 +11,9 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -300,18 +299,6 @@ DATABASE: Final = "review.db"
 PLAYABLE: Final = "playable"
 
 
-class Pay(BaseModel):
-    """What work is worth."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    basis: Literal["unit", "turn", "hour"]
-    """What is paid for: a submitted unit, a turn of one, or an hour of activity."""
-    rate: Annotated[Decimal, Field(ge=0, max_digits=9, decimal_places=4)]
-    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
-    """As `EUR`."""
-
-
 class ProjectSettings(BaseModel):
     """Settings that owners can change."""
 
@@ -325,8 +312,6 @@ class ProjectSettings(BaseModel):
     """Krippendorff's alpha of decisions below which settled work is not applied."""
     reasons: tuple[OwnReason, ...] = ()
     """The project's own reasons for rejecting a turn."""
-    pay: Pay | None = None
-    """None: work is not counted in money."""
 
 
 def folder_of(benchmark: Path) -> Path:

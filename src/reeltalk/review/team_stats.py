@@ -500,7 +500,6 @@ class TeamStatsCache:
         self._tasks: dict[str, QueueAgreement] = {}
         self._with_others: dict[tuple[str, str], Statistic] = {}
         self._speeds = Speeds()
-        self._turn_seconds: dict[tuple[str, str], float] = {}
         self._seq = -1
         self._latest: TeamStats | None = None
         self._ended = 0.0
@@ -524,10 +523,6 @@ class TeamStatsCache:
         found = [coded for queue, coded in self._codes.values() if queue == queue_id]
         return [row for coded in found for row in coded if row.person in wanted]
 
-    def turn_seconds(self) -> Mapping[tuple[str, str], float]:
-        """Seconds of activity by assignment and place, as of the latest statistics."""
-        return self._turn_seconds
-
     def compute(self) -> TeamStats:
         """Compute now, and wait for it.
 
@@ -544,8 +539,7 @@ class TeamStatsCache:
                 changed = self._read_on(session)
                 self._speeds.read_on(session)
                 gold = gold_results(session)
-                gaps, active = self._speeds.of_turns(), measured_activity(session)
-                times = times_by_person(session, gaps, active)
+                times = times_by_person(session, self._speeds.of_turns(), measured_activity(session))
                 gold_measures, handed = read_gold(session), read_handed(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
             tasks = tuple(self._of_task(queue.id, queue.title, changed) for queue in queues)
@@ -557,7 +551,6 @@ class TeamStatsCache:
             for (person, _), found in times.items():
                 seconds[person].extend(found.seconds)
             medians_s = {person: median(found) for person, found in seconds.items()}
-            self._turn_seconds = gaps | active
             self._seq, self._ended = head, time.monotonic()
             self._latest = TeamStats(head, moment(), self._ended - started, tasks, medians_s, gold, quality)
             return self._latest

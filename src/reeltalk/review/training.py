@@ -2,7 +2,7 @@
 
 A training task is a copy of a settled one, kept as gold with `training`. It shows openly what it is. After each, people
 see what they answered, what is right, and why. Their copies of the work have a role of their own, so that nothing of
-training counts as a result, as agreement, as progress or as paid work.
+training counts as a result, as agreement or as progress.
 """
 
 import re

@@ -42,7 +42,6 @@ def test_every_address_is_described_with_a_summary_roles_and_a_typed_answer(worl
     roles = {
         path: operations["get"]["x-roles"] for path, operations in document["paths"].items() if "get" in operations
     }
-    assert roles["/api/pay"] == ["owner"]
     assert roles["/api/quality"] == ["adjudicator", "owner", "reader"]
     names = str(document["paths"]) + str(document["components"])
     assert "HTTPValidationError" not in names
@@ -108,7 +107,7 @@ def test_a_token_reads_all_tables_and_csv(world: World) -> None:
     unit = world.unit()
     for who in ("annotator", "other"):
         world.work(who, "submitted", unit)
-    for name in ("quality", "progress", "pay", "comments", "news", "events", "units"):
+    for name in ("quality", "progress", "comments", "news", "events", "units"):
         answer = script.get(f"/api/{name}")
         assert (name, answer.status_code) == (name, 200)
         text = script.get(f"/api/{name}?format=csv")

@@ -14,7 +14,6 @@ from reeltalk.review.assigning import ANNOTATOR, open_units, take_unit
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.gold import count_gold, gold_results
 from reeltalk.review.importing import add_queue
-from reeltalk.review.pay import months_of_work
 from reeltalk.review.tables import AssignmentRow, EventRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.turns import TurnsTask
@@ -113,7 +112,6 @@ def test_nothing_of_the_training_counts(team: Team) -> None:
         (progress,) = people_progress(session, only=browser.id)
         assert (progress.done, progress.turns, progress.open) == (0, 0, 0)
         assert gold_results(session) == {}
-        assert months_of_work(session, {}, only=browser.id) == []
         assert next(member.submitted for member in members(session) if member.row.id == browser.id) == 0
         assert count_gold(session) == 0
         assert len(session.scalars(select(ResultRow)).all()) == results

@@ -15,7 +15,6 @@ from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, GoldPlanted, count_gold, plant_gold
 from reeltalk.review.naming import unit_names
-from reeltalk.review.pay import months_of_work
 from reeltalk.review.people import User
 from reeltalk.review.tables import PersonRow, QueueRow, moment
 from reeltalk.review.team_stats import (
@@ -66,8 +65,6 @@ def show_board(
         people = people_progress(session, only=None if leads else person.id)
         gold = count_gold(session) if leads else 0
         duties = {queue.id: queue.duties for queue in queue_assignments(session)} if leads else {}
-        pay = project.settings.pay
-        earned = months_of_work(session, team_stats_of(request).turn_seconds(), only=person.id) if pay else []
     return page(
         request,
         "board.html",
@@ -81,8 +78,6 @@ def show_board(
         blocks=release_blocks(stats, least) if stats is not None and leads else [],
         gold=gold,
         planted=GoldPlanted(planted, wanted, unreachable, unfit, crowded, again) if wanted else None,
-        pay=pay,
-        earned=earned,
         faults=list(Fault),
     )
 
