@@ -49,6 +49,7 @@ from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.turns import TurnJudge, judge_unit
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.served import ServedModel
+from reeltalk.metrics.choice import says_unsure
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -537,7 +538,8 @@ class EvaluationRunner:
             text = texts.get((row.unit_id, row.turn_index or 0), "")
             if self._read < FIRST_READ and row.value is not None and text.strip() and judge.reads_answers:
                 self._read += 1
-                self._unread += [text] if judge.is_unread(row) else []
+                # The prompt asks to say so where a video does not show it.
+                self._unread += [text] if judge.is_unread(row) and not says_unsure(text) else []
         if self._read >= FIRST_READ and len(self._unread) > FIRST_READ // 2:
             shown = "; ".join(repr(" ".join(text.split())[:UNREAD_CHARS]) for text in self._unread[:3])
             raise UnusableError(

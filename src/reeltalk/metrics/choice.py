@@ -131,6 +131,11 @@ def _without_texts_of_letters(text: str, letters: str, options: Sequence[str]) -
     return text
 
 
+def says_unsure(answer: str) -> bool:
+    """True if an answer says that it does not know, as the prompt asks where a video does not show something."""
+    return _forms()["unsure"].search(plain_reply(answer)) is not None
+
+
 def names_same(answer: str, references: Sequence[str], options: Sequence[str], question: str = "") -> bool | None:
     """True if an answer names the option that a reference names; None if the answer or every reference is unclear.
 

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.metrics.choice import FORMS, NAMES_NONE, NAMES_SEVERAL, choice_signature, names_same, read_choice
+from reeltalk.metrics.choice import (
+    FORMS,
+    NAMES_NONE,
+    NAMES_SEVERAL,
+    choice_signature,
+    names_same,
+    read_choice,
+    says_unsure,
+)
 
 QUESTION = "Which utensil does the cook pick up?"
 OPTIONS = ("a ladle", "a whisk", "a spoon", "a peeler")
@@ -91,3 +99,11 @@ def test_replies_by_readers_who_did_not_know_the_rule() -> None:
                 wrong.append((case["form"], named))
     assert not wrong
     assert len(missed) <= 0.02 * len(cases), missed
+
+
+@pytest.mark.parametrize(
+    ("answer", "unsure"),
+    [("I cannot tell from the video.", True), ("无法确定。", True), ("B", False), ("She can tell them apart.", False)],
+)
+def test_an_answer_may_say_that_it_does_not_know(answer: str, unsure: bool) -> None:
+    assert says_unsure(answer) is unsure
