@@ -34,11 +34,6 @@ _CLAUSES: Final = re.compile(r"(?<!\d)[.:](?!\d)|[,;!?\n()。，；！？：、]
 _NEGATED: Final = re.compile(
     r"\b(?:not|n't|no|never|neither|nor|without|instead of|rather than|except|unlike)\b|n't\b|不|没|非"
 )
-_CONCLUDES: Final = re.compile(
-    r"(?:\b(?:so|thus|therefore|hence|in conclusion|overall|finally|which makes|making|"
-    r"only (?:option|choice|one|answer) (?:left|remaining))\b|因此|所以|综上|总之|结论:)[\s,:]*",
-    re.I,
-)
 _OPENERS, _CLOSERS = r"""\*`_"'“‘「『【\[({<（《$""", r"""\*`_"'”’」』】\])}>）》$"""
 _NUMBERED: Final = re.compile(
     r"\b(?:option|answer|choice|number)\s*(?:is|:|#|no\.?)?\s*([1-9])\b|(?:选项|答案)\s*(?:是|:)?\s*([1-9])", re.I
@@ -51,7 +46,6 @@ _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "sev
 _LAST: Final = ("last", "后")
 _HAN_DIGITS: Final = str.maketrans("一二两三四五六七八九", "1223456789")
 _INITIALS: Final = re.compile(r"\b(?:[A-Za-z]\.){2,}")
-_NEXT_QUESTION: Final = re.compile(r"\n\s*(?:(?:next )?question|q)\s*\d*\s*:|\n\s*(?:问题|下一题)\s*\d*\s*[:：]", re.I)
 
 
 @dataclass(frozen=True)
@@ -86,7 +80,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
         options: The texts of the options, in the order in which they were shown under the letters A, B, C and so on.
         question: The question, whose words do not tell options apart.
     """
-    begun = _NEXT_QUESTION.search(answer)
+    begun = _forms()["goes_on"].search(answer)
     if begun is not None and (first := read_choice(answer[: begun.start()], options, question)).option is not None:
         return first
     letters = string.ascii_uppercase[: len(options)]
@@ -187,7 +181,8 @@ def _by_letter(text: str, letters: str, options: Sequence[str]) -> ChoiceReading
     denied: dict[str, int] = {}
     for found in forms["letter"].finditer(text):
         if _is_denied(text, found, forms):
-            denied |= dict.fromkeys((_letter(found), *_joined(text, found, forms)), found.start())
+            beside = _around(text, found.start(), found.end(), forms)[2]
+            denied |= dict.fromkeys((_letter(found), *beside), found.start())
     lists = _lists(text, letters)
     for statement in forms["statements"]:
         for found in statement.finditer(text):
@@ -204,8 +199,8 @@ def _by_letter(text: str, letters: str, options: Sequence[str]) -> ChoiceReading
         place, end, word = max(stated)
         if denied.get(word, -1) > place:
             return NONE
-        joined = _joined(text, (place, end), forms) - denied.keys()
-        if joined - {word} or _belongs_to_another(text[end:], letters.index(word), options):
+        beside = _around(text, place, end, forms)[2] - denied.keys() - {word}
+        if beside or _belongs_to_another(text[end:], letters.index(word), options):
             return SEVERAL
         return ChoiceReading(letters.index(word))
     named = {
@@ -236,7 +231,7 @@ def _ticked(text: str, options: Sequence[str], forms: dict[str, Any]) -> set[str
 
 
 def _lists(text: str, letters: str) -> list[tuple[int, int]]:
-    """Where a text lists options: two or more lines, one behind the other or far apart, that begin with letters."""
+    """The lines of a text that list options: each begins with a letter, and there are two letters or more."""
     lines = list(re.finditer(rf"(?m)^[^\w\n]*([{letters}])⟧?\s*[.):、].*$", text))
     # A first line on its own is the answer if another paragraph announces the others.
     if len(lines) > 2 and re.search(
@@ -265,29 +260,22 @@ def _is_article(text: str, found: re.Match[str], forms: dict[str, Any], group: i
 
 def _is_denied(text: str, found: re.Match[str], forms: dict[str, Any], group: int | None = None) -> bool:
     group = _last_letter(found) if group is None else group
-    start, end = found.start(group), found.end(group)
-    before = text[max(0, start - 60) : start].rstrip("⟦ ")
-    after = text[end : end + 60].lstrip("⟧")
     # "A, C and D are wrong": what is said of the last is said of all.
-    while (more := forms["next"].match(after)) is not None:
-        after = after[more.end() :].lstrip("⟧")
-    while (earlier := forms["previous"].search(before)) is not None:
-        before = before[: earlier.start()].rstrip("⟦ ")
-    return forms["before"].search(before) is not None or forms["after"].match(after) is not None
+    before, after, _ = _around(text, found.start(group), found.end(group), forms)
+    return forms["before"].search(before[-60:]) is not None or forms["after"].match(after[:60]) is not None
 
 
-def _joined(text: str, found: "re.Match[str] | tuple[int, int]", forms: dict[str, Any]) -> set[str]:
-    """Letters that stand beside a letter, as in `B or C`."""
-    start, end = found if isinstance(found, tuple) else (found.start(), found.end())
-    named: set[str] = set()
-    after, before = text[end:].lstrip("⟧"), text[:start].rstrip("⟦ ")
+def _around(text: str, start: int, end: int, forms: dict[str, Any]) -> tuple[str, str, set[str]]:
+    """The text before and after a letter and those that stand beside it, as in `B or C`; and these letters."""
+    letters: set[str] = set()
+    before, after = text[:start].rstrip("⟦ "), text[end:].lstrip("⟧")
     while (more := forms["next"].match(after)) is not None:
-        named.add(_letter(more))
+        letters.add(_letter(more))
         after = after[more.end() :].lstrip("⟧")
-    while (earlier := forms["previous"].search(before)) is not None:
-        named.add(_letter(earlier))
-        before = before[: earlier.start()].rstrip("⟦ ")
-    return named
+    while (earlier := forms["previous"].search(before[-80:])) is not None:
+        letters.add(_letter(earlier))
+        before = before[: len(before) - len(earlier[0])].rstrip("⟦ ")
+    return before, after, letters
 
 
 def _belongs_to_another(rest: str, own: int, options: Sequence[str]) -> bool:
@@ -346,7 +334,7 @@ def last_version(text: str) -> str:
 
 
 def _conclusion(text: str) -> str | None:
-    found = list(_CONCLUDES.finditer(text))
+    found = list(_forms()["concludes"].finditer(text))
     return text[found[-1].end() :] if found and found[-1].start() > 0 else None
 
 
@@ -441,7 +429,7 @@ def _by_content(text: str, options: Sequence[str], question: str) -> ChoiceReadi
 def _forms() -> dict[str, Any]:
     text = FORMS.read_text(encoding="utf-8")
     raw = tomllib.loads(text)
-    words = ("withdrawn", "unsure", "open", "hedges")
+    words = ("concludes", "goes_on", "withdrawn", "unsure", "open", "hedges")
     return raw | {
         "hash": sha256(text.encode()).hexdigest()[:8],
         **{name: re.compile("|".join(f"(?:{p})" for p in raw[name]["patterns"]), re.IGNORECASE) for name in words},

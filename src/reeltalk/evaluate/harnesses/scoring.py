@@ -16,13 +16,15 @@ from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.match import MATCH, MatchJudge, has_short_reference
 from reeltalk.judge.measures import MeanItem, mean_measure
 from reeltalk.judge.protocol import PER_CENT
+from reeltalk.judge.typed import NAME as TYPED
+from reeltalk.judge.typed import TypedJudge
 from reeltalk.metrics.scoring import metric_names, score_texts
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.model_texts import thinks_only, without_thoughts
 from reeltalk.schema.runs import is_withheld
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
-JUDGED: Final = (ACCURACY, MATCH)
+JUDGED: Final = (ACCURACY, TYPED, MATCH)
 HARNESS_METRICS: Final = ("bleu", "rouge_l", "token_f1")
 TEXTS: Final = tuple(metric_names(HARNESS_METRICS))
 UNSCORED: Final = "unscored"
@@ -42,10 +44,13 @@ def turn_metrics(rows: Iterable[str]) -> tuple[str, ...]:
         rows: `AskedTurn.scored_by` of each.
     """
     turns = [_read(row, "")[0] for row in rows]
-    choices = any(turn.options and turn.correct_option is not None for turn in turns)
-    short = any(has_short_reference(turn) for turn in turns)
+    has = {
+        ACCURACY: any(turn.options and turn.correct_option is not None for turn in turns),
+        TYPED: any(turn.key is not None for turn in turns),
+        MATCH: any(has_short_reference(turn) for turn in turns),
+    }
     references = any(turn.references for turn in turns)
-    return (*((ACCURACY,) if choices else ()), *((MATCH,) if short else ()), *(TEXTS if references else ()), UNSCORED)
+    return (*(name for name in JUDGED if has[name]), *(TEXTS if references else ()), UNSCORED)
 
 
 def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
@@ -60,7 +65,7 @@ def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
     """
     turn, unit = _read(scored_by, text)
     found: dict[str, Scored] = {}
-    for judge in (ChoiceJudge(), MatchJudge()):
+    for judge in (ChoiceJudge(), TypedJudge(), MatchJudge()):
         for row in _judged(judge, unit):
             if row.criterion in JUDGED and row.state is not ScoreState.NOT_APPLICABLE:
                 found[row.criterion] = _item(turn, row.value if row.state is ScoreState.SCORED else None)
@@ -80,8 +85,8 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
         items: The metric's items from `score_answer`, of all turns that have it.
 
     Returns:
-        `accuracy` and `match` from 0 to 100, text metrics on their own scale, `unscored` as a count. NaN if nothing is
-        scored, or if more than 2 % of the judged items have no score: such a number should not be quoted.
+        `accuracy`, `typed` and `match` from 0 to 100, text metrics on their own scale, `unscored` as a count. NaN if
+        nothing is scored, or if more than 2 % of the items have no score: such a number should not be quoted.
     """
     if metric == UNSCORED:
         return float(sum(item["score"] for item in items))

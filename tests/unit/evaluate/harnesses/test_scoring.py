@@ -1,6 +1,7 @@
 """Scores in another harness are those of `evaluate`, turn by turn and in all."""
 
 import asyncio
+import dataclasses
 import math
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from reeltalk.judge.choice import ChoiceJudge
 from reeltalk.judge.judge import group_units
 from reeltalk.judge.match import MatchJudge
 from reeltalk.metrics.scoring import score_texts
+from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.benchmark import Benchmark
 
 ANSWERS = ["A cup.", "The cup is on the shelf.", "No.", "B"]
@@ -72,6 +74,20 @@ def test_an_empty_answer_is_wrong(turns: list[AskedTurn], text: str) -> None:
 
 def test_what_a_model_thought_aloud_is_not_its_answer(turns: list[AskedTurn]) -> None:
     assert score_answer(turns[3].scored_by(), "<think>A or C?</think> B")["accuracy"]["score"] == 1.0
+
+
+def test_a_turn_with_a_key_is_read_by_it(turns: list[AskedTurn]) -> None:
+    asked = turns[0]
+    keyed = dataclasses.replace(
+        asked,
+        turn=asked.turn.model_copy(
+            update={"key": AnswerKey(type="count", values=("3",)), "question": "How many cups?"}
+        ),
+    )
+    rows = [keyed.scored_by()]
+    assert turn_metrics(rows)[0] == "typed"
+    assert [score_answer(rows[0], text)["typed"]["score"] for text in ("Three cups.", "Two.", "")] == [1.0, 0.0, 0.0]
+    assert "match" not in score_answer(rows[0], "Three cups.")
 
 
 def test_only_metrics_that_some_turn_has_are_named(turns: list[AskedTurn]) -> None:
