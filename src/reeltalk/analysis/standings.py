@@ -461,12 +461,13 @@ class _Verdict:
         who = models[0].title if len(models) == 1 else "No model"
         reason = next((row.reason for row in models if row.reason), "the run does not say why")
         withheld = next((row for row in models if row.cell is not None and row.cell.withheld), None)
-        verb = "has no" if len(models) == 1 else "has a"
+        title = metric_title(self.metric)
+        verb = "has no" if len(models) == 1 else "has an" if title[:1] in "AEIOU" else "has a"
         if withheld is None or withheld.cell is None:
-            return f"{who} {verb} {metric_title(self.metric)} score: {reason}."
+            return f"{who} {verb} {title} score: {reason}."
         items = items_of(self.metric)
         count = f"{withheld.unscored:,} of {withheld.cell.due:,} {items} are unscored, more than 2 % ({reason})"
-        return f"{who} {verb} {metric_title(self.metric)} score to quote: {count}."
+        return f"{who} {verb} {title} score to quote: {count}."
 
     def _one(self, row: Standing) -> str:
         above = row.above

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Final
 
 from reeltalk.analysis.columns import items_of
@@ -145,9 +146,9 @@ def _cells(row: Standing, metric: str, run: Run) -> list[str]:
     above = "–" if row.above is None else "yes" if row.above.shown else "not shown"
     if row.above is not None and row.above.difference is None:
         above = "not comparable"
-    unscored = "0"
+    unscored, reason = "0", shorten(row.reason, REASON_CHARS, placeholder=" …")
     if row.unscored:
-        unscored = f"{row.unscored:,}: {row.reason[:REASON_CHARS]}"
+        unscored = f"{row.unscored:,}: {reason}"
     if row.cell is None or row.value is None:
         value = "withheld" if row.cell is not None and row.cell.withheld else "not scored"
         n = "" if row.cell is None else f"{row.cell.row.n:,}"
@@ -157,7 +158,7 @@ def _cells(row: Standing, metric: str, run: Run) -> list[str]:
             value,
             "",
             n,
-            unscored if row.unscored else row.reason[:REASON_CHARS],
+            unscored if row.unscored else reason,
             above,
         ]
     interval = format_range(row.cell.row.low, row.cell.row.high, metric) or "none"

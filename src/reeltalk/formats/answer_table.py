@@ -69,6 +69,8 @@ def read_answer_table(source: Path, about: Content) -> Content:
             hint=f"keep the one with the words of the model, such as {theirs[kept]!r}, and take the others out",
         )  # fmt: skip
     answers: dict[tuple[UnitKind, str, int], tuple[str, Answer]] = {}
+    twice: list[str] = []
+    unlike: list[tuple[SourceCell, str]] = []
     for line, place, cells in rows:
         cell = partial(
             SourceCell.of, {name: (own, cells.get(own)) for name, own in theirs.items()}, source, line, place
@@ -78,20 +80,26 @@ def read_answer_table(source: Path, about: Content) -> Content:
         unit, unit_id, index = turns.find(named, cell, is_id=namer == "id")
         text = _answer_text(cell((filled or texts)[0]))
         where = f"line {line}" if line is not None else place
-        if (unit, unit_id, index) in answers:
-            raise named.error(f"this turn is answered at {answers[unit, unit_id, index][0]} too")
-        answers[unit, unit_id, index] = (
-            where,
-            Answer(
-                model=cell("model").name() or source.stem.strip() or "answers",
-                unit=unit,
-                unit_id=unit_id,
-                turn_index=index,
-                text=text or "",
-                state=AnswerState.ANSWERED if text is not None else AnswerState.FAILED,
-            ),
+        answer = Answer(
+            model=cell("model").name() or source.stem.strip() or "answers",
+            unit=unit,
+            unit_id=unit_id,
+            turn_index=index,
+            text=text or "",
+            state=AnswerState.ANSWERED if text is not None else AnswerState.FAILED,
         )
-    return Content(answers=[answer for _, answer in answers.values()])
+        first_at, known = answers.setdefault((unit, unit_id, index), (where, answer))
+        if known is answer:
+            continue
+        if (known.text.strip(), known.state) != (answer.text.strip(), answer.state):
+            unlike.append((named, first_at))
+        twice.append(f"{where} repeats {first_at}")
+    if unlike:
+        named, first_at = unlike[0]
+        more = f"; {len(unlike) - 1:,} more rows are like it" if len(unlike) > 1 else ""
+        raise named.error(f"this turn has another answer at {first_at}", hint=f"keep one of the two{more}")
+    told = f"{len(twice):,} rows answer a turn again, with the same words: {twice[0]}" if twice else None
+    return Content(answers=[answer for _, answer in answers.values()], warnings=[told] if told else [])
 
 
 def _answer_text(cell: SourceCell) -> str | None:

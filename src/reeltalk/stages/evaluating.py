@@ -190,6 +190,8 @@ class _Evaluation:
         if before is not None:
             announce_retry(before, self.replies, tell=self.tell)
         answers = read_answers(config, benchmark)
+        for line in answers[0].warnings if answers is not None else ():
+            self.tell(line)
         with (
             RunFolder(
                 place,

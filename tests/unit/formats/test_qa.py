@@ -225,6 +225,14 @@ def test_an_empty_text_in_json_is_an_answer_and_not_a_column_to_pass_over(tmp_pa
         read_answer_table(path, questions())
 
 
+def test_the_same_answer_twice_is_read_once_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("unit_id,turn_index,text\nd1,0,x\nd1,0,x \nd1,1,y\n", encoding="utf-8")
+    found = read_answer_table(path, questions())
+    assert [answer.text for answer in found.answers] == ["x", "y"]
+    assert found.warnings == ["1 rows answer a turn again, with the same words: line 3 repeats line 2"]
+
+
 WRONG_ANSWERS = {
     "a dialogue of several turns without a turn": (
         "id,answer\nd1,x\n",
@@ -239,7 +247,7 @@ WRONG_ANSWERS = {
     "an unknown id": ("id,text\nq77,x\n", "no turn of the benchmark has this id; the nearest is"),
     "one turn twice": (
         "unit_id,turn_index,text\nd1,0,x\nd1,0,y\n",
-        r"is answered at line 2 too, got 'd1' .*:3",
+        r"has another answer at line 2, got 'd1' .*:3",
     ),
     "no rows": ("unit_id,turn_index,text\n", "the table has no rows"),
 }
