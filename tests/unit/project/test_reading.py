@@ -201,7 +201,7 @@ def test_pictures_and_a_judge_that_models_share_are_left_out_for_those_that_have
     project = read(
         "benchmark: b\nevaluate:\n  frames: 8\n  longest_side: 64\n  protocols: [clair]\n  judge: gpt\n"
         "  judge_base_url: http://localhost:1/v1\n"
-        "  models: {asked: qwen, unseen: {model: qwen, policy: none}, ruled: {model: qwen, protocols: [agree, auto]}}\n"
+        "  models: {asked: qwen, unseen: {model: qwen, policy: none}, ruled: {model: qwen, protocols: [match, auto]}}\n"
     )
     typed = {step.name: " ".join(step.arguments) for step in steps_of_project(project, commands)}
     assert "--frames 8" in typed["evaluate:asked"]
