@@ -17,7 +17,7 @@ CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/nu
 # What people read, and what they read in code.
 SPELLED := README.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md Makefile mkdocs.yml docs src tests tools bench examples
 
-.PHONY: setup check test test-full reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -57,6 +57,12 @@ test: setup ## All tests, about a tenth of the full counts
 
 test-full: setup build/bench/venv/ready build/datasets/ready build/llm/ready build/trackers/ready build/trl/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
+
+goldens: setup ## Write again what the program gives today: answers, scores, reports, reviews, frames; PARTS="demo review"
+	$(BIN)/python tests/goldens/write.py $(PARTS)
+
+goldens-check: setup ## Compare with the goldens: prints each difference, and fails if there is one
+	$(BIN)/python tests/goldens/write.py --check $(PARTS)
 
 reliability: setup ## The tests that count faults, with the counts of a release, and the page docs/reference/reliability.md
 	$(CALM) $(BIN)/pytest -n $(JOBS) --release --record-reliability

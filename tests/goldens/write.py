@@ -1,0 +1,66 @@
+"""Writes the goldens of all parts, or compares them with what the program does now.
+
+    python tests/goldens/write.py                  writes all parts
+    python tests/goldens/write.py demo review      writes these
+    python tests/goldens/write.py --check          prints each difference: where, what stood, what stands; exit code 1
+
+A golden is one JSON file a part, with the numbers that people read and hashes for the rest. `golden_files.plain` says
+what is left out, and why.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]
+
+import golden_films as films  # noqa: E402
+import golden_playing as playing  # noqa: E402
+from golden_files import WORK, differences  # noqa: E402
+from golden_review import review  # noqa: E402
+
+PARTS: Final = {
+    "layouts": playing.layouts,
+    "judging": playing.judging,
+    "analysis": playing.analysis,
+    "vdact": playing.vdact,
+    "review": review,
+    "film": films.film,
+    "gates": films.gates,
+    "household": films.household,
+    "sample": films.sample,
+    "demo": films.demo,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all by default")
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+    options = parser.parse_args()
+    differ = False
+    try:
+        for name in options.parts or PARTS:
+            begun = time.monotonic()
+            made = json.loads(json.dumps(PARTS[name]()))
+            path = HERE / f"{name}.json"
+            if options.check:
+                found = list(differences(json.loads(path.read_text(encoding="utf-8")), made))
+                differ = differ or bool(found)
+                sys.stdout.writelines(f"{name}: {line}\n" for line in found)
+            else:
+                text = json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False)
+                path.write_text(text + "\n", encoding="utf-8")
+            sys.stderr.write(f"{name}: {time.monotonic() - begun:.0f} s\n")
+    finally:
+        shutil.rmtree(WORK, ignore_errors=True)
+    return int(differ)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
