@@ -11,7 +11,7 @@ from reeltalk.cli.options import OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.harnesses import HARNESSES
-from reeltalk.formats import FORMATS, TRAINING
+from reeltalk.formats import FORMATS, TRAINING, WRITTEN
 from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
 from reeltalk.schema.settings import settings_of
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 QUESTIONS = "questions"
 """The target that writes what `evaluate` asks, for an inference script of your own."""
 TARGET = Parameter(
-    help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; a task for {' or '.join(HARNESSES)}; or "
+    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING)}; a task for {' or '.join(HARNESSES)}; or "
     f"{QUESTIONS}, for your own inference script."
 )
 CHECKING = Group("Check of training data", sort_key=5)
@@ -230,9 +230,10 @@ def export(
             _write_harness_task(format, benchmark, folder, harness, lies_at=lies_at)
         print(f"{out / 'README.md'} describes how to run it")
         return 0
-    if format not in FORMATS:
+    if format not in WRITTEN:
         raise SettingError(
-            f"unknown format '{format}'; known are {', '.join((*FORMATS, *TRAINING, *HARNESSES, QUESTIONS))}"
+            f"{f'{format} is only read' if format in FORMATS else f'unknown format {format!r}'}; "
+            f"written are {', '.join((*WRITTEN, *TRAINING, *HARNESSES, QUESTIONS))}"
         )
     if harness != HARNESS_DEFAULTS:
         only = "--overwrite is its only option"

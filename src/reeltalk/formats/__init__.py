@@ -1,6 +1,7 @@
 """Import and export of published layouts.
 
-Each layout is one module with `read(source) -> Content` and `write(content, folder) -> list[str]`.
+Each layout is one module with `read(source) -> Content`; a layout that is written too has `write(content, folder) ->
+list[str]`.
 
 Other packages decode videos and ask models; `store` checks and saves what is read. Begin with `layout`, which most
 layouts of JSON documents build on, and with `mvbench`, a layout in one file; `load_format` finds a layout by its name.
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _DEFINES: Final = re.compile(r"^(?:def )?(read|write)(?=\(| =)", re.MULTILINE)
 
 
-def _find_layouts() -> tuple[str, ...]:
-    """Names of the modules that define `read` and `write`, as the command line spells them.
+def _find_layouts(*functions: str) -> tuple[str, ...]:
+    """Names of the modules that define these functions, as the command line spells them.
 
     This searches the text of the modules, since importing them all would take most of a command's start-up time.
     """
@@ -30,12 +31,14 @@ def _find_layouts() -> tuple[str, ...]:
     return tuple(
         module.stem.replace("_", "-")
         for module in modules
-        if {"read", "write"} <= set(_DEFINES.findall(module.read_text(encoding="utf-8")))
+        if set(functions) <= set(_DEFINES.findall(module.read_text(encoding="utf-8")))
     )
 
 
-FORMATS: Final = _find_layouts()
-"""Names of the layouts. Every module of this package that defines `read` and `write` is a layout."""
+FORMATS: Final = _find_layouts("read")
+"""Names of the layouts. Every module of this package that defines `read` is a layout."""
+WRITTEN: Final = _find_layouts("read", "write")
+"""Names of the layouts that are written too. The others are imported to be played; their own harnesses read them."""
 
 TRAINING: dict[str, str] = {
     "streamingchat": "StreamingChat's JSON Lines, for InternVL's trainer and `reeltalk train`",
@@ -55,7 +58,10 @@ class Format:
     read_answers: "Callable[[Path, Content], Content]"
     """Read models' answers to a benchmark. They may be stored apart from the questions. Raises `InputError`."""
     write: "Callable[[Content, Path], list[str]]"
-    """Write into an empty folder; returns one line for each thing that the layout cannot express."""
+    """Write into an empty folder; returns one line for each thing that the layout cannot express.
+
+    Raises `SettingError` for a layout that is only read.
+    """
 
 
 def load_format(name: str) -> Format:
@@ -83,4 +89,10 @@ def load_format(name: str) -> Format:
             answers: Content = module.read_answers(source, about)
         return answers
 
-    return Format(name, read, read_answers, module.write)
+    def write(content: "Content", folder: Path) -> list[str]:
+        if name not in WRITTEN:
+            raise SettingError(f"{name} is only read; written are {', '.join(WRITTEN)}")
+        lost: list[str] = module.write(content, folder)
+        return lost
+
+    return Format(name, read, read_answers, write)

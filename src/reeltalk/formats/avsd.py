@@ -4,28 +4,17 @@ DSTC10 adds to each answer the intervals that show it. A hidden answer is `__UND
 all its texts are references.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from reeltalk.formats.export_losses import fields_left_out, labels_left_out, tables_left_out
-from reeltalk.formats.layout import (
-    DocumentKind,
-    Index,
-    Layout,
-    SourceDocument,
-    as_file_stem,
-    lost_beyond_dialogues,
-    lost_splits,
-)
+from reeltalk.formats.layout import DocumentKind, Layout, SourceDocument
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
-from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import DialogueId, Finite, Json, Name, VideoId
-from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, record_errors
 
 FORMAT: Final = "avsd"
@@ -111,85 +100,13 @@ def _beside(reason: AVSDReason) -> dict[str, Json]:
     return more | reason.unknown | ({"timestamp": reason.timestamp} if reversed_ends else {})
 
 
-def _encode(index: Index, file: SourceFile) -> Json:
-    rows = []
-    for name in file.records:
-        dialogue = index.dialogues[DialogueId(name)]
-        extra = {name: value for name, value in dialogue.extra.items() if name not in AVSDDialogue.model_fields}
-        row: dict[str, Json] = {"image_id": dialogue.video_id}
-        described = index.videos[dialogue.video_id].summaries | dialogue.extra
-        row |= {name: text for name in DESCRIPTIONS if isinstance(text := described.get(name), str)}
-        rows.append(row | {"dialog": [_turn_row(turn) for turn in dialogue.turns]} | extra)
-    return {"dialogs": rows}
-
-
-def _turn_row(turn: Turn) -> dict[str, Json]:
-    references = list(turn.references) or [UNDISCLOSED]
-    row: dict[str, Json] = {
-        "question": turn.question,
-        "answer": references[0] if len(references) == 1 else references,
-    }
-    if turn.evidence:
-        kept = turn.extra.get("reason")
-        beside = [about for about in kept if isinstance(about, dict)] if isinstance(kept, list) else []
-        more = [*beside, *({} for _ in turn.evidence)]
-        row["reason"] = [_reason(interval, about) for interval, about in zip(turn.evidence, more, strict=False)]
-    return row | {name: value for name, value in turn.extra.items() if name not in AVSDTurn.model_fields}
-
-
-def _reason(interval: Interval, beside: dict[str, Json]) -> dict[str, Json]:
-    ends = [interval.start_s, interval.end_s]
-    as_published = beside.get("timestamp")
-    return {"timestamp": as_published if as_published and sorted(as_published) == ends else ends} | {
-        name: value for name, value in beside.items() if name != "timestamp"
-    }
-
-
-def _file_name(split: str | None) -> str:
-    return f"{as_file_stem(split or 'all', otherwise='all')}_set4DSTC10-AVSD.json"
-
-
-def _default_files(index: Index) -> list[SourceFile]:
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for dialogue in index.dialogues.values():
-        by_name[_file_name(index.videos[dialogue.video_id].split)].append(dialogue.id)
-    return [
-        SourceFile(format=FORMAT, path=path, kind="dialogues", records=tuple(names)) for path, names in by_name.items()
-    ]
-
-
-def _lost(content: Content) -> list[str]:
-    dialogues = list(Index(content).dialogues.values())
-    turns = [turn for dialogue in dialogues for turn in dialogue.turns]
-    held = {"question", "references", "evidence", "options", "labels", "checklist", "extra"}
-    summaries = sum(bool(set(video.summaries) - set(DESCRIPTIONS)) for video in content.videos)
-    counts = {
-        "dialogues are named by their file and video, and lose their identifiers": len(dialogues),
-        "summaries other than caption and summary are left out, for videos": summaries,
-        "clips are left out": len(content.clips),
-    }
-    return [
-        *lost_beyond_dialogues(content, options=False, several_turns=True),
-        *(f"{what}: {count:,}" for what, count in counts.items() if count),
-        *tables_left_out(content),
-        *fields_left_out("videos", content.videos, {"id", "split", "summaries"}),
-        *lost_splits(content.videos, _file_name),
-        *fields_left_out("dialogues", dialogues, {"id", "video_id", "turns", "extra", "clip_ids"}),
-        *fields_left_out("turns", turns, held),
-        *labels_left_out(turns, ()),
-    ]
-
-
 def _is_avsd(_: str, value: Json) -> bool:
     return isinstance(value, dict) and "dialogs" in value
 
 
 LAYOUT: Final = Layout(
     FORMAT,
-    [DocumentKind("dialogues", _is_avsd, _decode, _encode)],
+    [DocumentKind("dialogues", _is_avsd, _decode)],
     '{"dialogs": [{"image_id", "dialog": [{"question", "answer"}]}]}',
-    _default_files,
-    _lost,
 )
 read = LAYOUT.read
-write = LAYOUT.write

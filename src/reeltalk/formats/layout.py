@@ -1,10 +1,10 @@
 """Layouts that consist of JSON documents: recognise a file, read it into records, and write it back as it was.
 
 A layout is a list of kinds of documents. `decode` makes records from a document, and `encode` makes the document from
-the records. The importer encodes each document again and keeps every difference from the source with the file: an
-alias, `"1"` for `1`, a key left out, an order. The export restores a difference only if our side still has the value
-that it had at import, so an edited record is never overwritten by an old spelling. Names of new files come from labels,
-models and splits, which may hold any character.
+the records; a layout that is only read has no `encode`. The importer encodes each document again and keeps every
+difference from the source with the file: an alias, `"1"` for `1`, a key left out, an order. The export restores a
+difference only if our side still has the value that it had at import, so an edited record is never overwritten by an
+old spelling. Names of new files come from labels, models and splits, which may hold any character.
 """
 
 import re
@@ -215,8 +215,8 @@ class DocumentKind:
     """Whether a document is of this kind, from the file's name (in lower case) and its value."""
     decode: Callable[[SourceDocument], Iterable[str]]
     """Add records, and yield their identifiers in the document's order."""
-    encode: Callable[[Index, SourceFile], Json]
-    """The document that holds the records of a file."""
+    encode: Callable[[Index, SourceFile], Json] | None = None
+    """The document that holds the records of a file; None in a layout that is only read."""
 
 
 @dataclass(frozen=True)
@@ -227,13 +227,12 @@ class Layout:
     kinds: Sequence[DocumentKind]
     expected: str
     """A description of the expected files, for error messages."""
-    default_files: Callable[[Index], list[SourceFile]]
+    default_files: Callable[[Index], list[SourceFile]] = lambda _: []
     """The files to write for a benchmark that was not imported from this layout."""
-    lost: Callable[[Content], list[str]]
+    lost: Callable[[Content], list[str]] = lambda _: []
     """Lines for each part of a benchmark that the layout cannot express."""
     read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
     """The value of a file, or None if the layout has no such files."""
-    write_file: Callable[[Path, Json], None] = lambda path, value: _write_text(path, value)
     unfilled: Collection[str] = ADDED_LATER
     """Tables that the layout does not fill."""
 
@@ -280,12 +279,13 @@ class Layout:
         content = records.content
         content.videos, content.clips = list(records.videos.values()), list(records.clips.values())
         content.dialogues = list(records.dialogues.values())
-        index = Index(content)
         own = fields_like_ours(one.extra for row in content.dialogues for one in (row, *row.turns))
         if own:
             files = [file.model_copy(update={"extra": {**file.extra, FILE_FIELDS: own}}) for file in files]
+        index = Index(content)
         content.source_files = [
-            keep_form(file, value, kind.encode(index, file)) for file, (kind, value) in zip(files, values, strict=True)
+            keep_form(file, value, kind.encode(index, file)) if kind.encode else file
+            for file, (kind, value) in zip(files, values, strict=True)
         ]
         return content
 
@@ -301,19 +301,15 @@ class Layout:
             count = sum(one != other for one, other in changed)
             lost += [f"dialogues or chains lose fields of ours in their extra: {count:,}"] if count else []
         index = Index(replace(content, dialogues=dialogues, chains=chains))
-        kinds = {kind.name: kind for kind in self.kinds}
+        encoders = {kind.name: kind.encode for kind in self.kinds if kind.encode}
         files = files or [file for file in self.default_files(index) if file.records]
         if not files:
             lost.append("the benchmark holds nothing that this layout can hold")
         for file in files:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.write_file(path, restore_form(file, kinds[file.kind].encode(index, file)))
+            path.write_text(write_json(restore_form(file, encoders[file.kind](index, file))), encoding="utf-8")
         return lost + added_since_import(content, self.name, self.unfilled)
-
-
-def _write_text(path: Path, value: Json) -> None:
-    path.write_text(write_json(value), encoding="utf-8")
 
 
 def lost_beyond_dialogues(content: Content, *, options: bool | None, several_turns: bool) -> list[str]:

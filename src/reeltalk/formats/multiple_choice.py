@@ -36,13 +36,6 @@ def without_letters(options: Sequence[str]) -> tuple[tuple[str, ...], tuple[str,
     return tuple(options), ()
 
 
-def with_letters(options: Sequence[str]) -> list[str]:
-    """Options that begin with the letters of their places, as in `A. red`, unless they carry letters already."""
-    if without_letters(options)[1]:
-        return list(options)
-    return [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
-
-
 def equal_options(options: Sequence[str]) -> str | None:
     """Which two options are the same apart from case and space around them; None if there are none."""
     first: dict[str, int] = {}

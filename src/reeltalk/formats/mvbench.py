@@ -5,26 +5,16 @@ whether only the part from `start` to `end` is shown. reeltalk does the same: `v
 videos.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Final
 
-from reeltalk.formats.export_losses import fields_left_out
-from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem
-from reeltalk.formats.multiple_choice import (
-    lost_beyond_questions,
-    option_of_text,
-    question_named,
-    question_names,
-    read_options,
-)
+from reeltalk.formats.layout import DocumentKind, Layout, SourceDocument
+from reeltalk.formats.multiple_choice import option_of_text, read_options
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import ClipId, DialogueId, Finite, Json, Name, VideoId
-from reeltalk.store.content import Content
+from reeltalk.schema.record import ClipId, DialogueId, Finite, Name, VideoId
 from reeltalk.store.documents import SourceModel, parse, record_errors
 
 FORMAT: Final = "mvbench"
@@ -123,80 +113,9 @@ def _part(document: SourceDocument, place: str, row: MVBenchRow) -> Interval | N
     return Interval(start_s=row.start, end_s=row.end)
 
 
-def _encode(index: Index, file: SourceFile) -> Json:
-    folder = FOLDERS.get(PurePosixPath(file.path).stem)
-    return [_row(index, name, folder) for name in file.records]
-
-
-def _row(index: Index, name: str, folder: str | None) -> dict[str, Json]:
-    dialogue, number = question_named(index, name)
-    turn = dialogue.turns[number]
-    options = list(turn.options or ())
-    row: dict[str, Json] = {
-        "video": dialogue.video_id.removeprefix(f"{folder}/") if folder else dialogue.video_id,
-        "question": turn.question,
-        "candidates": options,
-        "answer": options[turn.correct_option] if turn.correct_option is not None else "",
-    }
-    interval = _shown(index, dialogue)
-    if interval is not None:
-        row |= {"start": interval.start_s, "end": interval.end_s}
-    elif folder and all(isinstance(dialogue.extra.get(key), int | float) for key in BOUNDS):
-        row |= {key: dialogue.extra[key] for key in BOUNDS}
-    return row | {key: value for key, value in dialogue.extra.items() if key not in MVBenchRow.model_fields}
-
-
-def _shown(index: Index, dialogue: Dialogue) -> Interval | None:
-    clip = index.clips.get(dialogue.clip_ids[0]) if dialogue.clip_ids else None
-    return clip.interval if clip else None
-
-
-def _default_files(index: Index) -> list[SourceFile]:
-    by_file: dict[str, list[str]] = defaultdict(list)
-    for name in question_names(index):
-        dialogue, number = question_named(index, name)
-        if dialogue.turns[number].correct_option is not None:
-            by_file[_file_name(dialogue.turns[number])].append(name)
-    return [
-        SourceFile(format=FORMAT, path=f"json/{task}.json", kind="questions", records=tuple(names))
-        for task, names in by_file.items()
-    ]
-
-
-def _file_name(turn: Turn) -> str:
-    return as_file_stem((turn.labels.get(TASK) or ("questions",))[0], otherwise="questions")
-
-
-def _lost(content: Content) -> list[str]:
-    index = Index(content)
-    questions = [question_named(index, name) for name in question_names(index)]
-    written = [
-        (unit, unit.turns[number]) for unit, number in questions if unit.turns[number].correct_option is not None
-    ]
-    folders = [(FOLDERS.get(_file_name(turn)), unit) for unit, turn in written]
-    counts = {
-        "questions without a known answer are left out": len(questions) - len(written),
-        "questions are named by their place, and lose their identifiers": len(written),
-        "questions of a task are asked about videos outside its folder": sum(
-            folder is not None and not unit.video_id.startswith(f"{folder}/") for folder, unit in folders
-        ),
-        "questions lose their clip, or all but the first, or its unknown time": sum(
-            bool(unit.clip_ids) and (len(unit.clip_ids) > 1 or _shown(index, unit) is None) for unit, _ in written
-        ),
-    }
-    return [
-        *lost_beyond_questions(content, labels={TASK}, dialogue={"clip_ids"}),
-        *fields_left_out("videos", content.videos, {"id", "file"}),
-        *(f"{what}: {count:,}" for what, count in counts.items() if count),
-    ]
-
-
 LAYOUT: Final = Layout(
     FORMAT,
-    [DocumentKind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
+    [DocumentKind("questions", lambda _, value: isinstance(value, list), _decode)],
     "json/<task>.json, lists of video, question, candidates, answer",
-    _default_files,
-    _lost,
 )
 read = LAYOUT.read
-write = LAYOUT.write

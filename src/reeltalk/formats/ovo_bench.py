@@ -8,23 +8,18 @@ task for a model that speaks unasked.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import count
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from reeltalk.formats.export_losses import fields_left_out
-from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument
-from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names, read_options
+from reeltalk.formats.layout import DocumentKind, Layout, SourceDocument
+from reeltalk.formats.multiple_choice import read_options
 from reeltalk.metrics.proactive import TOLERANCE_S
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
-from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import DialogueId, Finite, Json, Name, VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
-from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, record_errors
 
 FORMAT: Final = "ovo-bench"
@@ -36,7 +31,6 @@ MODES: Final = {
     **dict.fromkeys(("REC", "SSR", "CRR"), "forward"),
 }
 """The mode of each task; the benchmark's score is the mean over its three modes."""
-UNNAMED_TASK: Final = "EPM"
 COUNTING: Final = re.compile(r"How many times did they (?P<activity>.*)\?", re.DOTALL)
 """The question of the official prompt about an activity."""
 YES_NO: Final = {0: "No", 1: "Yes"}
@@ -246,124 +240,9 @@ def _step_request(document: SourceDocument, place: str, times: Mapping[str, Json
     return UserRequest(text=text, moments=tuple(_moment(start_s, end_s, step) for start_s, end_s, step in steps))
 
 
-def _encode(index: Index, file: SourceFile) -> Json:
-    numbers = _numbers(file.records)
-    return [_row(index, name, numbers[name]) for name in file.records]
-
-
-def _numbers(names: tuple[str, ...]) -> dict[str, int]:
-    """The integer of each name: the name itself if it is an integer, else a free one."""
-    own = {name: int(name) for name in names if re.fullmatch(r"0|-?[1-9][0-9]{0,999}", name)}
-    taken = set(own.values())
-    free = (number for number in count() if number not in taken)
-    return {name: own[name] if name in own else next(free) for name in names}
-
-
-def _row(index: Index, name: str, number: int) -> dict[str, Json]:
-    dialogue, turn_number = question_named(index, name)
-    turn = dialogue.turns[turn_number]
-    row: dict[str, Json] = {"id": number, "task": _task(dialogue, turn), "video": dialogue.video_id}
-    known = {*ChoiceRow.model_fields, "test_info", "activity"}
-    kept = {key: value for key, value in dialogue.extra.items() if key not in known}
-    if MODES.get(dialogue.task or "") == "forward":
-        if dialogue.task == "REC":
-            found = COUNTING.fullmatch(turn.question)
-            row["activity"] = found["activity"] if found else turn.question
-        elif dialogue.task == "CRR":
-            row["question"] = turn.question
-            if isinstance(answer := dialogue.extra.get("answer"), str):
-                row["answer"] = answer
-        return row | {"test_info": [_probe_row(dialogue.task, turn) for turn in dialogue.turns]} | kept
-    options = list(turn.options or ())
-    return (
-        row
-        | {
-            "realtime": turn.asked_at_s,
-            "question": turn.question,
-            "options": options,
-            "answer": options[turn.correct_option] if turn.correct_option is not None else None,
-            "gt": turn.correct_option,
-        }
-        | kept
-    )
-
-
-def _task(dialogue: Dialogue, turn: Turn) -> str:
-    return dialogue.task or (turn.labels.get(TASK) or (UNNAMED_TASK,))[0]
-
-
-def _probe_row(task: str | None, turn: Turn) -> dict[str, Json]:
-    row: dict[str, Json] = {"realtime": turn.asked_at_s}
-    reference = turn.references[0] if turn.references else ""
-    if task == "REC":
-        row["count"] = int(reference) if re.fullmatch(r"-?[0-9]{1,999}", reference) else None
-    else:
-        row["type"] = next((number for number, word in YES_NO.items() if word == reference), None)
-    if task == "SSR":
-        row["step"] = turn.question
-    return row | {key: value for key, value in turn.extra.items() if key not in {"realtime", "count", "type", "step"}}
-
-
-def _is_forward(dialogue: Dialogue) -> bool:
-    """True if a dialogue can be written as its forward task."""
-    if MODES.get(dialogue.task or "") != "forward" or not dialogue.turns:
-        return False
-    probes = [_probe_row(dialogue.task, turn) for turn in dialogue.turns]
-    same_question = dialogue.task == "SSR" or len({turn.question for turn in dialogue.turns}) == 1
-    counting = dialogue.task != "REC" or COUNTING.fullmatch(dialogue.turns[0].question) is not None
-    complete = all(value is not None for probe in probes for value in probe.values())
-    return same_question and counting and complete
-
-
-def _is_choice(dialogue: Dialogue, turn: Turn) -> bool:
-    task = MODES.get(_task(dialogue, turn))
-    return task != "forward" and turn.asked_at_s is not None and turn.correct_option is not None
-
-
-def _default_files(index: Index) -> list[SourceFile]:
-    forward = [dialogue.id for dialogue in index.dialogues.values() if _is_forward(dialogue)]
-    choices = [name for name in question_names(index) if _is_choice(*_turn_named(index, name))]
-    records = (*choices, *forward)
-    return [SourceFile(format=FORMAT, path="ovo_bench.json", kind="questions", records=records)]
-
-
-def _turn_named(index: Index, name: str) -> tuple[Dialogue, Turn]:
-    dialogue, number = question_named(index, name)
-    return dialogue, dialogue.turns[number]
-
-
-def _lost(content: Content) -> list[str]:
-    index = Index(content)
-    names = question_names(index)
-    choices = [found for name in names if _is_choice(*(found := _turn_named(index, name)))]
-    forward = [dialogue for dialogue in index.dialogues.values() if _is_forward(dialogue)]
-    misfits = sum(MODES.get(dialogue.task or "") == "forward" for dialogue in index.dialogues.values()) - len(forward)
-    # Dialogues that fit a forward task lose nothing, although their turns are several and have no options.
-    choices_only = replace(content, dialogues=[unit for unit in content.dialogues if not _is_forward(unit)])
-    written = {*names, *(dialogue.id for dialogue in forward)}
-    counts = {
-        "questions with options but without a moment or a known answer are left out": len(names) - len(choices),
-        "forward tasks whose probes lack a moment, one question or a count, Yes or No are left out": misfits,
-        f"questions without a task of OVO-Bench are written as {UNNAMED_TASK}": sum(
-            dialogue.task is None and TASK not in turn.labels for dialogue, turn in choices
-        ),
-        "questions get a number in place of their identifier": sum(
-            not re.fullmatch(r"0|-?[1-9][0-9]{0,999}", name) for name in written
-        ),
-    }
-    return [
-        *lost_beyond_questions(choices_only, labels={TASK, MODE}, dialogue={"task"}, turn={"asked_at_s"}),
-        *fields_left_out("videos", content.videos, {"id", "file"}),
-        *(f"{what}: {number:,}" for what, number in counts.items() if number),
-    ]
-
-
 LAYOUT: Final = Layout(
     FORMAT,
-    [DocumentKind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
+    [DocumentKind("questions", lambda _, value: isinstance(value, list), _decode)],
     "a JSON list of rows with id, task, video and either question, options, gt, realtime or test_info",
-    _default_files,
-    _lost,
 )
 read = LAYOUT.read
-write = LAYOUT.write

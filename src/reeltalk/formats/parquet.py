@@ -229,12 +229,6 @@ def _unpacked_bytes(column: Any) -> int:
     return int(compute.sum(compute.take(compute.binary_length(column.dictionary), column.indices)).as_py() or 0)
 
 
-def write_parquet(path: Path, rows: list[dict[str, Json]]) -> None:
-    """Write rows; column types follow from the values."""
-    pyarrow, parquet = pyarrow_modules()
-    parquet.write_table(pyarrow.Table.from_pylist(rows), path, compression="zstd")
-
-
 ROWS_AT_ONCE: Final = 1 << 8
 GROUP_BYTES: Final = 4 << 20
 """Size in memory from which rows are written, as a row group of the file."""

@@ -2,44 +2,30 @@
 
 Questions are one per row, in Parquet as on the Hub or as a JSON list; or three per video, as in the template for
 results, in which a question may have a model's `response`. The name of that file is the model. The template's field
-names changed over time (`duration_category`, `video_category`, `choices`); both sets are read, and exported unchanged.
+names changed over time (`duration_category`, `video_category`, `choices`); both sets are read.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from pydantic import AliasChoices, Field
 
 from reeltalk.errors import InputError
-from reeltalk.formats.export_losses import ADDED_LATER, fields_left_out
-from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem
-from reeltalk.formats.multiple_choice import (
-    LETTERS,
-    lost_beyond_questions,
-    option_of_letter,
-    question_named,
-    question_names,
-    read_options,
-    with_letters,
-)
-from reeltalk.formats.parquet import read_parquet, write_parquet
+from reeltalk.formats.layout import DocumentKind, Layout, SourceDocument
+from reeltalk.formats.multiple_choice import option_of_letter, read_options
+from reeltalk.formats.parquet import read_parquet
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
-from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import DialogueId, Json, Name, VideoId
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, read_json, record_errors, write_json
+from reeltalk.store.documents import SourceModel, parse, read_json, record_errors
 
 FORMAT: Final = "video-mme"
 VIDEO_LABELS: Final = ("duration", "domain", "sub_category")
-LABELS: Final = tuple(f"video_mme.{name}" for name in (*VIDEO_LABELS, "task_type"))
-MODEL: Final = "model"
-"""Key of a new file's `extra` that holds the model's name, since some names cannot be file names."""
 
 
 class VideoMMERow(SourceModel):
@@ -207,145 +193,6 @@ def _answer(model: str, row: VideoMMEVideo, asked: VideoMMEQuestion) -> Answer:
     )
 
 
-def _encode_rows(index: Index, file: SourceFile) -> Json:
-    return [_row(index, name) for name in file.records]
-
-
-def _label(turn: Turn, name: str) -> str:
-    return (turn.labels.get(f"video_mme.{name}") or ("",))[0]
-
-
-def _letter(turn: Turn) -> str:
-    return LETTERS[turn.correct_option] if turn.correct_option is not None else ""
-
-
-def _row(index: Index, name: str) -> dict[str, Json]:
-    dialogue, number = question_named(index, name)
-    turn, video = dialogue.turns[number], index.videos[dialogue.video_id]
-    extra = {key: value for key, value in dialogue.extra.items() if key not in VideoMMERow.model_fields}
-    return {
-        "video_id": video.id,
-        **{key: _label(turn, key) for key in VIDEO_LABELS},
-        "url": video.source or "",
-        "videoID": video.id if video.file is None else video.file.removesuffix(".mp4"),
-        "question_id": name,
-        "task_type": _label(turn, "task_type"),
-        "question": turn.question,
-        "options": with_letters(turn.options or ()),
-        "answer": _letter(turn),
-    } | extra
-
-
-def _model(file: SourceFile) -> str:
-    return str(file.extra.get(MODEL, PurePosixPath(file.path).stem))
-
-
-def _encode_videos(index: Index, file: SourceFile) -> Json:
-    answers = {
-        (answer.unit_id, answer.turn_index): answer
-        for answer in index.content.answers
-        if answer.model == _model(file) and answer.unit != "path"
-    }
-    questions = [(name, *question_named(index, name)) for name in file.records]
-    rows = []
-    for video_id, group in groupby(questions, key=lambda question: question[1].video_id):
-        asked = [(name, dialogue.turns[number], answers.get((dialogue.id, number))) for name, dialogue, number in group]
-        row: dict[str, Json] = {"video_id": video_id, **{key: _label(asked[0][1], key) for key in VIDEO_LABELS}}
-        if (url := index.videos[video_id].source) is not None:
-            row["url"] = url
-        row["missing"] = all(answer is not None and answer.state is AnswerState.NOT_ASKED for *_, answer in asked)
-        rows.append(row | {"questions": [_asked_row(name, turn, answer) for name, turn, answer in asked]})
-    return rows
-
-
-def _asked_row(name: str, turn: Turn, answer: Answer | None) -> dict[str, Json]:
-    row: dict[str, Json] = {
-        "question_id": name,
-        "task_type": _label(turn, "task_type"),
-        "question": turn.question,
-        "options": with_letters(turn.options or ()),
-        "answer": _letter(turn),
-    }
-    if answer is None:
-        return row
-    extra = {key: value for key, value in answer.extra.items() if key not in VideoMMEQuestion.model_fields}
-    response = answer.text if answer.text or answer.state is not AnswerState.FAILED else None
-    return row | {"question": answer.asked_as or turn.question, "response": response} | extra
-
-
-def _answered_questions(index: Index) -> list[str]:
-    return [
-        name
-        for name in question_names(index)
-        if (correct := _turn_named(index, name).correct_option) is not None and correct < len(LETTERS)
-    ]
-
-
-def _turn_named(index: Index, name: str) -> Turn:
-    dialogue, number = question_named(index, name)
-    return dialogue.turns[number]
-
-
-def _default_files(index: Index) -> list[SourceFile]:
-    names = _answered_questions(index)
-    answered: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    for answer in index.content.answers:
-        if answer.unit != "path":
-            answered[answer.model].add((answer.unit_id, answer.turn_index))
-    files = [SourceFile(format=FORMAT, path="test.json", kind="questions", records=tuple(names))]
-    stems: set[str] = set()
-    for model, turns in answered.items():
-        found = [
-            (name, dialogue)
-            for name in names
-            for dialogue, turn in [question_named(index, name)]
-            if (dialogue.id, turn) in turns
-        ]
-        found.sort(key=lambda question: question[1].video_id)
-        stem = as_file_stem(model, otherwise="model")
-        if stem in stems:
-            stem += f"-{len(stems)}"
-        stems.add(stem)
-        path = f"results/{stem}.json"
-        records = tuple(name for name, _ in found)
-        files.append(SourceFile(format=FORMAT, path=path, kind="videos", records=records, extra={MODEL: model}))
-    return files
-
-
-def _lost(content: Content) -> list[str]:
-    index = Index(content)
-    names = question_names(index)
-    written = [_turn_named(index, name) for name in _answered_questions(index)]
-    files = [file for file in _default_files(index) if file.kind == "videos"]
-    answers = sum(len(file.records) for file in files)
-    counts = {
-        "questions without a known answer, or with more than 26 options, are left out": len(names) - len(written),
-        "questions without a duration, domain, sub-category or task type have an empty one": sum(
-            not all(turn.labels.get(name) for name in LABELS) for turn in written
-        ),
-        "models are named anew, since their names cannot be file names": sum(
-            PurePosixPath(file.path).stem != file.extra[MODEL] for file in files
-        ),
-        "model answers to paths, or to questions that are left out, are left out": len(content.answers) - answers,
-        "videos have no address, and an empty url": sum(video.source is None for video in content.videos),
-        "videos whose file is not an .mp4 get that ending": sum(
-            video.file is not None and not video.file.endswith(".mp4") for video in content.videos
-        ),
-    }
-    return [
-        *(
-            line
-            for line in lost_beyond_questions(content, labels=LABELS)
-            if not line.startswith("model answers are left out")
-        ),
-        *fields_left_out("videos", content.videos, {"id", "file", "source"}),
-        *fields_left_out(
-            "answers", content.answers, {"model", "unit", "unit_id", "turn_index", "text", "state", "asked_as"}
-        ),
-        *(f"{what}: {count:,}" for what, count in counts.items() if count),
-    ]
-
-
 def _read_file(path: Path) -> Json | None:
     if path.suffix == ".json":
         return read_json(path)
@@ -360,13 +207,6 @@ def _read_file(path: Path) -> Json | None:
     return rows
 
 
-def _write_file(path: Path, value: Json) -> None:
-    if path.suffix == ".json":
-        path.write_text(write_json(value), encoding="utf-8")
-    else:
-        write_parquet(path, value)
-
-
 def _has_videos(_: str, value: Json) -> bool:
     return isinstance(value, list) and any(isinstance(item, dict) and "questions" in item for item in value)
 
@@ -374,16 +214,12 @@ def _has_videos(_: str, value: Json) -> bool:
 LAYOUT: Final = Layout(
     FORMAT,
     [
-        DocumentKind("videos", _has_videos, _decode_videos, _encode_videos),
-        DocumentKind("questions", lambda _, value: isinstance(value, list), _decode_rows, _encode_rows),
+        DocumentKind("videos", _has_videos, _decode_videos),
+        DocumentKind("questions", lambda _, value: isinstance(value, list), _decode_rows),
     ],
     "a Parquet file or JSON list of rows with video_id, question_id, question, options, answer, "
     "or a JSON list of videos with questions and responses",
-    _default_files,
-    _lost,
-    _read_file,
-    _write_file,
-    unfilled=tuple(table for table in ADDED_LATER if table != "answers"),
+    read_file=_read_file,
 )
 
 
@@ -403,14 +239,3 @@ def read(source: Path) -> Content:
         for answer in content.answers
     ]
     return content
-
-
-def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; return a line for each thing that the layout cannot express."""
-    models = {_model(file) for file in content.source_files_of(FORMAT, "videos")}
-    added = sum(answer.model not in models for answer in content.answers)
-    imported = bool(content.source_files_of(FORMAT))
-    return [
-        *LAYOUT.write(content, folder),
-        *([f"answers of models that no imported file holds are left out: {added:,}"] if imported and added else []),
-    ]

@@ -267,13 +267,13 @@ def export_layout(
 
     Args:
         benchmark: The benchmark.
-        format: Name of the layout. `reeltalk.formats.FORMATS` lists all layouts.
+        format: Name of the layout. `reeltalk.formats.WRITTEN` lists the layouts that are written.
         out: Folder to write; for `qa` also one file, such as `questions.jsonl`. It is written completely or not at all.
         write: Function that replaces the layout's own writer, for example to pass other options.
         overwrite: Replace existing files.
 
     Raises:
-        SettingError: There is no such layout.
+        SettingError: There is no such layout, or it is only read.
         BenchmarkError: `out` exists, or the layout needs data that the benchmark does not hold.
     """
     out, layout = Path(out), load_format(format)

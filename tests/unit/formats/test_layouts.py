@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - the table of damaged files reads best with a file a line
-"""Every published layout: samples come back as they were, and mean what their specification says."""
+"""Every published layout: samples mean what their specification says, and come back as they were if it is written."""
 
 import json
 import unicodedata
@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from reeltalk.cli import run
 from reeltalk.errors import InputError
-from reeltalk.formats import FORMATS, load_format
+from reeltalk.formats import FORMATS, WRITTEN, load_format
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -18,6 +19,7 @@ from reeltalk.store.validate import check_content
 SAMPLES = Path(__file__).parents[2] / "samples"
 OTHER_NAMES = {"mt-video-bench-v1": "mt-video-bench", "mt-video-bench-v2": "mt-video-bench", "dstc10": "avsd"}
 FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+IN_WRITTEN = [name for name in FOLDERS if OTHER_NAMES.get(name, name) in WRITTEN]
 
 
 def read(folder: str) -> Content:
@@ -40,7 +42,7 @@ def test_every_format_has_a_sample() -> None:
     assert {OTHER_NAMES.get(name, name) for name in FOLDERS} == set(FORMATS) - {"hub"}
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", IN_WRITTEN)
 def test_import_export_compare_is_equal(folder: str, tmp_path: Path) -> None:
     layout = load_format(OTHER_NAMES.get(folder, folder))
     content = layout.read(SAMPLES / folder)
@@ -62,8 +64,8 @@ def test_an_imported_sample_keeps_the_invariants(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-@pytest.mark.parametrize("target", sorted(FORMATS))
-def test_any_benchmark_can_be_written_in_any_layout(folder: str, target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", sorted(WRITTEN))
+def test_any_benchmark_can_be_written_in_any_layout_that_is_written(folder: str, target: str, tmp_path: Path) -> None:
     """What does not fit is said; what is written can be read again."""
     content = read(folder)
     content.source_files = []
@@ -74,6 +76,14 @@ def test_any_benchmark_can_be_written_in_any_layout(folder: str, target: str, tm
         layout.read(tmp_path)
     else:
         assert lost
+
+
+def test_a_layout_that_is_only_read_is_refused_for_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(FORMATS) - set(WRITTEN) == {"avsd", "mvbench", "ovo-bench", "streamingbench", "video-mme"}
+    Benchmark.create(tmp_path / "bench").write_content(read("mvbench"), stage="test")
+    assert run(["export", "mvbench", str(tmp_path / "bench"), str(tmp_path / "out")]) == 2
+    assert "mvbench is only read; written are dramaqa, folder, hub" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_mvbench_means() -> None:
@@ -95,18 +105,18 @@ def test_video_mme_means() -> None:
     assert content.dialogues[0].turns[0].references == ("Nine.",)
 
 
-def test_video_mme_in_parquet_comes_back(tmp_path: Path) -> None:
+def test_video_mme_in_parquet_is_read_as_in_json(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     pyarrow = pytest.importorskip("pyarrow")
     rows = json.loads((SAMPLES / "video-mme" / "test.json").read_text(encoding="utf-8"))
     for row in rows:
         row.setdefault("reviewed", None)
     (tmp_path / "in").mkdir()
-    (tmp_path / "out").mkdir()
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "in" / "test-00000-of-00001.parquet")
     layout = load_format("video-mme")
-    layout.write(layout.read(tmp_path / "in"), tmp_path / "out")
-    assert parquet.read_table(tmp_path / "out" / "test-00000-of-00001.parquet").to_pylist() == rows
+    found, ours = layout.read(tmp_path / "in"), layout.read(SAMPLES / "video-mme" / "test.json")
+    assert found.videos == [video.model_copy(update={"split": "test"}) for video in ours.videos]
+    assert [row.turns for row in found.dialogues] == [row.turns for row in ours.dialogues]
     (tmp_path / "in" / "test-00000-of-00001.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(InputError, match="not a readable Parquet file"):
         layout.read(tmp_path / "in")
@@ -177,17 +187,6 @@ def test_streamingbench_means() -> None:
     ]
     assert content.proactive[0].requests[0].text == 'When the red team scores, output "Goal for red".'
     assert content.proactive[0].moments[0].references == ("Goal for red",)
-
-
-def test_tasks_of_another_source_become_questions_of_streamingbench(tmp_path: Path) -> None:
-    layout, content = load_format("streamingbench"), read("streamingbench")
-    content.source_files = []
-    content.proactive = [task.model_copy(update={"extra": {}}) for task in content.proactive]
-    content.proactive += read("ovo-bench").proactive
-    lost = layout.write(content, tmp_path)
-    assert "tasks of several requests or moments are left out: 3" in lost
-    again = layout.read(tmp_path)
-    assert [task.requests for task in again.proactive] == [task.requests for task in content.proactive[:4]]
 
 
 def test_avsd_means() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from reeltalk.errors import InputError
-from reeltalk.formats import load_format
-from reeltalk.formats.multiple_choice import with_letters, without_letters
+from reeltalk.formats import WRITTEN, load_format
+from reeltalk.formats.multiple_choice import without_letters
 from reeltalk.formats.qa import read_questions, write_table
 
 PLAIN = ("a ladle", "a whisk", "a peeler")
@@ -30,14 +30,12 @@ PLAIN = ("a ladle", "a whisk", "a peeler")
 )
 def test_letters_are_taken_off(options: tuple[str, ...]) -> None:
     assert without_letters(options) == (PLAIN, ("A", "B", "C"))
-    assert with_letters(options) == list(options)
 
 
 def test_letters_in_another_order_and_numbers_in_order_are_taken_off() -> None:
     assert without_letters(("A. a ladle", "C. a whisk", "B. a peeler")) == (PLAIN, ("A", "C", "B"))
     assert without_letters(("1. a ladle", "2. a whisk", "3. a peeler")) == (PLAIN, ("1", "2", "3"))
     assert without_letters(("(1)a ladle", "(2)a whisk", "(3)a peeler")) == (PLAIN, ("1", "2", "3"))
-    assert with_letters(PLAIN) == ["A. a ladle", "B. a whisk", "C. a peeler"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,9 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_published_options_lose_their_letters_and_come_back(layout: str, tmp_path: Path) -> None:
+def test_published_options_lose_their_letters_and_come_back_where_the_layout_is_written(
+    layout: str, tmp_path: Path
+) -> None:
     rows = PUBLISHED[layout]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "test.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -146,9 +146,10 @@ def test_published_options_lose_their_letters_and_come_back(layout: str, tmp_pat
     assert second.options == tuple(DOUBLED), "a published question is kept as it is"
     [warning] = content.warnings
     assert warning.startswith("test.json: options A and B are the same at $[1].")
-    (tmp_path / "out").mkdir()
-    load_format(layout).write(content, tmp_path / "out")
-    assert json.loads((tmp_path / "out" / "test.json").read_text(encoding="utf-8")) == rows
+    if layout in WRITTEN:
+        (tmp_path / "out").mkdir()
+        load_format(layout).write(content, tmp_path / "out")
+        assert json.loads((tmp_path / "out" / "test.json").read_text(encoding="utf-8")) == rows
     table = tmp_path / "all.json"
     assert "questions with two equal options, which no table may hold, are left out: 1" in write_table(content, table)
     assert [row["question"] for row in json.loads(table.read_text(encoding="utf-8"))] == ["Which?"]
