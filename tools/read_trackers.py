@@ -4,7 +4,6 @@ For tests, in the environment in which the trackers are installed.
 """
 
 import json
-import re
 import struct
 import sys
 from collections.abc import Iterator
@@ -68,7 +67,7 @@ def read_wandb(where: str, project: str) -> Read:
             }
             for key, value in values.items():
                 if key.startswith(CURVES):
-                    curves.setdefault(key, []).append([values.get("turn", record.history.step.num), value])
+                    curves.setdefault(key, []).append([record.history.step.num, value])
         found[name] = {"numbers": numbers, "curves": curves, "settings": settings, "files": sorted(files)}
     return found
 
@@ -105,7 +104,7 @@ def read_trackio(where: str, project: str) -> Read:
                     curves.setdefault(key, []).append([row["step"], value])
                 elif isinstance(value, int | float) and key != "step":
                     numbers[key] = value
-        found[re.sub(r" [0-9a-f]{8}$", "", run.name)] = {
+        found[run.name] = {
             "numbers": numbers,
             "curves": curves,
             "settings": run.config,

@@ -41,15 +41,13 @@ def command(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("tracker", ["trackio", "wandb", "mlflow"])
-def test_a_tracker_knows_all_numbers_and_curves_once(tracker: str, scored: Path, tmp_path: Path) -> None:
+def test_a_tracker_knows_all_numbers_and_curves(tracker: str, scored: Path, tmp_path: Path) -> None:
     folder = tmp_path / tracker
     (folder / "site").mkdir(parents=True)
     (folder / "site" / "index.html").write_text("<p>A report.</p>", encoding="utf-8")
     where = {"wandb": str(folder), "mlflow": f"sqlite:///{folder}/mlflow.db"}.get(tracker)
     options = ["--to", tracker, *(["--where", where] if where else []), "--report", str(folder / "site")]
-    for number in range(2):
-        out = command(folder, "-m", "reeltalk", "publish", str(scored), *options)
-        assert out.count("nothing was sent again") == 2 * number
+    command(folder, "-m", "reeltalk", "publish", str(scored), *options)
     printed = command(folder, str(ROOT / "tools" / "read_trackers.py"), tracker, where or "", "reeltalk")
     known: dict[str, Any] = json.loads(printed.splitlines()[-1])
     expected = {model.name: model for model in tracked_models(read_run(scored))}

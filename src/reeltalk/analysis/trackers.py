@@ -1,47 +1,41 @@
 """Sends runs, and trainings while they run, to trackio, Weights & Biases or MLflow. Each works without a network.
 
 A tracker gets a model's numbers, curves, groups and settings. Withheld or missing numbers are not sent, but the numbers
-of scored and unscored items always are. A run has an identifier from its numbers, so nothing is sent twice. If sending
-fails half-way, it is undone.
+of scored and unscored items always are. Sending again makes another run of the tracker.
 """
 
 import contextlib
-import hashlib
 import importlib
-import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from reeltalk.analysis.leaderboard import why_no_value
 from reeltalk.errors import MissingExtraError, ReeltalkError, SettingError, TrackerError
 from reeltalk.progress import Tell, silent
 from reeltalk.schema.record import Json
 from reeltalk.schema.runs import GroupRow, ModelInfo
-from reeltalk.store.documents import write_json
 from reeltalk.store.runs import Run
 
-ID_CHARS: Final = 16
 GROUP_COLUMNS: Final = ("metric", "by", "group", "value", "low", "high", "n", "unscored")
+Groups = tuple[tuple[str | int | float | None, ...], ...]
+"""Rows of `GROUP_COLUMNS`."""
 
 
 @dataclass(frozen=True)
 class TrackedModel:
     """One model of a run, as one run of a tracker."""
 
-    id: str
-    """A hash of the content: equal numbers always have the same identifier."""
     name: str
     numbers: dict[str, float]
     """`metric`, with `metric/low`, `metric/high`, `metric/n`, `metric/unscored`."""
     curves: tuple[tuple[int, dict[str, float]], ...]
     """Turns from 1, each with `turn/metric`, `turn/metric/low` and so on."""
-    groups: tuple[tuple[str | int | float | None, ...], ...]
-    """Rows of `GROUP_COLUMNS`."""
+    groups: Groups
     settings: dict[str, str]
     """Common parts of all signatures, and facts about the run, by name."""
     signatures: dict[str, str]
@@ -105,9 +99,7 @@ def _tracked(run: Run, info: ModelInfo, groups: Sequence[GroupRow], name: str) -
         "reeltalk": run.info.reeltalk_version,
         **_in_common(list(signatures.values())),
     }
-    told: list[Json] = [name, numbers, sorted(points.items()), [list(row) for row in table], settings, signatures]
     return TrackedModel(
-        id=hashlib.sha256(write_json(told).encode()).hexdigest()[:ID_CHARS],
         name=name,
         numbers=numbers,
         curves=tuple(sorted(points.items())),
@@ -132,14 +124,11 @@ def _in_common(signatures: Sequence[str]) -> dict[str, str]:
 
 
 Tracker = Literal["trackio", "wandb", "mlflow"]
-Told = Literal["told", "known"]
-TAG: Final = "reeltalk.id"
-"""Tag by which a run is found in MLflow."""
 SQLITE: Final = "sqlite:///"
 MLFLOW_BATCH: Final = 500
 """Metrics in one request; MLflow takes 1,000."""
-DONE: Final = "reeltalk-told"
-"""File that is written last into an offline run of W&B."""
+MLFLOW_PARAMS: Final = 100
+"""Settings in one request; MLflow takes no more."""
 
 
 @dataclass(frozen=True)
@@ -156,26 +145,36 @@ class TrackerLog:
     """A report's folder that is stored with every run."""
 
 
-def send_runs(models: Sequence[TrackedModel], telling: TrackerLog) -> list[Told]:
-    """Send each model to a tracker.
+def send_runs(models: Sequence[TrackedModel], telling: TrackerLog) -> None:
+    """Send each model to a tracker, as one run of it.
 
     Args:
         models: The models.
         telling: The tracker and its location.
 
-    Returns:
-        For each model whether it was sent, or known before.
-
     Raises:
         MissingExtraError: The tracker is not installed.
         SettingError: A setting does not fit the tracker.
-        TrackerError: The tracker refused, or could not be reached.
+        TrackerError: The tracker refused, or could not be reached; it may have got a part.
     """
     if telling.report is not None and not telling.report.is_dir():
         raise SettingError(f"--report {telling.report} is not a folder; 'reeltalk report RUN --out DIR' writes one")
-    teller = _TELLERS[telling.tracker]
-    with _tracker_errors(telling):
-        return [teller(model, telling) for model in models]
+    for model in models:
+        settings = model.settings | {f"signature/{metric}": text for metric, text in model.signatures.items()}
+        settings |= {f"withheld/{metric}": reason for metric, reason in model.withheld.items()}
+        with _tracker_errors(telling):
+            run = _RUNS[telling.tracker](telling, model.name, settings)
+            failed = True
+            try:
+                for step, numbers in ((0, model.numbers), *model.curves):
+                    run.add(step, numbers)
+                if model.groups:
+                    run.add_groups(model.groups)
+                if telling.report is not None:
+                    run.add_report(telling.report)
+                failed = False
+            finally:
+                run.finish(failed=failed)
 
 
 @contextlib.contextmanager
@@ -193,7 +192,7 @@ def _tracker_errors(telling: TrackerLog) -> Iterator[None]:
         raise
     except Exception as error:
         raise TrackerError(
-            f"{telling.tracker} could not be told: {_in_one_line(error)}; run the command again"
+            f"{telling.tracker} could not be told, and may hold a part of the run: {_in_one_line(error)}"
         ) from error
 
 
@@ -208,28 +207,21 @@ class LiveRun:
 
     Args:
         tracker: The tracker.
-        add: Sends the numbers of a step.
-        finish: Ends the run; True if it failed.
+        run: Its run.
         tell: Receives the sentence about a failure.
     """
 
-    def __init__(
-        self,
-        tracker: Tracker,
-        add: Callable[[int, dict[str, float]], object],
-        finish: Callable[[bool], object],
-        tell: Tell,
-    ) -> None:
-        self._tracker, self._add, self._finish, self._tell = tracker, add, finish, tell
+    def __init__(self, tracker: Tracker, run: "_TrackerRun", tell: Tell) -> None:
+        self._tracker, self._run, self._tell = tracker, run, tell
         self._broken = False
 
     def add(self, step: int, numbers: dict[str, float]) -> None:
         """Send the numbers of a step, by name."""
-        self._try(lambda: self._add(step, numbers))
+        self._try(lambda: self._run.add(step, numbers))
 
     def finish(self, *, failed: bool) -> None:
         """End the run; numbers that wait are sent."""
-        self._try(lambda: self._finish(failed))
+        self._try(lambda: self._run.finish(failed=failed))
 
     def _try(self, call: Callable[[], object]) -> None:
         if self._broken:
@@ -269,92 +261,52 @@ def begin_live_run(telling: TrackerLog, name: str, settings: dict[str, Json], *,
         TrackerError: The tracker refused, or could not be reached.
     """
     with _tracker_errors(telling), contextlib.redirect_stdout(sys.stderr):
-        add, finish = _LIVE[telling.tracker](telling, name, settings)
-    return LiveRun(telling.tracker, add, finish, tell)
+        run = _RUNS[telling.tracker](telling, name, settings)
+    return LiveRun(telling.tracker, run, tell)
 
 
-Live = tuple[Callable[[int, dict[str, float]], object], Callable[[bool], object]]
+class _TrackerRun(Protocol):
+    """One run of a tracker, which is begun with the tracker's location, a name and settings."""
+
+    def add(self, step: int, numbers: dict[str, float]) -> None: ...
+
+    def add_groups(self, groups: Groups) -> None: ...
+
+    def add_report(self, folder: Path) -> None: ...
+
+    def finish(self, *, failed: bool) -> None: ...
 
 
-def _live_mlflow(telling: TrackerLog, name: str, settings: dict[str, Json]) -> Live:
-    from mlflow.entities import Metric, Param
-    from mlflow.tracking import MlflowClient
+class _MlflowRun:
+    def __init__(self, telling: TrackerLog, name: str, settings: Mapping[str, Json]) -> None:
+        from mlflow.entities import Param
+        from mlflow.tracking import MlflowClient
 
-    client = MlflowClient(tracking_uri=telling.where)
-    run_id = client.create_run(_mlflow_experiment(client, telling), run_name=name).info.run_id
-    # MLflow takes 6,000 characters of a value.
-    params = [Param(_mlflow_key(key), str(value)[:6000]) for key, value in settings.items()]
-    client.log_batch(run_id, params=params)
+        # A separate client, so that a run of the caller is unaffected.
+        self._client = MlflowClient(tracking_uri=telling.where)
+        self._id = self._client.create_run(_mlflow_experiment(self._client, telling), run_name=name).info.run_id
+        # MLflow takes 6,000 characters of a value.
+        params = [Param(_mlflow_key(key), str(value)[:6000]) for key, value in settings.items()]
+        for first in range(0, len(params), MLFLOW_PARAMS):
+            self._client.log_batch(self._id, params=params[first : first + MLFLOW_PARAMS])
 
-    def add(step: int, numbers: dict[str, float]) -> None:
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        from mlflow.entities import Metric
+
         now_ms = time.time_ns() // 1_000_000
-        client.log_batch(run_id, metrics=[Metric(_mlflow_key(k), v, now_ms, step) for k, v in numbers.items()])
-
-    return add, lambda failed: client.set_terminated(run_id, "FAILED" if failed else "FINISHED")
-
-
-def _live_wandb(telling: TrackerLog, name: str, settings: dict[str, Json]) -> Live:
-    import wandb
-
-    folder = Path(telling.where) if telling.where else Path.cwd()
-    folder.mkdir(parents=True, exist_ok=True)
-    run = wandb.init(
-        project=telling.project,
-        name=name,
-        dir=str(folder),
-        mode="online" if telling.online else "offline",
-        config=settings,
-        settings=_wandb_settings(),
-    )
-    return lambda step, numbers: run.log(numbers, step=step), lambda failed: run.finish(exit_code=int(failed))
-
-
-def _live_trackio(telling: TrackerLog, name: str, settings: dict[str, Json]) -> Live:
-    import trackio
-
-    run = trackio.init(project=telling.project, name=name, config=settings, **_trackio_options(telling))
-    return lambda step, numbers: run.log(numbers, step=step), lambda failed: trackio.finish()
-
-
-_LIVE: Final[dict[Tracker, Callable[[TrackerLog, str, dict[str, Json]], Live]]] = {
-    "trackio": _live_trackio,
-    "wandb": _live_wandb,
-    "mlflow": _live_mlflow,
-}
-
-
-def _tell_mlflow(model: TrackedModel, telling: TrackerLog) -> Told:
-    from mlflow.entities import Metric, Param
-    from mlflow.tracking import MlflowClient
-
-    # A separate client, so that a run of the caller is unaffected.
-    client = MlflowClient(tracking_uri=telling.where)
-    experiment_id = _mlflow_experiment(client, telling)
-    for known in client.search_runs([experiment_id], f"tags.`{TAG}` = '{model.id}'"):
-        if known.info.status == "FINISHED":
-            return "known"
-        client.delete_run(known.info.run_id)
-    run_id = client.create_run(experiment_id, run_name=model.name, tags={TAG: model.id}).info.run_id
-    try:
-        now_ms = time.time_ns() // 1_000_000
-        steps = [(0, model.numbers), *model.curves]
-        metrics = [Metric(_mlflow_key(k), v, now_ms, step) for step, numbers in steps for k, v in numbers.items()]
+        metrics = [Metric(_mlflow_key(key), value, now_ms, step) for key, value in numbers.items()]
         for first in range(0, len(metrics), MLFLOW_BATCH):
-            client.log_batch(run_id, metrics=metrics[first : first + MLFLOW_BATCH])
-        client.log_batch(run_id, params=[Param(_mlflow_key(key), text) for key, text in model.settings.items()])
-        client.log_dict(run_id, model.signatures, "signatures.json")
-        if model.withheld:
-            client.log_dict(run_id, model.withheld, "withheld.json")
-        if model.groups:
-            columns = {column: [row[index] for row in model.groups] for index, column in enumerate(GROUP_COLUMNS)}
-            client.log_table(run_id, columns, "groups.json")
-        if telling.report is not None:
-            client.log_artifacts(run_id, str(telling.report), "report")
-        client.set_terminated(run_id, "FINISHED")
-    except BaseException:
-        client.delete_run(run_id)
-        raise
-    return "told"
+            self._client.log_batch(self._id, metrics=metrics[first : first + MLFLOW_BATCH])
+
+    def add_groups(self, groups: Groups) -> None:
+        columns = {column: [row[index] for row in groups] for index, column in enumerate(GROUP_COLUMNS)}
+        self._client.log_table(self._id, columns, "groups.json")
+
+    def add_report(self, folder: Path) -> None:
+        self._client.log_artifacts(self._id, str(folder), "report")
+
+    def finish(self, *, failed: bool) -> None:
+        self._client.set_terminated(self._id, "FAILED" if failed else "FINISHED")
 
 
 def _mlflow_experiment(client: Any, telling: TrackerLog) -> str:
@@ -377,124 +329,88 @@ def _mlflow_key(key: str) -> str:
     return "".join(character if character.isalnum() or character in "_-. :/" else "_" for character in key)[:250]
 
 
-def _tell_wandb(model: TrackedModel, telling: TrackerLog) -> Told:
-    import wandb
+class _WandbRun:
+    def __init__(self, telling: TrackerLog, name: str, settings: Mapping[str, Json]) -> None:
+        import wandb
 
-    folder = Path(telling.where) if telling.where else Path.cwd()
-    run_id = f"reeltalk-{model.id}"
-    if not telling.online:
-        for offline in sorted((folder / "wandb").glob(f"offline-run-*-{run_id}")):
-            if (offline / DONE).is_file():
-                return "known"
-            shutil.rmtree(offline)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        run = wandb.init(
+        folder = Path(telling.where) if telling.where else Path.cwd()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._run = wandb.init(
             project=telling.project,
-            id=run_id,
-            name=model.name,
+            name=name,
             dir=str(folder),
             mode="online" if telling.online else "offline",
-            # A run of that identifier on the server is the same numbers.
-            resume="never" if telling.online else None,
-            config=model.settings | {"signatures": model.signatures, "withheld": model.withheld},
-            settings=_wandb_settings(),
+            config=dict(settings),
+            # Facts about the machine, its programs or the current folder are not sent.
+            settings=wandb.Settings(
+                console="off",
+                disable_code=True,
+                disable_git=True,
+                disable_job_creation=True,
+                silent=True,
+                x_disable_machine_info=True,
+                x_disable_meta=True,
+                x_disable_stats=True,
+                x_save_requirements=False,
+            ),
         )
-    except wandb.errors.UsageError as error:
-        if telling.online and "exists" in str(error):
-            return "known"
-        raise
-    kept = Path(run.dir).parent
-    try:
-        run.define_metric("turn")
-        run.define_metric("turn/*", step_metric="turn", summary="none")
-        for turn, numbers in model.curves:
-            run.log({"turn": turn, **numbers})
-        run.summary.update(model.numbers)
-        if model.groups:
-            run.log({"groups": wandb.Table(columns=list(GROUP_COLUMNS), data=[list(row) for row in model.groups])})
-        if telling.report is not None:
-            artifact = wandb.Artifact(f"report-{model.id}", type="report")
-            artifact.add_dir(str(telling.report))
-            run.log_artifact(artifact)
-        run.finish()
-    except BaseException:
-        run.finish(exit_code=1)
-        if not telling.online:
-            shutil.rmtree(kept, ignore_errors=True)
-        raise
-    if not telling.online:
-        (kept / DONE).write_text(f"{model.id}\n", encoding="utf-8")
-    return "told"
+
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        self._run.log(numbers, step=step)
+
+    def add_groups(self, groups: Groups) -> None:
+        import wandb
+
+        self._run.log({"groups": wandb.Table(columns=list(GROUP_COLUMNS), data=[list(row) for row in groups])})
+
+    def add_report(self, folder: Path) -> None:
+        import wandb
+
+        artifact = wandb.Artifact("report", type="report")
+        artifact.add_dir(str(folder))
+        self._run.log_artifact(artifact)
+
+    def finish(self, *, failed: bool) -> None:
+        self._run.finish(exit_code=int(failed))
 
 
-def _wandb_settings() -> Any:
-    """Settings by which facts about the machine, its programs or the current folder are not sent."""
-    import wandb
+class _TrackioRun:
+    def __init__(self, telling: TrackerLog, name: str, settings: Mapping[str, Json]) -> None:
+        import trackio
 
-    return wandb.Settings(
-        console="off",
-        disable_code=True,
-        disable_git=True,
-        disable_job_creation=True,
-        silent=True,
-        x_disable_machine_info=True,
-        x_disable_meta=True,
-        x_disable_stats=True,
-        x_save_requirements=False,
-    )
+        where: dict[str, str] = {}
+        if telling.where is not None:
+            where["server_url" if "://" in telling.where else "space_id"] = telling.where
+        self._run = trackio.init(
+            project=telling.project,
+            name=name,
+            config=dict(settings),
+            embed=False,
+            auto_log_cpu=False,
+            auto_log_gpu=False,
+            **where,
+        )
 
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        self._run.log(numbers, step=step)
 
-def _tell_trackio(model: TrackedModel, telling: TrackerLog) -> Told:
-    import trackio
+    def add_groups(self, groups: Groups) -> None:
+        import trackio
 
-    # Its runs are told apart by their names alone.
-    name = f"{model.name} {model.id[:8]}"
-    if _known_to_trackio(telling.project, name):
-        return "known"
-    run = trackio.init(
-        project=telling.project,
-        name=name,
-        config=model.settings | {"signatures": model.signatures, "withheld": model.withheld},
-        **_trackio_options(telling),
-    )
-    try:
-        run.log(model.numbers, step=0)
-        for turn, numbers in model.curves:
-            run.log(numbers, step=turn)
-        if model.groups:
-            rows = [["" if value is None else value for value in row] for row in model.groups]
-            run.log({"groups": trackio.Table(columns=list(GROUP_COLUMNS), data=rows)}, step=0)
-        if telling.report is not None:
-            run.log_artifact(str(telling.report), name=f"report-{model.id}", type="report")
+        rows = [["" if value is None else value for value in row] for row in groups]
+        self._run.log({"groups": trackio.Table(columns=list(GROUP_COLUMNS), data=rows)}, step=0)
+
+    def add_report(self, folder: Path) -> None:
+        self._run.log_artifact(str(folder), name="report", type="report")
+
+    def finish(self, *, failed: bool) -> None:
+        import trackio
+
         trackio.finish()
-    except BaseException:
-        trackio.finish()
-        for half in _known_to_trackio(telling.project, name):
-            half.delete()
-        raise
-    return "told"
 
 
-def _trackio_options(telling: TrackerLog) -> dict[str, Any]:
-    options: dict[str, Any] = {"embed": False, "auto_log_cpu": False, "auto_log_gpu": False}
-    if telling.where is not None:
-        options["server_url" if "://" in telling.where else "space_id"] = telling.where
-    return options
-
-
-def _known_to_trackio(project: str, name: str) -> list[Any]:
-    import trackio
-
-    try:
-        return [run for run in trackio.Api().runs(project) if run.name == name]
-    except ValueError:
-        # There is no such project yet.
-        return []
-
-
-_TELLERS: Final[dict[Tracker, Callable[[TrackedModel, TrackerLog], Told]]] = {
-    "trackio": _tell_trackio,
-    "wandb": _tell_wandb,
-    "mlflow": _tell_mlflow,
+_RUNS: Final[dict[Tracker, Callable[[TrackerLog, str, Mapping[str, Json]], _TrackerRun]]] = {
+    "trackio": _TrackioRun,
+    "wandb": _WandbRun,
+    "mlflow": _MlflowRun,
 }

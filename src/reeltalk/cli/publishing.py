@@ -44,9 +44,9 @@ def publish(
 ) -> int:
     """Send runs' numbers to an experiment tracker, or write them as the Hub's evaluation results.
 
-    A tracker gets numbers with intervals and counts, curves by turn, groups, and signatures. This works offline, and
-    nothing is sent twice. For the Hub, each model gets `MODEL/.eval_results/NAME.yaml` for its repository,
-    and `eval.yaml` registers the benchmark; nothing is uploaded. Withheld numbers are not published.
+    A tracker gets numbers with intervals and counts, curves by turn, groups, and signatures. This works offline. For
+    the Hub, each model gets `MODEL/.eval_results/NAME.yaml` for its repository, and `eval.yaml` registers the
+    benchmark; nothing is uploaded. Withheld numbers are not published.
 
     Example: `reeltalk publish runs/first --to mlflow --where sqlite:///mlflow.db --report site`, or `reeltalk publish
     runs/qwen --to hub --dataset me/kitchen --task match --task words=rouge_l --out results`.
@@ -173,11 +173,11 @@ def _track(
     telling = TrackerLog(to, project, where, online, report)
     for path in runs:
         models = tracked_models(read_run(path), models=model, name=name)
-        for found, state in zip(models, send_runs(models, telling), strict=True):
+        send_runs(models, telling)
+        for found in models:
             what = f"{len(found.numbers):,} numbers, {len(found.curves):,} turns, {len(found.groups):,} groups"
-            done = f"sent {what} to {to}" if state == "told" else f"{to} has it already, nothing was sent again"
-            print(f"{found.name}: {done} (reeltalk.id {found.id})")
-            if state == "told" and found.withheld:
+            print(f"{found.name}: sent {what} to {to}")
+            if found.withheld:
                 print(f"{found.name}: not sent, since they have no value to quote: {_some(list(found.withheld))}")
     return 0
 

@@ -11,7 +11,6 @@ from reeltalk.analysis.trackers import TrackedModel, TrackerLog, begin_live_run,
 from reeltalk.errors import MissingExtraError, SettingError, TrackerError
 
 MODEL = TrackedModel(
-    id="0123456789abcdef",
     name="kitchen",
     numbers={"match": 50.0, "match/n": 10.0},
     curves=((1, {"turn/match": 40.0}), (2, {"turn/match": 60.0})),
@@ -48,14 +47,6 @@ class Trackio(types.ModuleType):
         self.breaks, self.finished = breaks, 0
         self.options: dict[str, Any] = {}
 
-    def Api(self) -> Any:
-        def listed(project: str) -> list[Any]:
-            if not self.runs:
-                raise ValueError(f"Project '{project}' does not exist")
-            return [types.SimpleNamespace(name=name, delete=lambda n=name: self.runs.pop(n)) for name in self.runs]
-
-        return types.SimpleNamespace(runs=listed)
-
     def init(self, name: str, **options: Any) -> Any:
         self.options = options
         self.runs[name] = []
@@ -75,25 +66,26 @@ class Trackio(types.ModuleType):
         return data
 
 
-def test_trackio_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trackio_gets_numbers_curves_and_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     trackio = Trackio()
     monkeypatch.setitem(sys.modules, "trackio", trackio)
-    assert send_runs([MODEL], TrackerLog("trackio")) == ["told"]
-    assert send_runs([MODEL], TrackerLog("trackio")) == ["known"]
-    assert list(trackio.runs) == ["kitchen 01234567"]
-    logged = trackio.runs["kitchen 01234567"]
-    assert logged[:3] == [(MODEL.numbers, 0), *((numbers, turn) for turn, numbers in MODEL.curves)]
+    send_runs([MODEL], TrackerLog("trackio"))
+    groups = [["match", "task", "recall", "", "", "", 0, 3]]
+    assert trackio.runs == {
+        "kitchen": [(MODEL.numbers, 0), *((numbers, turn) for turn, numbers in MODEL.curves), ({"groups": groups}, 0)]
+    }
+    assert trackio.options["config"] == {"model": "alpha", "signature/match": "kitchen|v:1"}
     assert trackio.finished == 1
     # Nothing is measured of the machine.
     assert (trackio.options["auto_log_cpu"], trackio.options["auto_log_gpu"]) == (False, False)
 
 
-def test_a_telling_that_breaks_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tracker_that_fails_is_an_error_and_its_run_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     trackio = Trackio(breaks=True)
     monkeypatch.setitem(sys.modules, "trackio", trackio)
-    with pytest.raises(TrackerError, match=r"trackio could not be told: ConnectionError: the server is gone"):
+    with pytest.raises(TrackerError, match=r"trackio could not be told, and may hold a part .*: the server is gone"):
         send_runs([MODEL], TrackerLog("trackio"))
-    assert trackio.runs == {}
+    assert trackio.finished == 1
 
 
 def test_a_tracker_that_fails_in_a_training_is_told_once_and_gets_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,13 +65,6 @@ def test_curves_begin_at_turn_one(make_run: RunMaker) -> None:
     assert all(key.startswith("turn/") for _, numbers in told.curves for key in numbers)
 
 
-def test_the_same_numbers_have_the_same_identifier_and_others_another(make_run: RunMaker) -> None:
-    one = tracked_models(make_run("a", models=("alpha",), values=(0.5,), summary=[row(50.0)]), name="x")[0]
-    again = tracked_models(make_run("b", models=("alpha",), values=(0.5,), summary=[row(50.0)]), name="x")[0]
-    other = tracked_models(make_run("c", models=("alpha",), values=(0.5,), summary=[row(51.0)]), name="x")[0]
-    assert one.id == again.id != other.id
-
-
 def test_every_model_is_a_run_of_its_own_and_named_so(make_run: RunMaker) -> None:
     run = make_run("kitchen")
     assert [told.name for told in tracked_models(run)] == ["kitchen alpha", "kitchen beta"]
