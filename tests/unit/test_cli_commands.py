@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from cyclopts import App, Argument
 
 from reeltalk.cli import app, run
-from reeltalk.cli.commands import COMMANDS, EXAMPLE, REMOVED, command_names
+from reeltalk.cli.commands import COMMANDS, EXAMPLE, command_names
 
-ROOT = Path(__file__).parents[2]
 MOST_COMMANDS = 46
 UNNAMED = {"", "Options", "Parameters"}
 """Titles of groups that say nothing."""
@@ -96,19 +94,6 @@ def test_help_shows_the_groups_and_their_commands_in_the_order_of_use(capsys: py
     assert titles == sorted(titles)
     places = [out.index(f"│ {name} ") for rows in COMMANDS.values() for name, *_ in rows]
     assert places == sorted(places)
-
-
-@pytest.mark.parametrize("old", REMOVED)
-def test_a_removed_command_names_its_successor(old: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*old.split(), "anything"]) == 2
-    said = capsys.readouterr().err
-    assert said == f"reeltalk: 'reeltalk {old}' is now 'reeltalk {REMOVED[old]}'\n"
-    words = REMOVED[old].split()
-    assert (words[0],) in NAMES or tuple(words[:2]) in NAMES
-    known = {name for name in (tuple(words[:1]), tuple(words[:2])) if name in NAMES}
-    flags = {flag for name in known for option in options_of(name) for flag in option.names}
-    assert {word for word in words if word.startswith("--")} <= flags
-    assert f"| `{old}` | `{REMOVED[old].replace('|', chr(92) + '|')}` |" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

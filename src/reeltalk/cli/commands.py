@@ -71,48 +71,6 @@ COMMANDS: Final = {
     ),
 }  # fmt: skip
 """Every command by its group, in the order of use: name, function, title of its own options, summary."""
-REMOVED: Final = {
-    "attack": "judge --attack",
-    "export-case": "report RUN --dialogue NAME --out case.svg",
-    "export-results": "publish RUN --to hub",
-    "graph ground": "graph tell GRAPHS --check TEXTS",
-    "graph refine": "graph tell GRAPHS --model NAME",
-    "graph see": "report GRAPHS --out site",
-    "plan construct": "construct --plan",
-    "plan evaluate": "evaluate --plan",
-    "plan run": "run --plan",
-    "proactive tune": "proactive run --tune",
-    "proactive write": "graph questions --proactive",
-    "prompts adopt": "prompts --from SOURCE --clone PATH --out FOLDER",
-    "prompts export": "prompts NAMES --out FOLDER",
-    "prompts list": "prompts",
-    "prompts show": "prompts NAME",
-    "published": "report --published NAME",
-    "review answers": "review export --only answers",
-    "review collect": "review add BENCH collect",
-    "review rate": "review add BENCH rate RUN",
-    "review ratings": "review export --only ratings",
-    "review reset-password": "review invite --reset NAME",
-    "review test": "review add BENCH test",
-    "review verify": "review status --verify",
-    "rubric": "construct --rubrics",
-    "scenario check": "scenario GRAPHS --check scenarios.json",
-    "scenario compose": "scenario GRAPHS --out scenarios.json",
-    "scenario join": "scenario GRAPHS --join scenarios.json --out FOLDER",
-    "stats": "report BENCH --format text",
-    "tag apply": "tag BENCH --apply FILE",
-    "tag measure": "tag BENCH --measure",
-    "tag review": "tag BENCH --doubts",
-    "track": "publish RUN --to trackio|wandb|mlflow",
-    "validate-sft": "export LAYOUT FILE --check",
-    "world graphs": "world play --graphs FOLDER",
-    "world objects": "world play",
-}
-"""Commands of earlier versions, each with its successor."""
-REMOVED_CAPACITY: Final = (
-    "'plan capacity' is no longer a command; read docs/concepts/capacity.md in the repository, or run "
-    "'python tools/capacity_page.py' there for your numbers"
-)
 
 
 class _Command(CommandSpec):
@@ -211,8 +169,6 @@ def run(arguments: Sequence[str], *, tells_stops: bool = False) -> int:
     words = list(arguments)
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    if (successor := _successor(words)) is not None:
-        return _complain(successor)
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -256,16 +212,6 @@ def command_names() -> Iterator[tuple[str, ...]]:
             yield (name,)
         verbs = {id(app[name][verb]): verb for verb in reversed([*app[name]]) if not verb.startswith("-")}
         yield from ((name, verb) for verb in reversed(verbs.values()))
-
-
-def _successor(words: Sequence[str]) -> str | None:
-    """The error line for a removed command."""
-    if list(words[:2]) == ["plan", "capacity"]:
-        return REMOVED_CAPACITY
-    for old, new in REMOVED.items():
-        if list(words[: len(old.split())]) == old.split():
-            return f"'reeltalk {old}' is now 'reeltalk {new}'"
-    return None
 
 
 def _usage_problem(error: CycloptsError) -> str:

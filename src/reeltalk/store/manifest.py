@@ -21,7 +21,7 @@ from reeltalk.store.foreign import names_problems, open_file, visible_files
 
 MANIFEST: Final = "manifest.json"
 SCHEMA_VERSION: Final = 2
-"""Raised when a stored field changes its meaning. `store` reads this version and the one before it."""
+"""Raised when a stored field changes its meaning. `store` reads this version only."""
 
 MEDIA: Final = "media"
 REMOTE: Final = "remote.json"
@@ -137,35 +137,25 @@ class Manifest(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _share_origins(cls, value: Any) -> Any:
-        """Files in their stored form, with the number of their origin; in version 1 each file repeats its origin."""
+        """Files in their stored form, with the number of their origin."""
         if not isinstance(value, dict) or not isinstance(value.get("files"), dict):
             return value
         stored = value.get("origins", [])
         if not isinstance(stored, list):
             raise ValueError("origins is not a list")
         origins = [Origin.model_validate(origin) for origin in stored]
-        repeated: dict[str, Origin] = {}
 
         def shared(entry: Any) -> Any:
             if not isinstance(entry, dict) or isinstance(entry.get("origin"), Origin):
                 return entry
-            if "origin" in entry:
-                number = entry["origin"]
-                if type(number) is not int or not 0 <= number < len(origins):
-                    raise ValueError(f"a file is of origin {number!r}, and there are {len(origins)}")
-                return entry | {"origin": origins[number]}
-            own = {name: entry[name] for name in Origin.model_fields if name in entry}
-            key = json.dumps(own, sort_keys=True)
-            if key not in repeated:
-                repeated[key] = Origin.model_validate(own)
-            return {name: part for name, part in entry.items() if name not in own} | {"origin": repeated[key]}
+            number = entry.get("origin")
+            if type(number) is not int or not 0 <= number < len(origins):
+                raise ValueError(f"a file is of origin {number!r}, and there are {len(origins)}")
+            return entry | {"origin": origins[number]}
 
         # Whatever else lists the files has their names once with it.
         files = {sys.intern(name): shared(entry) for name, entry in value["files"].items()}
-        return {name: part for name, part in value.items() if name != "origins"} | {
-            "files": files,
-            "schema_version": SCHEMA_VERSION,
-        }
+        return {name: part for name, part in value.items() if name != "origins"} | {"files": files}
 
     def to_json(self) -> str:
         """The manifest as JSON text."""
@@ -204,17 +194,16 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of the benchmark in `folder`.
 
     Raises:
-        BenchmarkError: It does not exist, or a newer reeltalk wrote it.
+        BenchmarkError: It does not exist, or is of another version.
         InputError: It is damaged, or names a file outside the folder.
     """
     path = folder / MANIFEST
     if not path.is_file():
         raise BenchmarkError(f"{folder} is not a benchmark: it has no {MANIFEST}; 'reeltalk import' makes one")
     value = read_document(folder, MANIFEST)
-    if isinstance(value, dict) and isinstance(version := value.get("schema_version"), int) and version > SCHEMA_VERSION:
-        raise BenchmarkError(
-            f"{folder} has schema version {version} but this reeltalk reads up to {SCHEMA_VERSION}; update reeltalk"
-        )
+    version = value.get("schema_version", SCHEMA_VERSION) if isinstance(value, dict) else SCHEMA_VERSION
+    if isinstance(version, int) and version != SCHEMA_VERSION:
+        raise BenchmarkError(f"{folder} has schema version {version}, and this reeltalk reads version {SCHEMA_VERSION}")
     if isinstance(value, dict) and isinstance(files := value.get("files"), dict):
         _check_names(files, path)
     manifest = parse(Manifest, value, file=path)

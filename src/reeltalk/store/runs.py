@@ -35,7 +35,7 @@ GROUPS: Final = "scores/groups.jsonl"
 JUDGED: Final = "scores/judged-{protocol}.jsonl"
 SUMMARY: Final = "summary.json"
 FILES: Final = "files.json"
-"""File with the SHA-256 of every file that a report reads, by its path in the run. Older runs have none."""
+"""File with the SHA-256 of every file that a report reads, by its path in the run; not in runs written by hand."""
 CONTROLS_FOLDER: Final = "controls"
 REQUEST: Final = "request.json"
 """File with the settings that determine the requests of a run. It is written first."""
@@ -74,7 +74,7 @@ class Run(HasOverview):
     summary: list[SummaryRow]
     curves: list[CurvePoint]
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """SHA-256 of every file when it was written; empty in runs of older versions, which are not checked."""
+    """SHA-256 of every file when it was written; empty in runs without them, which are not checked."""
     mark: Mark | None = field(default=None, compare=False)
     """`mark_of` of `run.json` when the run was opened; None for a run that was not read from its folder."""
 

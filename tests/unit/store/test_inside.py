@@ -433,7 +433,7 @@ def test_a_run_that_is_damaged_is_not_accepted(made: Path) -> None:
         accept_run(made / "run")
 
 
-def test_a_run_of_an_older_version_is_read_unchecked(made: Path) -> None:
+def test_a_run_without_hashes_of_its_files_is_read_unchecked(made: Path) -> None:
     (made / "run" / "files.json").unlink()
     path = made / "run" / "answers.jsonl"
     path.write_text(path.read_text() + "")

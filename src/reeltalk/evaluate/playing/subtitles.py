@@ -15,7 +15,7 @@ KEPT_VIDEOS: Final = 256
 TARGETS: Final = "cogme.target"
 NO_SPEECH: Final = (
     "subtitles are to be shown, but the benchmark has no speech: 'reeltalk attach' adds subtitle and transcript files "
-    "beside videos; import a benchmark again that an earlier version imported"
+    "beside videos"
 )
 
 
