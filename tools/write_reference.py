@@ -272,7 +272,7 @@ ABOUT_JUDGE = """The columns are the models of `--judge`. What is left out here,
 each. `evaluate`, where no protocol asks a model, and `judge --attack` refuse the options of a judge's model too.
 """
 ABOUT_CONSTRUCT = """*Checked*: yes if `--judge`, `--attacker` or `--probe` names a model. What is left out here has an
-effect on every writer. Of several writers, each gets the options that have an effect on it. The manifest of the
+effect on every writer. The manifest of the
 benchmark keeps the settings of each step. `--steps` runs a part of a command: options of other steps may stay.
 """
 ABOUT_TRAIN = """Every other option of `train lora`, `train mini` and `train merge` has an effect on its own."""

@@ -48,11 +48,7 @@ ONLY_IN_PYTHON: Final = {
     "import_layout": {"into": "positional in the command, where it is the last argument"},
     "import_questions": {"into": "as for import_layout"},
     "judge": {"seed": "the command has the default"},
-    "report": {
-        "subjects": "positional in the command, where it is called runs",
-        "input": "of prices=, for a page that compares writers; the command writes it without costs",
-        "output": "as input",
-    },
+    "report": {"subjects": "positional in the command, where it is called runs"},
     "retry": {"presets": "the command knows all presets"},
 }
 """Keywords that are no option of the command, with the reason."""

@@ -29,8 +29,7 @@ Found = Literal["recorded", "effect", "refused"]
 ELSEWHERE: Final[Mapping[str, str]] = {
     "benchmark": "tests/integration/test_construct_model.py",
     "block": "tests/integration/test_construct_blocks.py",
-    "writer": "tests/integration/test_writers.py",
-    "out": "tests/integration/test_writers.py",
+    "writer": "tests/integration/test_construct_model.py",
     "rubrics": "tests/integration/test_dead_servers.py",
     "run": "tests/unit/construct/test_gate_step.py",
     "workers": "tests/integration/test_speech.py",
@@ -341,7 +340,6 @@ def test_an_option_has_an_effect_on_models_that_check_what_the_graph_writes(
         (("--rubrics", "--judge", "vision-2"), "--judge has no effect on vision-1: --rubrics"),
         (("--rubrics", "--sees", "text"), "--sees has no effect on vision-1: --rubrics"),
         (("--rubrics", "--workers", "2"), "leave out --plan, --steps, --run, --workers and --executor"),
-        (("--writer", "graph", "--rubrics"), "--rubrics takes one --writer"),
         (("--plan", "--samples", "2"), "--samples has no effect on vision-1"),
     ],
 )
@@ -351,19 +349,3 @@ def test_options_that_another_one_makes_useless_are_refused(
     words = ["construct", str(places.filmed), "--writer", "vision-1", "--base-url", places.words["URL"]]
     assert run([*words, *given]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_of_several_writers_each_gets_the_options_that_it_takes(
-    places: Places, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["construct", str(places.filmed), "--writer", "graph", "--writer", "vision-1", "--steps", "chains"]
-    words += ["--base-url", places.words["URL"], "--out", str(tmp_path / "out")]
-    assert run([*words, "--merge-similarity", "0.4", "--samples", "2"]) == 2
-    assert "--samples has no effect on graph and vision-1" in capsys.readouterr().err
-    assert run([*words, "--max-turns", "5", "--frames", "2"]) == 0
-    made = {
-        name: Benchmark.open(tmp_path / "out" / name).manifest.files["chains.jsonl"].settings
-        for name in ("graph", "vision-1")
-    }
-    assert (made["graph"]["max_turns"], made["graph"]["frames"]) == (5, 16)
-    assert (made["vision-1"]["max_turns"], made["vision-1"]["frames"]) == (6, 2)

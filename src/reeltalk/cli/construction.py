@@ -9,8 +9,8 @@ from cyclopts import Group, Parameter
 from reeltalk.cli.options import BUDGET, FIRST, FLAG, HOW, MODEL, PLAN, START, ExecutorName, in_groups
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
-from reeltalk.construct.writer_options import applied_options, check_writer_options
-from reeltalk.errors import SettingError, UnusableError
+from reeltalk.construct.writer_options import check_writer_options
+from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX
 
 if TYPE_CHECKING:
@@ -50,16 +50,13 @@ else:
     ]
     Asking = Annotated[in_groups(AskSettings, ASKING_GROUPS), Parameter(name="*", group=MODEL)]
 REASONS_SHOWN: Final = 5
-REPORT: Final = "report"
-"""Folder of the page about several writers."""
 
 
 def construct(
     benchmark: Path,
     /,
     *,
-    writer: Annotated[tuple[str, ...], FIRST, Parameter(negative="")] = ("graph",),
-    out: Path | None = None,
+    writer: Annotated[str, FIRST] = "graph",
     steps: tuple[Step, ...] = (),
     rubrics: Annotated[bool, FLAG] = False,
     run: Annotated[tuple[Path, ...], Parameter(name=("--run", "--runs"))] = (),
@@ -76,12 +73,8 @@ def construct(
     stops and shows one. With --rubrics, only write rubrics for existing open answers: the parts of a right answer, with
     the tags that each part shows.
 
-    With two writers or more and --out, each writes into its own copy of the benchmark, and a page compares them: yield,
-    faults, checks, diversity, cost, and drafts side by side. Limits such as --max-calls hold for each writer.
-
     Example: `reeltalk construct benchmarks/kitchen --writer qwen3-vl --base-url http://localhost:8000/v1 --max-calls
-    5000`; first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`; or
-    `reeltalk construct benchmarks/kitchen --writer qwen3-vl --writer internvl3 --judge gemma3 --out writers`.
+    5000`; first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`.
 
     Parameters
     ----------
@@ -89,9 +82,7 @@ def construct(
         A benchmark with clips.
     writer
         `graph` for videos with graphs; else the name of a model, as its server knows it, inspect:PROVIDER/MODEL, or
-        python:FILE.py:CLASS for a class of your own. Several are compared.
-    out
-        Folder for the benchmarks of several writers, one named after each, and the folder `report` that compares them.
+        python:FILE.py:CLASS for a class of your own.
     steps
         Steps to run: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
     rubrics
@@ -103,25 +94,15 @@ def construct(
     plan
         Forecast the requests to a language model, their tokens and their cost; send and write nothing.
     """
-    if len(writer) > 1 and rubrics:
-        raise SettingError("--rubrics takes one --writer")
-    if out is not None and (len(writer) < 2 or plan):
-        raise SettingError("--out is for the benchmarks of two writers or more; give --writer twice, without --plan")
     check_writer_options(writer, settings, asking, has_runs=bool(run), rubrics=rubrics)
     if rubrics:
         if plan or steps or run or workers is not None or executor != "local":
             raise SettingError(
                 "--rubrics writes rubrics only; leave out --plan, --steps, --run, --workers and --executor"
             )
-        return _write_rubrics(benchmark, writer[0], settings, asking)
+        return _write_rubrics(benchmark, writer, settings, asking)
     if plan:
-        for one in writer:
-            if len(writer) > 1:
-                print(f"writer {one}:")
-            _plan(benchmark, one, steps, *applied_options(one, settings, asking, has_runs=bool(run)))
-        return 0
-    if len(writer) > 1:
-        return _compare(benchmark, writer, out, steps, run, workers, executor, settings, asking)
+        return _plan(benchmark, writer, steps, settings, asking)
     from reeltalk.parallel import open_executor
     from reeltalk.stages.constructing import construct as run_stage
     from reeltalk.store.benchmark import Benchmark
@@ -130,7 +111,7 @@ def construct(
     with ProgressBar() as bar:
         done = run_stage(
             Benchmark.open(benchmark),
-            writer=writer[0],
+            writer=writer,
             settings=settings,
             asking=asking,
             steps=steps,
@@ -143,68 +124,6 @@ def construct(
         print(line)
     print(f"benchmark: {benchmark}")
     return 0 if done.complete else 1
-
-
-def _compare(
-    benchmark: Path,
-    writers: tuple[str, ...],
-    out: Path | None,
-    steps: tuple[Step, ...],
-    run: tuple[Path, ...],
-    workers: int | None,
-    executor: ExecutorName,
-    settings: ConstructSettings,
-    asking: AskSettings,
-) -> int:
-    from reeltalk.llm.budget import prices_of
-    from reeltalk.parallel import open_executor
-    from reeltalk.stages.constructing import construct as run_stage
-    from reeltalk.stages.reporting import report
-    from reeltalk.stages.writers import benchmarks_for_writers
-    from reeltalk.store.benchmark import Benchmark
-
-    if out is None:
-        raise SettingError("several writers need --out DIR, the folder of their benchmarks; yours is not changed")
-    copies = benchmarks_for_writers(Benchmark.open(benchmark), writers, out)
-    opened = open_executor(executor, workers, shared=[out])
-    complete = True
-    finished = []
-    for name, copy in copies.items():
-        print(f"writer {name}:")
-        try:
-            with ProgressBar() as bar:
-                own, asked = applied_options(name, settings, asking, has_runs=bool(run))
-                done = run_stage(
-                    copy,
-                    writer=name,
-                    settings=own,
-                    asking=asked,
-                    steps=steps,
-                    runs=run,
-                    executor=opened,
-                    progress=bar.show,
-                    tell=say,
-                )
-        except UnusableError as error:
-            say(" ".join(str(error).split()))
-            complete = False
-            continue
-        for line in done.lines():
-            print(line)
-        print(f"benchmark: {copy.path}")
-        complete &= done.complete
-        finished.append(copy.path)
-    if len(finished) < 2:
-        say(f"no page: {len(finished)} of {len(copies)} writers wrote something, and a comparison needs two")
-        return 1
-    index = report(
-        *map(Benchmark.open, finished),
-        out=out / REPORT,
-        overwrite=True,
-        prices=prices_of(asking.price_in, asking.price_out, "--price"),
-    )
-    print(f"report: {index}")
-    return 0 if complete else 1
 
 
 def _plan(

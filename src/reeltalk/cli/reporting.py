@@ -67,8 +67,7 @@ def report(
     ----------
     runs
         Folders that `score`, `evaluate` or `judge` wrote; or runs of `proactive run`, with --bench; or one benchmark;
-        or benchmarks of several writers about the same clips, which a page compares; or a folder, zip archive or file
-        of activity graphs.
+        or a folder, zip archive or file of activity graphs.
     out
         Folder of the site to create; for the other formats the file, standard output by default. With
         --dialogue the figure: .svg, .pdf or .png.

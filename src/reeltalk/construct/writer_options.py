@@ -73,7 +73,6 @@ ONLY_WITH: Final[Mapping[str, str]] = {
     "targets": "`--balance`",
     "frames": "`--sees images`",
     "frame_width_px": "`--sees images`",
-    "out": "two writers or more, and no `--plan`",
     "max_cost": "prices",
 }
 """Options that have an effect only with another one."""
@@ -173,17 +172,17 @@ def given_options(settings: ConstructSettings, asking: AskSettings) -> tuple[str
 
 
 def check_writer_options(
-    writers: tuple[str, ...],
+    writer: str,
     settings: ConstructSettings,
     asking: AskSettings,
     *,
     has_runs: bool,
     rubrics: bool = False,
 ) -> None:
-    """Refuse an option that has no effect on any of some writers.
+    """Refuse an option that has no effect on a writer.
 
     Args:
-        writers: The writers.
+        writer: The writer.
         settings: What is written.
         asking: How models are asked.
         has_runs: True if runs with scores are given.
@@ -192,27 +191,6 @@ def check_writer_options(
     Raises:
         SettingError: An option has no effect.
     """
-    idle = [idle_options(one, settings, asking, has_runs=has_runs, rubrics=rubrics) for one in writers]
-    for name, why in idle[0].items() if idle else ():
-        if all(name in found for found in idle):
-            option = f"--{'no-' if name == 'preflight' else ''}{name.replace('_', '-')}"
-            raise SettingError(f"{option} has no effect on {' and '.join(writers)}: {why}; leave it out")
-
-
-def applied_options(
-    writer: str, settings: ConstructSettings, asking: AskSettings, *, has_runs: bool
-) -> tuple[ConstructSettings, AskSettings]:
-    """The settings for one of several writers, without those that have an effect on others only.
-
-    Args:
-        writer: The writer.
-        settings: What is written.
-        asking: How models are asked.
-        has_runs: True if runs with scores are given.
-    """
-    idle = idle_options(writer, settings, asking, has_runs=has_runs)
-    start, asked = ConstructSettings(), AskSettings()
-    return (
-        settings.model_copy(update={name: getattr(start, name) for name in idle if hasattr(start, name)}),
-        asking.model_copy(update={name: getattr(asked, name) for name in idle if hasattr(asked, name)}),
-    )
+    for name, why in idle_options(writer, settings, asking, has_runs=has_runs, rubrics=rubrics).items():
+        option = f"--{'no-' if name == 'preflight' else ''}{name.replace('_', '-')}"
+        raise SettingError(f"{option} has no effect on {writer}: {why}; leave it out")

@@ -14,7 +14,6 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.judge.stream_replies import JudgedReplies
-from reeltalk.llm.budget import Prices
 from reeltalk.pages.calibration import run_calibration
 from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.pages.construction import is_constructed, write_construction
@@ -29,7 +28,6 @@ from reeltalk.pages.scenarios import ShownScenario, write_scenario_pages
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Page, Site, make_environment, write_static
 from reeltalk.pages.streams import write_streams
-from reeltalk.pages.writers import write_writers
 from reeltalk.parallel import Executor
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
@@ -46,7 +44,6 @@ __all__ = [
     "write_report",
     "write_scenario_report",
     "write_streams_report",
-    "write_writers_report",
 ]
 
 
@@ -208,27 +205,6 @@ def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
     """
     write_static(folder)
     return write_dataset_page(benchmark, folder, make_environment(), page="index.html")
-
-
-def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path, *, prices: Prices | None = None) -> Path:
-    """Write the page that compares writers as a site.
-
-    The same benchmarks give the same bytes.
-
-    Args:
-        benchmarks: One for each writer, two or more, with the same clips.
-        folder: An existing, empty folder.
-        prices: Prices of the models, to show what the writers cost.
-
-    Returns:
-        Path of `index.html`.
-
-    Raises:
-        BenchmarkError: They are about different clips, or one holds nothing that was constructed.
-        InputError: A table is damaged.
-    """
-    write_static(folder)
-    return write_writers(benchmarks, folder, make_environment(), prices=prices)
 
 
 def write_streams_report(

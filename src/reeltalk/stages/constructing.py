@@ -243,7 +243,7 @@ def construct(
     """
     benchmark.check_changeable()
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
-    check_writer_options((writer,), settings, asking, has_runs=bool(runs))
+    check_writer_options(writer, settings, asking, has_runs=bool(runs))
     check_folder(asking.prompts, construction_prompts(settings.language))
     executor = executor or open_executor()
     if writer in asking.judge:

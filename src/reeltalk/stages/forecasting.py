@@ -77,7 +77,7 @@ def plan_construction(
         BenchmarkError: There are no clips.
     """
     settings, asking, steps = settings or ConstructSettings(), asking or AskSettings(), tuple(steps) or STEPS
-    check_writer_options((writer,), settings, asking, has_runs=True)
+    check_writer_options(writer, settings, asking, has_runs=True)
     check_folder(asking.prompts, construction_prompts(settings.language))
     rehearsal = _Rehearsal(benchmark, writer, settings, asking, steps)
     videos = list(islice(benchmark.read(VIDEOS), settings.limit))

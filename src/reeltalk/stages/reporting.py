@@ -13,7 +13,6 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.proactive.floors import FLOORS, floor_sessions
 from reeltalk.evaluate.proactive.stage import choose_tasks
 from reeltalk.judge.stream_replies import read_judged
-from reeltalk.llm.budget import Prices
 from reeltalk.pages.construction import is_constructed
 from reeltalk.pages.curation import is_curated
 from reeltalk.pages.objects import has_objects
@@ -29,7 +28,6 @@ from reeltalk.pages.stage import (
     write_report,
     write_scenario_report,
     write_streams_report,
-    write_writers_report,
 )
 from reeltalk.parallel import Executor
 from reeltalk.store.atomic import writing_directory
@@ -40,7 +38,7 @@ from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import REQUEST, Run, holds_plays, read_run
 from reeltalk.store.tables import PROACTIVE
 
-ALONE: Final = "{} is a benchmark: its report is a site of its own, without runs"
+ALONE: Final = "{} is a benchmark: its report is a site of its own, without runs and other benchmarks"
 NO_RUNS: Final = "report needs at least one run; 'reeltalk score' writes them"
 
 
@@ -51,23 +49,21 @@ def report(
     benchmark: Benchmark | None = None,
     executor: Executor | None = None,
     overwrite: bool = False,
-    prices: Prices | None = None,
     judged: Path | None = None,
 ) -> Path:
-    """Write runs, one benchmark, or the benchmarks of several writers as a static site that you can open from disk.
+    """Write runs or one benchmark as a static site that you can open from disk.
 
     Runs of `reeltalk proactive` have a page of their own, and need the benchmark with their tasks.
 
     The same runs give the same bytes. No page loads anything from a network.
 
     Args:
-        subjects: Runs; or one benchmark; or benchmarks of several writers about the same clips; or their folders.
+        subjects: Runs; or one benchmark; or their folders.
         out: Folder of the site that appears.
         settings: Additional content to show.
         benchmark: The benchmark of the runs. The site then shows its videos, evidence and tags.
         executor: Decodes and cuts its videos; by default processes of this machine.
         overwrite: Replace an existing report.
-        prices: Prices of models, for the cost of several writers.
         judged: Scores of the runs of `reeltalk proactive` that a language model judged. The site shows its judgements.
 
     Returns:
@@ -98,11 +94,8 @@ def report(
     if overwrite and out.exists() and not (out / "index.html").is_file() and (out.is_file() or any(out.iterdir())):
         raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
     with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
-        benchmarks = [subject for subject in opened if isinstance(subject, Benchmark)]
-        if len(benchmarks) > 1:
-            write_writers_report(benchmarks, folder, prices=prices)
-        elif benchmarks:
-            _write_benchmark_report(benchmarks[0], folder)
+        if isinstance(opened[0], Benchmark):
+            _write_benchmark_report(opened[0], folder)
         else:
             write_report(runs, folder, settings=settings, benchmark=benchmark, executor=executor)
     return out / "index.html"
@@ -139,16 +132,16 @@ def _refuse_settings_of_sites(settings: ReportSettings) -> None:
 
 
 def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Run | Benchmark]:
-    """Open the subjects of a report: runs, or benchmarks.
+    """Open the subjects of a report: runs, or one benchmark.
 
     Raises:
-        SettingError: No subject is given, or a benchmark is given together with a run.
+        SettingError: No subject is given, or a benchmark is given together with something else.
         BenchmarkError: A folder is neither.
     """
     if not subjects:
         raise SettingError(NO_RUNS)
     benchmarks = [subject for subject in subjects if _is_benchmark(subject)]
-    if benchmarks and len(subjects) > len(benchmarks):
+    if benchmarks and len(subjects) > 1:
         one = benchmarks[0]
         raise SettingError(ALONE.format(one.path if isinstance(one, Run | Benchmark) else one))
     if benchmarks:
