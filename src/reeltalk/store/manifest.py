@@ -26,11 +26,9 @@ SCHEMA_VERSION: Final = 2
 MEDIA: Final = "media"
 REMOTE: Final = "remote.json"
 """File next to the manifest with the address of the media."""
-LINK_ROT: Final = "link-rot.json"
-"""File next to the manifest with the report on videos' sources."""
 REMOVED: Final = "removed.txt"
 """File of a write in progress that lists removed files, a line each."""
-RESERVED: Final = (MANIFEST, MEDIA, REMOTE, LINK_ROT, REMOVED)
+RESERVED: Final = (MANIFEST, MEDIA, REMOTE, REMOVED)
 
 HASH_BLOCK_BYTES: Final = 1 << 20
 PART_BYTES: Final = 256 << 20

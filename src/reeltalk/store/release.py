@@ -16,8 +16,7 @@ from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import ReadsTables
 from reeltalk.store.foreign import open_file, path_inside
-from reeltalk.store.links import LinkReport, read_links
-from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
+from reeltalk.store.manifest import MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
 from reeltalk.store.tables import CHAINS, DIALOGUES, REJECTED, TABLES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 from reeltalk.store.validate import validate
@@ -64,13 +63,11 @@ def freeze(
                 _copy(path, partial / stored)
         for sha256 in benchmark.media.names():
             _copy(benchmark.media.whole(sha256), partial / MEDIA / sha256)
-        for name in (REMOTE, LINK_ROT):
-            if (found := path_inside(benchmark.path, name)).is_file():
-                _copy(found, partial / name)
-        links = read_links(benchmark.path)
+        if (remote := path_inside(benchmark.path, REMOTE)).is_file():
+            _copy(remote, partial / REMOTE)
         name = title or benchmark.manifest.name
         media = frozenset(benchmark.media.names())
-        card = write_card(benchmark, media, title=name, version=version, canary=canary, links=links, notes=notes)
+        card = write_card(benchmark, media, title=name, version=version, canary=canary, notes=notes)
         (partial / CARD).write_text(card, encoding="utf-8")
         sha256, size_bytes = hash_file(partial / CARD)
         entry = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=Origin(stage="freeze", version=__version__))
@@ -105,7 +102,6 @@ def write_card(
     title: str,
     version: str,
     canary: str,
-    links: LinkReport | None = None,
     notes: Sequence[str] = (),
 ) -> str:
     """The card of a release as Markdown: counts, splits, licence and source of every video, rejected records.
@@ -116,7 +112,6 @@ def write_card(
         title: Heading.
         version: Version of the release.
         canary: Unique string by which the release can be found.
-        links: Report on the sources of videos; None if there is none.
         notes: Lines of Markdown before the counts.
     """
     lines = [
@@ -147,7 +142,6 @@ def write_card(
             numbers=[False] * 4,
         ),
         "",
-        *([_links_line(links), ""] if links is not None else []),
         "## Dropped",
         "",
         *_dropped_rows(content),
@@ -185,14 +179,6 @@ def _video_row(video: Video, *, present: bool) -> tuple[str, ...]:
     licence, source = video.licence or "not stated", video.source or "not stated"
     media = "in this release" if present else "not included"
     return escape_card(video.id), escape_card(licence), escape_card(source), media
-
-
-def _links_line(links: LinkReport) -> str:
-    answered = sum(link.outcome == "answers" for link in links.links)
-    return (
-        f"On {links.asked_at:%Y-%m-%d}, {answered:,} of {len(links.links):,} addresses that videos name as their "
-        f"source answered (`{LINK_ROT}`)."
-    )
 
 
 def _dropped_rows(content: ReadsTables) -> list[str]:

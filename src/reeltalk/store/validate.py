@@ -36,7 +36,6 @@ from reeltalk.store.documents import parse, read_document
 from reeltalk.store.foreign import escape_path, foreign_entries, open_file, path_inside
 from reeltalk.store.manifest import (
     HASH_BLOCK_BYTES,
-    LINK_ROT,
     MANIFEST,
     MEDIA,
     REMOTE,
@@ -311,7 +310,7 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
         if is_whole and whole.hexdigest() != entry.sha256:
             yield Finding("error", table, "its hash in the manifest is not that of its parts together")
     media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
-    known = {*benchmark.manifest.stored(), MANIFEST, LOCK, REMOTE, LINK_ROT, *media, *foreign}
+    known = {*benchmark.manifest.stored(), MANIFEST, LOCK, REMOTE, *media, *foreign}
     for path in sorted(benchmark.path.rglob("*")):
         name = escape_path(path.relative_to(benchmark.path))
         if (path.is_dir() and not path.is_symlink()) or name in known or name.split("/")[0] in (COMMIT, WORK):

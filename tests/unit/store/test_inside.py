@@ -91,7 +91,6 @@ KEYS = [
     "MEDIA/x",
     "media",
     "remote.json",
-    "link-rot.json",
     "removed.txt",
     "Videos.jsonl",
     "graphs/V1.nq",
@@ -233,7 +232,6 @@ HOSTILE: dict[str, Callable[[Path, Path], None]] = {
     "the manifest is a link": _link("manifest.json"),
     "the manifest is a pipe": _pipe("manifest.json"),
     "the address of the media is a link": _link("remote.json"),
-    "the report of sources is a pipe": _pipe("link-rot.json"),
     "a partial write is a link": _link(".partial-1", "FOLDER"),
     "a link without a target": lambda bench, outside: (bench / "sheets").symlink_to(outside.parent / "nothing"),
 }
