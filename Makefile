@@ -17,7 +17,7 @@ CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/nu
 # What people read, and what they read in code.
 SPELLED := README.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md Makefile mkdocs.yml docs src tests tools bench examples
 
-.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -98,9 +98,6 @@ bench-curate: setup ## One decode against the usual four passes
 bench-evaluate: setup ## What asking costs beside a bare client, full slots, and prefixes that a server reads once
 	$(BIN)/python bench/evaluate.py $(if $(QUICK),--quick)
 
-bench-growth: setup ## What 10 to 1,000 videos and 1,000 to 50,000 turns cost: is it linear?
-	$(BIN)/python bench/growth.py $(if $(QUICK),--quick)
-
 bench-household: setup ## Baselines and the oracle on turns that need the video, compared in pairs
 	$(BIN)/python bench/household.py $(if $(QUICK),--quick)
 
@@ -108,7 +105,7 @@ bench-large: setup ## Frames, tokens and FLOPs a second of training an adapter a
 	$(BIN)/python bench/train_large.py $(if $(QUICK),--quick)
 	$(BIN)/python bench/mini_large.py $(if $(QUICK),--quick)
 
-bench-many-videos: setup ## 10,000 videos in one benchmark: time and memory of each command, and tables of a million rows
+bench-many-videos: setup ## 10,000 videos in one benchmark: time and memory of each command
 	$(BIN)/python bench/many_videos.py $(if $(QUICK),--quick)
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package

@@ -474,8 +474,7 @@ def stated(figures: dict[str, float], seconds: dict[int, int], *, quick: bool) -
         found += [
             Measure(f"curating {name}, all in one decode", figures[f"{name}_curate_cpu_s"], "CPU s",
                     "the usual four passes over ours", over),
-            Measure(f"curating an hour of {name}", hour_s, "core s", "as much as decoding alone", decoding,
-                    feeds=f"core_s_an_hour_{name}"),
+            Measure(f"curating an hour of {name}", hour_s, "core s", "as much as decoding alone", decoding),
         ]  # fmt: skip
         split_s = figures[f"{name}_stride_cpu_s"] / length * 3600
         found += [
@@ -496,7 +495,7 @@ def stated(figures: dict[str, float], seconds: dict[int, int], *, quick: bool) -
         found.append(Measure("two workers", gain, "ratio", "one worker, videos a second", gain))
     if "peak_mib_growth_an_hour" in figures:
         growth = figures["peak_mib_growth_an_hour"]
-        found.append(Measure("memory for each hour more of a video", growth, "MiB", feeds="curate_mib_an_hour"))
+        found.append(Measure("memory for each hour more of a video", growth, "MiB"))
         longest = f"a video of {figures['longest_hours']:g} hours"
         found.append(Measure(f"{longest}: memory", figures["longest_peak_mib"], "MiB", goal=goal(250)))
         if (exponent := figures.get("longest_exponent")) is not None:
@@ -507,10 +506,9 @@ def stated(figures: dict[str, float], seconds: dict[int, int], *, quick: bool) -
         ]
         found += [
             Measure("clips cut without loss", figures["cut_over_original"], "ratio", "bytes of the original",
-                    figures["cut_over_original"], feeds="clips_over_original"),
-            Measure("key frames of an hour of 720p", figures["key_frames_mb_an_hour"], "MB",
-                    feeds="key_frames_mb_an_hour"),
-            Measure("a contact sheet", figures["sheet_kb"], "KB", feeds="sheet_kb"),
+                    figures["cut_over_original"]),
+            Measure("key frames of an hour of 720p", figures["key_frames_mb_an_hour"], "MB"),
+            Measure("a contact sheet", figures["sheet_kb"], "KB"),
         ]  # fmt: skip
     return found
 

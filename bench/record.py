@@ -64,8 +64,6 @@ class Measure:
     ratio: float | None = None
     """How many times better than the baseline, or as many times as much, as `baseline` says."""
     goal: Goal | None = None
-    feeds: str = ""
-    """The capacity plan's name of this figure, if any."""
 
     def __post_init__(self) -> None:
         if not self.what or not self.unit:
@@ -121,8 +119,7 @@ def code() -> str:
     digest = hashlib.sha256()
     files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted([*files, ROOT / "requirements.lock"]):
-        # Figures of the capacity plan depend on measurements, and must not make them stale.
-        if path.suffix != ".pyc" and path.name != "capacity.json":
+        if path.suffix != ".pyc":
             digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
 

@@ -293,8 +293,8 @@ def stated_of_people(figures: dict[str, float], teams: list[int], where: str = "
 def stated(figures: dict[str, float], teams: list[int], turns: int) -> list[Measure]:
     """What this suite vouches for, with its goals."""
 
-    def take(what: str, name: str, unit: str, goal: Goal | None = None, feeds: str = "") -> Measure:
-        return Measure(what, figures[name], unit, goal=goal, feeds=feeds)
+    def take(what: str, name: str, unit: str, goal: Goal | None = None) -> Measure:
+        return Measure(what, figures[name], unit, goal=goal)
 
     found = stated_of_people(figures, teams)
     sized = f"project of {turns:,} turns"
@@ -303,7 +303,7 @@ def stated(figures: dict[str, float], teams: list[int], turns: int) -> list[Meas
         take(f"{sized}: export", "export s", "s", at_most(60)),
         take(f"{sized}: memory of the server at most", "server memory at most MiB", "MiB", at_most(300)),
     ]
-    return [*found, take("database, a turn", "database KB a turn", "KB", feeds="database_kb_a_turn")]
+    return [*found, take("database, a turn", "database KB a turn", "KB")]
 
 
 def target_ms(what: str, people: int) -> float:

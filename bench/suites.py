@@ -5,8 +5,7 @@
 A suite is a file of this folder that calls `record` of `bench/record.py`. Each runs in a process of its own with a time
 limit; what fails or lacks something is told in the table, and the others go on. A suite whose figures were measured
 with the code as it is now is not run again unless `--again`, so a run that was stopped goes on. In the end
-`docs/reference/performance.json` holds all figures, with the figures of the capacity plan in `bench/capacity.json`, and
-`tools/write_reference.py` writes the pages.
+`docs/reference/performance.json` holds all figures, and `tools/write_reference.py` writes the pages.
 """
 
 import argparse
@@ -25,7 +24,6 @@ from record import LACKING, MEASURED, ROOT, code, place_of, read_measures
 
 BENCH: Final = Path(__file__).parent
 BOOK: Final = ROOT / "docs" / "reference" / "performance.json"
-PLANNED: Final = ROOT / "bench" / "capacity.json"
 LOGS: Final = ROOT / "build" / "bench" / "logs"
 LIMIT_S: Final = 7200.0
 QUICK_LIMIT_S: Final = 150.0
@@ -142,26 +140,6 @@ def book(records: Sequence[Mapping[str, Any]], *, earlier: Mapping[str, Any] | N
     }
 
 
-def planned(records: Sequence[Mapping[str, Any]], before: Mapping[str, Any]) -> dict[str, Any]:
-    """The capacity plan's figures, with those that were measured in place of older ones."""
-    found = dict(before)
-    for record in records:
-        for measure in read_measures(record):
-            # Without a machine it is an entry of the book as it was, whose figures are there already.
-            if not measure.feeds or "machine" not in record:
-                continue
-            if measure.feeds not in before:
-                raise KeyError(f"{record['name']} feeds {measure.feeds}, which the capacity plan does not know")
-            counts = ", small counts" if record["quick"] else ""
-            found[measure.feeds] = {
-                "value": float(f"{measure.value:.4g}"),
-                "unit": measure.unit,
-                "source": f"bench/{record['name']}.py: {measure.what}{counts}",
-                "machine": f"{record['machine']['cpu']}, {record['date']}",
-            }
-    return found
-
-
 def summary(record: Mapping[str, Any]) -> str:
     """A suite's outcome on one line."""
     if "failed" in record:
@@ -205,8 +183,6 @@ def main() -> int:
     if not given.no_page:
         now = book(records, earlier=earlier)
         BOOK.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-        figures = planned(records, json.loads(PLANNED.read_text(encoding="utf-8")))
-        PLANNED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
         subprocess.run([sys.executable, str(ROOT / "tools" / "write_reference.py")], check=True, cwd=ROOT)
     return int(any("failed" in record for record in records))
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from capacity_plan import shown
-
 from reeltalk.pages.charts import chart_svg, spread_labels
 from reeltalk.pages.figure_files import standalone
 
@@ -119,6 +117,18 @@ def _cell(text: object) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
+def shown(value: float) -> str:
+    """A number as people read it: four digits that count or all before the point, thousands apart."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e6:
+        digits = 3 - math.floor(math.log10(abs(value)))
+        return f"{round(value, digits):,.0f}"
+    places = max(0, 3 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A drawing of what a suite measured at several sizes."""
@@ -133,14 +143,6 @@ class Drawing:
 
 
 DRAWINGS: Final = {
-    "growth-videos.svg": Drawing(
-        "growth", "videos", "cpu_s", "s",
-        "CPU seconds against the number of videos, logarithmic: curate, construct, validate, read",
-    ),
-    "growth-turns.svg": Drawing(
-        "growth", "turns", "cpu_s", "s",
-        "CPU seconds against the number of turns, logarithmic: evaluate to review",
-    ),
     "many-videos-time.svg": Drawing(
         "many_videos", "videos", "cpu_s", "s",
         "CPU seconds against the number of videos, logarithmic: evaluate to review",

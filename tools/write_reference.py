@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from api_reference import api
-from capacity_page import capacity_page
 from performance_page import IMAGES, drawings, performance
 from pydantic import TypeAdapter
 from reliability_page import reliability
@@ -332,7 +331,6 @@ PAGES = {
     "published.md": published_numbers,
     "performance.md": performance,
     "reliability.md": reliability,
-    "../concepts/capacity.md": capacity_page,
 }
 
 
