@@ -1,6 +1,6 @@
 """A vision model behind the chat-completions protocol that does all it is asked, for tests of construction.
 
-Its replies are those of a rehearsal (`reeltalk.construct.rehearsed_replies`); it compares answers by their meaning.
+Its replies are those of `scripted_replies`; it compares answers by their meaning.
 What it says follows from the request alone, so that the same requests get the same replies.
 `python tools/scripted_vision.py` serves it.
 """
@@ -13,9 +13,8 @@ import sys
 import time
 from typing import Any, Final
 
+from scripted_replies import PLAIN, REPLIES
 from scripted_server import Body, serve, words
-
-from reeltalk.construct.rehearsed_replies import PLAIN, REPLIES
 
 
 def reply(body: Body) -> str:

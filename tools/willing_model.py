@@ -9,9 +9,8 @@ import re
 from typing import Any, Final
 
 import scripted_vision
+from scripted_replies import PLAIN
 from scripted_server import Body, words
-
-from reeltalk.construct.rehearsed_replies import PLAIN
 
 MARK: Final = "He puts the mug on the table. So rating=2"
 NUMBERED: Final = re.compile(r"^(\d+)\. Q: (.*)$", re.MULTILINE)

@@ -129,9 +129,10 @@ def construct(
 def _plan(
     benchmark: Path, writer: str, steps: tuple[Step, ...], settings: ConstructSettings, asking: AskSettings
 ) -> int:
-    from reeltalk.construct.forecast import format_construction_forecast
+    from reeltalk.construct.forecast import forecast_construction, format_construction_forecast
+    from reeltalk.construct.prompting import construction_prompts
     from reeltalk.llm.budget import prices_of
-    from reeltalk.stages.forecasting import plan_construction
+    from reeltalk.stages.prompt_folders import check_folder
     from reeltalk.store.benchmark import Benchmark
 
     answers = asking.probe or asking.judge or asking.attacker
@@ -139,7 +140,11 @@ def _plan(
         print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
     prices = prices_of(asking.price_in, asking.price_out, "--price")
-    found = plan_construction(Benchmark.open(benchmark), writer=writer, settings=settings, asking=asking, steps=steps)
+    check_writer_options((writer,), settings, asking, has_runs=True)
+    check_folder(asking.prompts, construction_prompts(settings.language))
+    found = forecast_construction(
+        Benchmark.open(benchmark), writer=writer, settings=settings, asking=asking, steps=steps
+    )
     for line in format_construction_forecast(found, prices):
         print(line)
     return 0

@@ -55,10 +55,6 @@ class Asked(BaseModel):
     def __add__(self, other: "Asked") -> "Asked":
         return Asked(**{name: getattr(self, name) + getattr(other, name) for name in Asked.model_fields})
 
-    def divided(self, parts: int) -> "Asked":
-        """The mean of a sum, rounded."""
-        return Asked(**{name: round(getattr(self, name) / parts) for name in Asked.model_fields})
-
 
 class StepCost(BaseModel):
     """The requests of one step."""
@@ -148,14 +144,9 @@ class _Outcomes:
 
 
 class StepCounter:
-    """Counts the requests of the step that runs. Safe to share among threads.
+    """Counts the requests of the step that runs. Safe to share among threads."""
 
-    Args:
-        stops: False to go on whatever the replies are.
-    """
-
-    def __init__(self, *, stops: bool = True) -> None:
-        self._stops = stops
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._step: Step | None = None
         self._seen: set[tuple[str, str]] = set()
@@ -223,7 +214,7 @@ class StepCounter:
                 found = self._outcomes.setdefault((part, model), _Outcomes())
                 if asked.record is not None:
                     found.any_usable = True
-                elif asked.replies and not found.any_usable and self._stops:
+                elif asked.replies and not found.any_usable:
                     found.unusable[request] = 1 if any(asked.replies) else NO_ANSWER
                     if found.problem is None and sum(found.unusable.values()) >= FIRST:
                         found.problem = _useless(self._step, part, model, asked)

@@ -1,40 +1,84 @@
 """Forecasts the requests, tokens and cost of construction with language models before anything is spent.
 
-The requests are those of a rehearsal (`rehearsal.py`), scaled to all videos. Where the benchmark holds the record of an
-earlier run with the same settings, for example for one video, its numbers count: they know how often this writer is
-sent back, how much it writes, and how its server counts tokens.
+The forecast is a count of clips, videos and turns times the median requests of each prompt (`USUAL`). Where the
+benchmark holds the record of an earlier run, for example for one video, the numbers of that run count instead: they
+know how often this writer is sent back, how much it writes, and how its server counts tokens.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import islice
+from typing import Final, Literal
 
-from reeltalk.construct.costs import Asked, StepCost
-from reeltalk.construct.settings import STEPS
+from reeltalk.construct.costs import step_costs
+from reeltalk.construct.object_step import ObjectSettings
+from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
+from reeltalk.construct.writer_options import GRAPH
 from reeltalk.llm import Prices
 from reeltalk.schema.knowledge import KnownBox
 from reeltalk.schema.media import Video
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, KNOWN_BOXES, VIDEOS
 
 OBJECT_TOKENS: Final = (240, 40)
 """Tokens of the prompt and of the reply about one object, without its picture."""
+LISTED_TOKENS: Final = 550
+"""Tokens of a list of objects, which a writer gets with `--sees text` in place of pictures."""
 BY_VIDEO: Final = frozenset({"objects", "dialogues"})
 """Steps whose requests grow with the videos; those of the others grow with the clips."""
-CAPTIONS: Final = ("caption", "caption_check")
-"""Prompts that the steps `chains` and `scenes` share. The first step to run asks."""
+TURNS_A_CHAIN: Final = 5
+DIALOGUES_A_VIDEO: Final = 12
+TURNS_A_DIALOGUE: Final = 6
+
+Unit = Literal["clip", "neighbours", "dialogue", "turn"]
+"""Of what a prompt is sent for each; neighbours are clips that follow each other."""
+Asks = Literal["writer", "judge", "judges", "compares", "probe", "attackers"]
+"""Whose prompt it is: `judge` is the first one, which `compares` what a probe or an attacker answers, and each of
+`judges` gives all its verdicts."""
 
 
 @dataclass(frozen=True)
-class Size:
-    """How much of a benchmark is written about."""
+class Usual:
+    """The median requests with a prompt, with default settings, for one unit; images and tokens are of one request."""
 
-    videos: int
-    clips: int
+    step: Step
+    prompt: str
+    asks: Asks
+    unit: Unit
+    requests: float
+    images: int
+    tokens_in: int
+    """Without images."""
+    tokens_out: int
 
-    def times(self, step: str, other: "Size") -> float:
-        """How many times the requests of a smaller part of the benchmark a step needs."""
-        if step in BY_VIDEO:
-            return self.videos / max(1, other.videos)
-        return self.clips / max(1, other.clips)
+
+USUAL: Final = (
+    Usual("chains", "caption", "writer", "clip", 1.0, 8, 490, 20),
+    Usual("chains", "caption_check", "judges", "clip", 1.0, 11, 680, 26),
+    Usual("chains", "chain", "writer", "clip", 1.0, 8, 1380, 210),
+    Usual("chains", "equivalence", "judge", "clip", 0.6, 0, 700, 25),
+    Usual("chains", "quality", "judges", "clip", 1.0, 11, 1300, 180),
+    Usual("chains", "tags", "writer", "clip", 1.0, 0, 2020, 116),
+    Usual("linkages", "linkages", "writer", "neighbours", 1.0, 0, 1000, 180),
+    Usual("linkages", "rewrite", "writer", "neighbours", 1.1, 5, 2390, 370),
+    Usual("linkages", "rewrite_check", "judges", "neighbours", 1.1, 11, 1590, 136),
+    Usual("paths", "standing", "judge", "neighbours", 1.5, 0, 1170, 78),
+    Usual("scenes", "merge", "writer", "neighbours", 1.1, 0, 370, 15),
+    Usual("scenes", "suitability", "writer", "clip", 1.2, 0, 1230, 130),
+    Usual("dialogues", "checklist", "writer", "dialogue", 2.5, 0, 775, 146),
+    Usual("dialogues", "checklist_trial", "judge", "dialogue", 2.5, 0, 511, 115),
+    Usual("dialogues", "dialogue", "writer", "dialogue", 1.0, 11, 1850, 276),
+    Usual("dialogues", "dialogue_check", "judges", "dialogue", 1.0, 16, 1460, 200),
+    Usual("dialogues", "equivalence", "judge", "dialogue", 0.25, 0, 680, 20),
+    Usual("dialogues", "tags", "writer", "dialogue", 1.0, 0, 2020, 120),
+    Usual("dialogues", "wrong_answers", "judge", "dialogue", 1.0, 0, 640, 88),
+    Usual("gates", "probe", "probe", "turn", 4.0, 3, 122, 3),
+    Usual("gates", "probe", "attackers", "turn", 0.8, 8, 214, 3),
+    Usual("gates", "equivalence", "compares", "turn", 0.2, 0, 770, 54),
+)
+"""Counted on videos of the simulated household whose writer passed all checks the first time."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +92,6 @@ class RequestEstimate:
     tokens_in: int
     """Tokens of prompts with their images."""
     tokens_out: int
-
-    def times(self, factor: float) -> "RequestEstimate":
-        """The same for more or fewer units."""
-        numbers = (self.calls, self.images, self.tokens_in, self.tokens_out)
-        return RequestEstimate(self.step, self.what, *(round(number * factor) for number in numbers))
 
 
 @dataclass(frozen=True)
@@ -89,70 +128,119 @@ class ConstructionForecast:
         return prices.cost(*self.tokens)
 
 
-Costs = Mapping[str, Mapping[str, Asked]]
-"""Requests by step and prompt."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What an earlier run asked, and what a rehearsal of the same videos asks."""
-
-    costs: Mapping[str, StepCost]
-    """Only steps with the settings of the forecast."""
-    rehearsed: Costs
-
-
-def estimate_requests(
-    rehearsed: Costs, of: Size, total: Size, *, image_tokens: float, measured: Measured | None = None
-) -> list[RequestEstimate]:
-    """The requests of all videos, by step and prompt.
+def forecast_construction(
+    benchmark: Benchmark, *, writer: str, settings: ConstructSettings, asking: AskSettings, steps: Sequence[Step] = ()
+) -> ConstructionForecast:
+    """Forecast the requests and tokens of `construct` with the same settings. Nothing is asked or decoded.
 
     Args:
-        rehearsed: Requests of the rehearsed videos; tokens without images.
-        of: The rehearsed part of the benchmark.
-        total: The part that is written about.
-        image_tokens: Tokens of one image, where no earlier run shows them.
-        measured: Requests of an earlier run.
+        benchmark: One with clips.
+        writer: As for `construct`, but no class of your own.
+        settings: As for `construct`.
+        asking: As for `construct`.
+        steps: As for `construct`.
+
+    Raises:
+        InputError: The record of an earlier run is damaged.
     """
-    found = []
-    for step in (step for step in STEPS if step in rehearsed):
-        times = total.times(step, of)
-        cost = measured.costs.get(step) if measured else None
-        for prompt, asked in rehearsed[step].items():
-            before = cost.prompts.get(prompt) if cost else None
-            small = measured.rehearsed.get(step, {}).get(prompt) if measured else None
-            if before is not None and small is not None and cost is not None:
-                found.append(_grown(step, prompt, asked, before, small, times))
-                continue
-            tokens_in = asked.prompt_tokens + image_tokens * asked.images
-            numbers = (asked.requests, asked.images, tokens_in, asked.reply_tokens)
-            found.append(RequestEstimate(step, prompt, *(round(number * times) for number in numbers)))
-        # What only the earlier run asked, for example a judge in a second attempt.
-        for prompt, before in (cost.prompts if cost else {}).items():
-            if cost is not None and prompt not in rehearsed[step]:
-                more = total.times(step, Size(cost.videos, cost.clips))
-                numbers = (before.requests, before.images, before.prompt_tokens, before.reply_tokens)
-                found.append(RequestEstimate(step, prompt, *(round(number * more) for number in numbers)))
-    return [line for line in found if line.calls]
+    steps = tuple(steps) or STEPS
+    videos = list(islice(benchmark.read(VIDEOS), settings.limit))
+    clips = Counter(clip.video_id for clip in benchmark.read(CLIPS))
+    total = sum(clips[video.id] for video in videos)
+    units = _count_units(benchmark, [(video.id, clips[video.id]) for video in videos], settings, steps)
+    known = step_costs(benchmark)
+    found: dict[tuple[Step, str], RequestEstimate] = {}
+    for usual in USUAL:
+        if writer == GRAPH and usual.step != "gates":
+            continue
+        step = usual.step
+        if step == "chains" and usual.prompt.startswith("caption") and step not in steps and step not in known:
+            # The first of both steps to run asks.
+            step = "scenes"
+        asked = _models(usual.asks, asking)
+        if step not in steps or not asked:
+            continue
+        key = step, usual.prompt
+        before = known[step].prompts.get(usual.prompt) if step in known else None
+        if before is not None:
+            cost = known[step]
+            more = len(videos) / max(1, cost.videos) if step in BY_VIDEO else total / max(1, cost.clips)
+            numbers = (before.requests, before.images, before.prompt_tokens, before.reply_tokens)
+            found[key] = RequestEstimate(step, usual.prompt, *(round(number * more) for number in numbers))
+            continue
+        line = _usual_requests(usual, step, usual.requests * asked * units[usual.unit], settings, asking)
+        found[key] = _together(found[key], line) if key in found else line
+    lines = [line for line in found.values() if line.calls]
+    if "objects" in steps and settings.object_captions and asking.sees == "images" and writer != GRAPH:
+        thresholds = ObjectSettings()
+        captions = estimate_object_captions(
+            videos,
+            benchmark.read(KNOWN_BOXES),
+            most=settings.object_captions_per_video,
+            side_px=thresholds.caption_side_px,
+            sightings=thresholds.caption_sightings,
+            image_tokens=asking.image_tokens,
+        )
+        lines.insert(0, captions)
+    measured = tuple(step for step in STEPS if step in known and any(line.step == step for line in lines))
+    return ConstructionForecast(tuple(lines), len(videos), settings.attempts, measured)
 
 
-def _grown(step: str, prompt: str, asked: Asked, before: Asked, small: Asked, times: float) -> RequestEstimate:
-    """Measured requests, as many times as a rehearsal of everything asks more than one of the measured videos."""
+def _count_units(
+    benchmark: Benchmark, clips_of: Sequence[tuple[str, int]], settings: ConstructSettings, steps: Sequence[Step]
+) -> Mapping[Unit, int]:
+    """How many there are; turns that a step is still to write are estimated."""
+    clips = sum(count for _, count in clips_of)
+    dialogues = len(clips_of) * DIALOGUES_A_VIDEO * settings.dialogues
+    names = {name for name, _ in clips_of}
+    turns = sum(
+        to_come if step in steps else sum(len(unit.turns) for unit in benchmark.read(table) if unit.video_id in names)
+        for step, table, to_come in (
+            ("chains", CHAINS, clips * TURNS_A_CHAIN),
+            ("dialogues", DIALOGUES, dialogues * TURNS_A_DIALOGUE),
+        )
+    )
+    neighbours = sum(max(0, count - 1) for _, count in clips_of)
+    return {"clip": clips, "neighbours": neighbours, "dialogue": dialogues, "turn": turns}
 
-    def grown(measured: int, whole: int, part: int) -> int:
-        return round(measured * times * (whole / part if part else asked.requests / max(1, small.requests)))
 
-    text = grown(before.prompt_tokens, asked.prompt_tokens, small.prompt_tokens)
-    if small.images:
-        # Images are most of such a prompt.
-        text = grown(before.prompt_tokens, asked.images, small.images)
+def _models(asks: Asks, asking: AskSettings) -> int:
+    """How often a prompt is sent for a unit, since several models get it or one gets it several times."""
+    match asks:
+        case "writer":
+            return 1
+        case "judge":
+            return min(1, len(asking.judge))
+        case "compares":
+            return min(1, len(asking.judge)) if asking.probe or asking.attacker else 0
+        case "judges":
+            return len(asking.judge) * asking.samples
+        case "probe":
+            return int(asking.probe is not None)
+        case "attackers":
+            return len(asking.attacker)
+
+
+def _usual_requests(
+    usual: Usual, step: str, requests: float, settings: ConstructSettings, asking: AskSettings
+) -> RequestEstimate:
+    """The requests of a prompt; a judge is shown two fifths more frames than `--frames`."""
+    most = math.ceil(settings.frames * (1.4 if usual.asks == "judges" else 1.0))
+    images = min(usual.images, most) if asking.sees == "images" else 0
+    listed = LISTED_TOKENS if usual.images and not images and step != "gates" else 0
+    tokens_in = usual.tokens_in + listed + images * asking.image_tokens
+    numbers = (requests, requests * images, requests * tokens_in, requests * usual.tokens_out)
+    return RequestEstimate(step, usual.prompt, *(round(number) for number in numbers))
+
+
+def _together(first: RequestEstimate, second: RequestEstimate) -> RequestEstimate:
     return RequestEstimate(
-        step,
-        prompt,
-        grown(before.requests, asked.requests, small.requests),
-        grown(before.images, asked.images, small.images),
-        text,
-        grown(before.reply_tokens, asked.reply_tokens, small.reply_tokens),
+        first.step,
+        first.what,
+        first.calls + second.calls,
+        first.images + second.images,
+        first.tokens_in + second.tokens_in,
+        first.tokens_out + second.tokens_out,
     )
 
 
@@ -186,7 +274,7 @@ def estimate_object_captions(
     )
 
 
-def format_construction_forecast(found: ConstructionForecast, prices: Prices | None) -> Iterable[str]:
+def format_construction_forecast(found: ConstructionForecast, prices: Prices | None) -> Iterator[str]:
     """The estimate as lines of text."""
     yield f"{found.videos:,} videos; requests by step and prompt, with prompt and reply tokens:"
     for line in found.lines:

@@ -83,14 +83,6 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
     return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings))
 
 
-def recorded_settings(benchmark: Benchmark, step: Step) -> dict[str, Json] | None:
-    """Settings of the last run of a step, without the number of videos; None if the step did not write its table."""
-    entry = benchmark.manifest.files.get(_SPECS[step].writes[0].file_name)
-    if entry is None or entry.stage != f"{STAGE} {step}":
-        return None
-    return {name: value for name, value in entry.settings.items() if name not in ("limit", "runs")}
-
-
 def _out_of_date(benchmark: Benchmark, steps: Sequence[Step]) -> list[str]:
     """Steps that were not asked for and whose inputs have changed since they were run."""
     found = []

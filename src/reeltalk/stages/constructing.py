@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from reeltalk.construct.balance import benchmark_shortfall
 from reeltalk.construct.balance import format_shortfalls as balance_lines
@@ -266,22 +266,12 @@ def construct(
     return ConstructReport(report, count_benchmark(written), tuple(format_costs(ran)), checked, balance)
 
 
-class OpensModels(Protocol):
-    """Opens the models of a construction."""
-
-    counter: StepCounter
-
-    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CountedModel:
-        """A model by its name, whose requests are counted."""
-        ...
-
-
 def prepare_run(
     benchmark: Benchmark,
     writer: str,
     settings: ConstructSettings,
     asking: AskSettings,
-    models: OpensModels,
+    models: WritingModels,
     executor: Executor,
     steps: Sequence[Step],
 ) -> ConstructRun:
@@ -320,7 +310,7 @@ def _writer(
     name: str,
     settings: ConstructSettings,
     asking: AskSettings,
-    models: OpensModels,
+    models: WritingModels,
     executor: Executor,
     *,
     paths_alone: bool,
@@ -367,13 +357,13 @@ def _writer(
     )
 
 
-def _judges(models: OpensModels, settings: ConstructSettings, asking: AskSettings) -> tuple[PromptedModel, ...]:
+def _judges(models: WritingModels, settings: ConstructSettings, asking: AskSettings) -> tuple[PromptedModel, ...]:
     own = prompts(settings.language, asking.prompts)
     opened = [models.open(name, sees_images=asking.sees == "images") for name in asking.judge]
     return tuple(PromptedModel(model, settings.language, own) for model in opened)
 
 
-def _answering(models: OpensModels, name: str, asking: AskSettings) -> Ask:
+def _answering(models: WritingModels, name: str, asking: AskSettings) -> Ask:
     model = models.open(name, sees_images=asking.sees == "images")
 
     def ask(prompt: str, images: Sequence[bytes]) -> str:

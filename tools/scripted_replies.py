@@ -1,4 +1,4 @@
-"""Replies of a model that does all it is asked, to rehearse construction and for tests against a server.
+"""Replies of a model that does all that construction asks, for tests against a server.
 
 What is said follows from the request alone, so that the same requests get the same replies. It is about a household
 that nobody has filmed.
@@ -393,20 +393,3 @@ REPLIES: Final[Mapping[str, Callable[[str, int], dict[str, Any]]]] = {
     "TagsReply": _tags,
 }
 """Writes the reply to a prompt, by the title of its schema."""
-
-
-def rehearse_reply(title: str, text: str, *, shown: str = "") -> str:
-    """The reply to a prompt.
-
-    Args:
-        title: Title of the schema; empty for a reply in plain text.
-        text: The conversation.
-        shown: What else a reply depends on, as the pictures and the number of the rehearsal.
-
-    Raises:
-        KeyError: There is no reply to such a prompt.
-    """
-    if not title:
-        return PLAIN
-    draw = int(hashlib.sha256(f"{shown} {text}".encode("utf-8", "replace")).hexdigest(), 16)
-    return json.dumps(REPLIES[title](text, draw), ensure_ascii=False)
