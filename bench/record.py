@@ -157,7 +157,6 @@ def record(
     figures: Mapping[str, float] | None = None,
     notes: Sequence[str] = (),
     quick: bool = False,
-    growth: Sequence[Mapping[str, Any]] = (),
     tables: Sequence[Table] = (),
 ) -> Path:
     """Prints the measures and writes them with machine and versions.
@@ -169,7 +168,6 @@ def record(
         figures: All measured values by name, for charts and closer analysis.
         notes: Sentences that belong to the figures.
         quick: True if the small counts were used.
-        growth: Curves for the page: costs at several sizes.
         tables: Tables for the page.
     """
     if figures:
@@ -186,8 +184,6 @@ def record(
         "figures": dict(figures or {}),
         "notes": list(notes),
     }
-    if growth:
-        document["growth"] = list(growth)
     if tables:
         document["tables"] = [asdict(table) for table in tables]
     return _write(name, document, packages, quick=quick)

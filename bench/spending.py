@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 LEAST_WORK_S = 0.5
@@ -52,12 +51,6 @@ def reeltalk(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "reeltalk", *arguments]
 
 
-def size_bytes(path: Path) -> int:
-    """Bytes of a file, or of all files of a folder."""
-    files = path.rglob("*") if path.is_dir() else (path,)
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
 @dataclass
 class Growth:
     """One kind of work at several sizes."""
@@ -78,20 +71,10 @@ class Growth:
         self.peak_mib.append(spent.peak_mib)
 
     @property
-    def one_more_s(self) -> float:
-        """CPU seconds for one more, between the two largest sizes."""
-        return (self.cpu_s[-1] - self.cpu_s[-2]) / (self.sizes[-1] - self.sizes[-2])
-
-    @property
     def fixed_s(self) -> float:
         """CPU seconds that any run costs: what the smallest took, less its own work at the cost of one more then."""
         one = (self.cpu_s[1] - self.cpu_s[0]) / (self.sizes[1] - self.sizes[0])
         return max(0.0, self.cpu_s[0] - one * self.sizes[0])
-
-    @property
-    def one_more_mib(self) -> float:
-        """Memory for one more, between the two largest sizes."""
-        return (self.peak_mib[-1] - self.peak_mib[-2]) / (self.sizes[-1] - self.sizes[-2])
 
     @property
     def exponent(self) -> float | None:

@@ -5,7 +5,7 @@
 A suite is a file of this folder that calls `record` of `bench/record.py`. Each runs in a process of its own with a time
 limit; what fails or lacks something is told in the table, and the others go on. A suite whose figures were measured
 with the code as it is now is not run again unless `--again`, so a run that was stopped goes on. In the end
-`docs/reference/performance.json` holds all figures, and `tools/write_reference.py` writes the pages.
+`docs/reference/performance.json` holds all figures, and `tools/write_reference.py` writes the page.
 """
 
 import argparse
@@ -130,7 +130,7 @@ def book(records: Sequence[Mapping[str, Any]], *, earlier: Mapping[str, Any] | N
     versions: dict[str, str] = dict(earlier["versions"]) if earlier and len(measured) < len(records) else {}
     for record in measured:
         versions |= record["versions"]
-    shown = ("name", "quick", "date", "load", "took_s", "measures", "notes", "needs", "failed", "growth", "tables")
+    shown = ("name", "quick", "date", "load", "took_s", "measures", "notes", "needs", "failed", "tables")
     return {
         "date": max((record["date"] for record in measured), default=""),
         "commit": about.get("commit", ""),

@@ -1,19 +1,14 @@
-"""The page of measured performance: `docs/reference/performance.json` as tables and charts of growing costs."""
+"""The page of measured performance: `docs/reference/performance.json` as tables."""
 
 import ast
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.pages.charts import chart_svg, spread_labels
-from reeltalk.pages.figure_files import standalone
-
 ROOT: Final = Path(__file__).parents[1]
 BOOK: Final = ROOT / "docs" / "reference" / "performance.json"
-IMAGES: Final = ROOT / "docs" / "images"
 INTRODUCTION: Final = """# Performance
 
 This page lists the results of `make bench`. A ratio names its baseline; figures without a baseline have no ratio. Clock
@@ -21,10 +16,18 @@ times are valid only for the machine below and its load (the number of processes
 minutes), which each suite states. CPU seconds and ratios are less dependent on the machine. Goals were set before
 anything was measured, and are listed whether they are met or not.
 """
-COLOURS: Final = ("#2563eb", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#475569")
 
-WIDTH: Final = 394
-HEIGHT: Final = 266
+
+def shown(value: float) -> str:
+    """A number as people read it: four digits that count or all before the point, thousands apart."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e6:
+        digits = 3 - math.floor(math.log10(abs(value)))
+        return f"{round(value, digits):,.0f}"
+    places = max(0, 3 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def performance() -> str:
@@ -93,9 +96,6 @@ def _suite(suite: Mapping[str, Any]) -> str:
         lines.append(f"| {' | '.join(map(_cell, table['head']))} |")
         lines.append(f"| --- |{' ---: |' * (len(table['head']) - 1)}")
         lines += [f"| {' | '.join(map(_cell, row))} |" for row in table["rows"]]
-    for file, drawing in DRAWINGS.items():
-        if drawing.suite == suite["name"]:
-            lines += ["", f"![{drawing.title}](../images/{file})"]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -115,102 +115,3 @@ def _goals(suites: Sequence[Mapping[str, Any]]) -> str:
 
 def _cell(text: object) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
-
-
-def shown(value: float) -> str:
-    """A number as people read it: four digits that count or all before the point, thousands apart."""
-    if value == 0:
-        return "0"
-    if abs(value) >= 1e6:
-        digits = 3 - math.floor(math.log10(abs(value)))
-        return f"{round(value, digits):,.0f}"
-    places = max(0, 3 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A drawing of what a suite measured at several sizes."""
-
-    suite: str
-    unit: str
-    """Of what there are more and more."""
-    costs: str
-    """Name of the measured values in the suite's lines."""
-    cost_unit: str
-    title: str
-
-
-DRAWINGS: Final = {
-    "many-videos-time.svg": Drawing(
-        "many_videos", "videos", "cpu_s", "s",
-        "CPU seconds against the number of videos, logarithmic: evaluate to review",
-    ),
-    "many-videos-memory.svg": Drawing(
-        "many_videos", "videos", "peak_mib", "MiB",
-        "Memory of the largest process against the number of videos, logarithmic: evaluate to review",
-    ),
-}  # fmt: skip
-
-
-def drawings() -> dict[str, str]:
-    """Drawings of what was measured at several sizes, by file name; none of a suite that was not measured."""
-    book = json.loads(BOOK.read_text(encoding="utf-8"))
-    lines = {suite["name"]: suite.get("growth") or () for suite in book["suites"]}
-    found = {}
-    for file, drawing in DRAWINGS.items():
-        if own := [line for line in lines.get(drawing.suite, ()) if line["unit"] == drawing.unit]:
-            found[file] = _drawn(own, drawing)
-    return found
-
-
-def _drawn(lines: Sequence[Mapping[str, Any]], drawing: Drawing) -> str:
-    """Lines on logarithmic axes, each with its name at its end."""
-    sizes = [size for line in lines for size in line["sizes"]]
-    rows, names = [], []
-    for number, line in enumerate(lines):
-        look = {"colour": COLOURS[number % len(COLOURS)], "line": number}
-        points = [
-            {"at": at, "cost": max(cost, 1e-3), **look}
-            for at, cost in zip(line["sizes"], line[drawing.costs], strict=True)
-        ]
-        rows += points
-        told = drawing.costs == "cpu_s" and line["exponent"] is not None
-        names.append({**points[-1], "name": line["what"] + (f", exponent {line['exponent']:.2f}" if told else "")})
-
-    def log_scale(field: str, low: float, high: float) -> dict[str, Any]:
-        return {"field": field, "type": "quantitative", "scale": {"type": "log", "domain": [low, high], "nice": False}}
-
-    lowest, highest = (math.log10(end([row["cost"] for row in rows])) for end in (min, max))
-    lowest, highest = math.floor(lowest), highest + 0.1
-    places = [HEIGHT * (highest - math.log10(row["cost"])) / (highest - lowest) for row in names]
-    order = sorted(range(len(names)), key=lambda number: places[number])
-    apart = spread_labels([places[number] for number in order], lowest=0, highest=HEIGHT, apart=14)
-    named = [{**names[number], "y": y} for number, y in zip(order, apart, strict=True)]
-    x = {
-        **log_scale("at", min(sizes), max(sizes)),
-        "axis": {"values": sorted(set(sizes)), "grid": False, "title": drawing.unit, "format": ","},
-    }
-    powers = [10**power for power in range(lowest, math.floor(highest) + 1)]
-    y = {
-        **log_scale("cost", 10**lowest, 10**highest),
-        "axis": {"values": powers, "labelExpr": f"datum.value + ' {drawing.cost_unit}'"},
-    }
-    looks = {"detail": {"field": "line"}, "color": {"field": "colour", "type": "nominal", "scale": None}}
-    names_at = {"x": {"value": WIDTH + 8}, "y": {"field": "y", "type": "quantitative", "scale": None, "axis": None}}
-    return standalone(
-        chart_svg(
-            {
-                "description": drawing.title, "width": WIDTH, "height": HEIGHT, "background": "#fff",
-                # A reader's font may be wider than the one by which the width is found.
-                "padding": {"left": 5, "top": 5, "bottom": 5, "right": 40},
-                "layer": [
-                    {"data": {"values": rows}, "mark": {"type": "line", "aria": False, "point": True},
-                     "encoding": {"x": x, "y": y, **looks}},
-                    {"data": {"values": named}, "mark": {"type": "text", "aria": False, "align": "left"},
-                     "encoding": {**names_at, "text": {"field": "name"}, **looks}},
-                ],
-            }
-        )
-    ) + "\n"  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from api_reference import api
-from performance_page import IMAGES, drawings, performance
+from performance_page import performance
 from pydantic import TypeAdapter
 from reliability_page import reliability
 from rich.console import Console
@@ -339,9 +339,6 @@ def main() -> None:
     for name, page in PAGES.items():
         (REFERENCE / name).write_text(page(), encoding="utf-8")
         print(REFERENCE / name)
-    for name, svg in drawings().items():
-        (IMAGES / name).write_text(svg, encoding="utf-8")
-        print(IMAGES / name)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from capacity_plan import CapacitySettings
 from cyclopts import CycloptsError
 from doc_pages import LANGUAGES, REASONS, ROOT, SHELL, Block, blocks_of, commands_of, pages
 from page_shell import Shell
@@ -36,7 +35,6 @@ MOST = {
 OF_OTHERS = {
     *("--help", "--log-dir", "--details", "--full", "--write"),
     *("--limit-mm-per-prompt", "--enable-prefix-caching", "--data-parallel-size"),
-    *("--measured", *(f"--{name.replace('_', '-')}" for name in CapacitySettings.model_fields)),
 }
 """Options of inspect_ai, pytest, vLLM and scripts of the repository that pages name beside ours."""
 

@@ -17,7 +17,6 @@ def test_the_exponent_of_a_power_is_found_beside_what_any_run_costs(power: float
     assert growth.exponent is not None
     assert math.isclose(growth.exponent, power, rel_tol=1e-6)
     assert math.isclose(growth.fixed_s, start_s, abs_tol=1e-9)
-    assert math.isclose(growth.one_more_mib, 0.5)
     assert growth.figures()["work, 100 videos: peak MiB"] == 150
 
 

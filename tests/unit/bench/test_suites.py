@@ -65,7 +65,7 @@ def stored(**changes: object) -> dict[str, object]:
 
 def test_every_suite_is_found_and_none_is_named_twice() -> None:
     names = suites.suites()
-    assert {"curate", "evaluate", "household", "review", "streaming", "world"} <= set(names)
+    assert {"curate", "evaluate", "household", "many_videos", "review", "streaming", "world"} <= set(names)
     assert not {"record", "suites", "chat_server", "load", "review_team", "spending", "streaming_figure"} & set(names)
     for name in names:
         tree = ast.parse((ROOT / "bench" / f"{name}.py").read_text())
