@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from page_world import World
 from sample_videos import Numbered
 
 from reeltalk.cli import run
@@ -24,10 +25,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PYTHON.is_file(), reason="no datasets: run make build/datasets/ready"),
 ]
-
-
-def household(_samples: Path, _folder: Path) -> Path:
-    return ROOT / "examples" / "household-sample" / "release"
 
 
 def curated(_samples: Path, folder: Path) -> Path:
@@ -48,7 +45,6 @@ def imported(layout: str, sample: str) -> Callable[[Path, Path], Path]:
 
 
 MADE: dict[str, Callable[[Path, Path], Path]] = {
-    "household": household,
     "curated": curated,
     "folder": imported("folder", "folder"),
     "svbench": imported("svbench", "svbench"),
@@ -73,10 +69,12 @@ def loaded(folder: Path, work: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_every_configuration_loads_with_the_rows_that_were_written(name: str, samples: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["household", *MADE])
+def test_every_configuration_loads_with_the_rows_that_were_written(
+    name: str, samples: Path, world: World, tmp_path: Path
+) -> None:
     out = tmp_path / "hub"
-    benchmark = Benchmark.open(MADE[name](samples, tmp_path))
+    benchmark = Benchmark.open(world.made("constructed") if name == "household" else MADE[name](samples, tmp_path))
     assert run(["export", "hub", str(benchmark.path), str(out)]) == 0
     card = yaml.safe_load((out / "README.md").read_text(encoding="utf-8").split("---\n")[1])
     found = loaded(out, tmp_path)

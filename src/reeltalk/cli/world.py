@@ -155,7 +155,7 @@ def release(
     interruption. To change the recipe, edit the file, then run `reeltalk run FOLDER`. The same recipe gives the same
     release. Exit code 1 if a step has findings, as questions that could not be written.
 
-    Example: `reeltalk world release --videos 12 --out household-sample`.
+    Example: `reeltalk world release --videos 12 --out household`.
 
     Parameters
     ----------
