@@ -193,13 +193,13 @@ def _count_units(
     clips = sum(count for _, count in clips_of)
     dialogues = len(clips_of) * DIALOGUES_A_VIDEO * settings.dialogues
     names = {name for name, _ in clips_of}
-    turns = sum(
-        to_come if step in steps else sum(len(unit.turns) for unit in benchmark.read(table) if unit.video_id in names)
-        for step, table, to_come in (
-            ("chains", CHAINS, clips * TURNS_A_CHAIN),
-            ("dialogues", DIALOGUES, dialogues * TURNS_A_DIALOGUE),
-        )
-    )
+    turns = clips * TURNS_A_CHAIN
+    if "chains" not in steps:
+        turns = sum(len(chain.turns) for chain in benchmark.read(CHAINS) if chain.video_id in names)
+    if "dialogues" in steps:
+        turns += dialogues * TURNS_A_DIALOGUE
+    else:
+        turns += sum(len(dialogue.turns) for dialogue in benchmark.read(DIALOGUES) if dialogue.video_id in names)
     neighbours = sum(max(0, count - 1) for _, count in clips_of)
     return {"clip": clips, "neighbours": neighbours, "dialogue": dialogues, "turn": turns}
 

@@ -775,12 +775,6 @@ class DialogueMaker:
         self._last = self._before = None
         self._listed = ()
 
-    def begin_again(self) -> None:
-        """Drop all rounds."""
-        passed_over = self.passed_over
-        self._reset()
-        self.passed_over = passed_over
-
     def recall_places(self, *, again: bool = True) -> list[int]:
         """Rounds about the earlier scene that are far enough back, those that were not recalled yet first.
 

@@ -63,11 +63,6 @@ class MiniShape(BaseModel):
         return self.frame_tokens - 1
 
     @property
-    def all_glimpses(self) -> int:
-        """Number of glimpses at a frame, of people and of the scene."""
-        return self.people * self.person_glimpses + self.glimpses
-
-    @property
     def cells_high(self) -> int:
         """Rows of cells of 8 × 8 pixels that glimpses attend to."""
         return _halved(_halved(self.height_px // 2))

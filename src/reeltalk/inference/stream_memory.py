@@ -120,11 +120,6 @@ class StreamMemory:
         """Bytes of the stored keys and values."""
         return self.keys.nbytes + self.values.nbytes
 
-    @property
-    def allocated_bytes(self) -> int:
-        """Bytes that are allocated for them. Without a policy this grows by doubling; with one it is constant."""
-        return self._keys.nbytes + self._values.nbytes
-
     def fork(self) -> "StreamMemory":
         """A copy of the memory that you can extend independently."""
         layers, heads, _, width = self._keys.shape

@@ -439,16 +439,6 @@ class PromptedJudge(SingleTurnJudge, Generic[V]):
         """
 
 
-def earlier_turns(unit: JudgeUnit, index: int) -> list[tuple[str, str]]:
-    """Questions and reference answers of the turns before one.
-
-    Args:
-        unit: The unit of the turn.
-        index: Index of the turn in the unit.
-    """
-    return [(turn.question, turn.references[0] if turn.references else "") for turn in unit.turns[:index]]
-
-
 RIGHT: Final = 0.5
 """An answer whose value is above this is right."""
 PARTS: Final = (

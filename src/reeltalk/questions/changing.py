@@ -5,7 +5,6 @@ how many people are in a room, whether a thing is on, how somebody feels, what s
 never asked for while it changes, nor before the film has shown it.
 """
 
-import bisect
 import itertools
 import math
 import random
@@ -89,12 +88,6 @@ class Timeline:
     def begins_s(self) -> tuple[float, ...]:
         """When each scene begins. Between scenes time may pass, so that things are otherwise without an event."""
         return tuple(starts_s(self.story.graphs) or ())
-
-    def value_at(self, fact: ChangingFact, at_s: float) -> str | None:
-        """The value of a fact at a time; None if it is unknown."""
-        part = max(0, bisect.bisect_right(self.begins_s, at_s) - 1)
-        done = [event.index + 1 for event in self.events if event.part == part and takes_effect_s(event) <= at_s]
-        return fact.value(part, done[-1] if done else 0)
 
     def shown_s(self, name: str, since_s: float = 0.0) -> float | None:
         """When a person or thing first took part in an event after a time; None if never.

@@ -129,11 +129,6 @@ class PathStatistics:
     """Links that walks cannot use, by reason."""
     lengths: list[int] = field(default_factory=list)
 
-    @property
-    def jump_rate(self) -> float | None:
-        """Jumps per chance of all walks drawn, or None without a chance."""
-        return self.jumps / self.chances if self.chances else None
-
     def count(self, landings: Iterable[Landing]) -> None:
         """Add the decisions on links.
 

@@ -19,8 +19,6 @@ ARM_M: Final = 0.56
 HIP_M: Final = 0.76
 NECK_M: Final = 1.25
 HEAD_M: Final = 1.47
-TOP_M: Final = 1.72
-"""Height of a person of the usual size, with hair."""
 STRIDE_M: Final = 0.56
 DEPTH: Final = 0.16
 """How much lower a place is drawn for each metre that it is nearer to the viewer."""

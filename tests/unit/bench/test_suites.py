@@ -66,7 +66,7 @@ def stored(**changes: object) -> dict[str, object]:
 def test_every_suite_is_found_and_none_is_named_twice() -> None:
     names = suites.suites()
     assert {"curate", "evaluate", "household", "many_videos", "review", "streaming", "world"} <= set(names)
-    assert not {"record", "suites", "chat_server", "load", "review_team", "spending", "streaming_figure"} & set(names)
+    assert not {"record", "suites", "chat_server", "load", "review_team", "spending"} & set(names)
     for name in names:
         tree = ast.parse((ROOT / "bench" / f"{name}.py").read_text())
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]

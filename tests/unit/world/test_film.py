@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from compared_facts import compare_facts
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
@@ -24,7 +25,6 @@ from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 from reeltalk.store.validate import validate
 from reeltalk.video.stream import open_video, rgb
 from reeltalk.world.activities import activities, perform
-from reeltalk.world.agreement import compare_facts
 from reeltalk.world.counterfactuals import counterfactuals, without
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.film import FilmPlan, film, film_graphs, plan, play_film
