@@ -18,7 +18,6 @@ import sys
 def main() -> None:
     """Forks a server for every line of input."""
     # Imports of the command, before the first fork. Nothing is opened yet.
-    import alembic.command
     import sqlalchemy.dialects.postgresql.psycopg
     import uvicorn
 
@@ -26,7 +25,7 @@ def main() -> None:
     import reeltalk.review.importing
     from reeltalk.cli import run
 
-    del alembic, sqlalchemy, uvicorn, reeltalk
+    del sqlalchemy, uvicorn, reeltalk
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
     for line in sys.stdin:

@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 import reeltalk
 
 HEAVY = {
-    "accelerate", "alembic", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2",
+    "accelerate", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2",
     "mlcroissant", "mlflow",
     "numpy", "onnx", "onnxruntime", "openai", "pandas", "peft", "psycopg", "pyarrow", "pyoxigraph", "ray",
     "sacrebleu", "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "starlette",

@@ -8,7 +8,6 @@ from typing import Protocol
 import pytest
 from driven_firefox import find_firefox, firefox
 from driven_screen import READY_MS
-from first_edition import first_edition_team
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from postgres_cluster import PostgresCluster, postgres_cluster
 from team import Team, compiled_once, make_team, one_loop
@@ -36,15 +35,6 @@ class MakeTeam(Protocol):
     def __call__(self, folder: Path) -> Team: ...
 
 
-KINDS = [
-    ("sqlite", "second"),
-    pytest.param(("postgresql", "second"), marks=pytest.mark.slow),
-    pytest.param(("sqlite", "first"), marks=pytest.mark.slow),
-    pytest.param(("postgresql", "first"), marks=pytest.mark.slow),
-]
-"""Databases, and the editions of the program that made them."""
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresCluster]:
     """A PostgreSQL for all tests; they are skipped where it cannot run."""
@@ -55,15 +45,14 @@ def postgres() -> Iterator[PostgresCluster]:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module", params=KINDS, ids="-".join)
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def make_any_team(request: pytest.FixtureRequest) -> Iterator[MakeTeam]:
-    """Makes teams on each kind of database, fresh and from the first edition, of which two people do each task."""
-    kind, edition = request.param
+    """Makes teams on each kind of database, of which two people do each task."""
     made: list[Team] = []
 
     def make(folder: Path) -> Team:
-        url = request.getfixturevalue("postgres").new_database() if kind == "postgresql" else None
-        made.append(first_edition_team(folder, url) if edition == "first" else make_team(folder, url=url, overlap=2))
+        url = request.getfixturevalue("postgres").new_database() if request.param == "postgresql" else None
+        made.append(make_team(folder, url=url, overlap=2))
         return made[-1]
 
     yield make

@@ -150,7 +150,7 @@ def test_an_export_of_a_review_is_one_moment_of_it(tmp_path: Path, samples: Path
             export_project(database, out)
             # It goes in again, its history is unbroken, and it leaves out nothing that was there when it began.
             restored = Database(sqlite_url(tmp_path / f"restored{number}.db"))
-            restored.migrate()
+            restored.make_tables()
             restore_project(restored, out)
             found = verify_history(restored)
             assert found.findings == ()

@@ -41,7 +41,6 @@ def addresses(world: World, full: bool) -> Iterator[str]:
         names = [part[1:-1].partition(":")[0] for part in route.split("/") if part.startswith("{")]
         every = list(itertools.product(*(values.get(name, everything) for name in names)))
         if len(names) > 1:
-            # A database of the first edition has 3,700 pairs of people in queues.
             every = random.Random(7).sample(every, min(len(every), MOST_PAIRS)) if full else every[::11]
         for chosen in every:
             address = route

@@ -650,7 +650,6 @@ def someone(world: World) -> str:
 
 def last(world: World) -> str:
     owner = world.browsers["owner"].id
-    # A database of the first edition has an owner of its own.
     with world.changing() as change:
         others = select(PersonRow).where(
             PersonRow.role == "owner", PersonRow.id != owner, PersonRow.disabled_at.is_(None)

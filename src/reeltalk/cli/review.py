@@ -557,7 +557,7 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
     Parameters
     ----------
     export
-        Folder or zip file that `reeltalk review export` or the page Backup wrote, of this or an earlier version.
+        Folder or zip file that `reeltalk review export` or the page Backup wrote.
     into
         Folder of the benchmark that the project is about; its review must be empty.
     """

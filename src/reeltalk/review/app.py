@@ -26,7 +26,6 @@ from reeltalk.review.bundle import bundles
 from reeltalk.review.connections import BoundedServer, ConnectionLimits, ConnectionPool, connection_limits
 from reeltalk.review.credentials import decoy_hash
 from reeltalk.review.database import ReviewProject
-from reeltalk.review.describing import describe_all
 from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, LoginLimiter, json_error
@@ -96,7 +95,6 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ReeltalkError, _failed)
     app.add_middleware(Guard, address=address)
-    describe_all(project.database)
     decoy_hash()
     bundles()
     return app

@@ -15,10 +15,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from alembic import command
-from alembic.config import Config
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import URL, Engine, create_engine, event, make_url, select, text
+from sqlalchemy import (
+    URL,
+    Column,
+    Engine,
+    Integer,
+    MetaData,
+    Table,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -34,11 +46,13 @@ from sqlalchemy.orm import Session
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk.review.credentials import read_secret
 from reeltalk.review.reasons import OwnReason
-from reeltalk.review.tables import ProjectRow
+from reeltalk.review.tables import Base, ProjectRow
 
 T = TypeVar("T")
 
-MIGRATIONS: Final = Path(__file__).parent / "migrations"
+SCHEMA_VERSION: Final = 1
+"""Grows whenever a table changes. A database with another number is refused."""
+_STORED_VERSION: Final = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
 POOL: Final = 48
 """Most connections: more than the threads that answer requests, fewer than PostgreSQL's usual hundred."""
 MOST_OF_SERVER: Final = 80
@@ -167,27 +181,29 @@ class Database:
             yield session
             session.commit()
 
-    def migrate(self) -> None:
-        """Bring the tables to this version's form. A new database gets all tables.
+    def make_tables(self) -> None:
+        """Make all tables in a new database, and check that those of another one are this version's.
 
         Raises:
-            BenchmarkError: A newer reeltalk wrote it, or it cannot be reached or changed.
+            BenchmarkError: Its tables are of another version, or it cannot be reached or changed.
             SettingError: Its encoding does not cover Unicode.
         """
-        from alembic.util import CommandError
-
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
         with self._errors(mistakes=False), self._writer.begin() as connection:
             if not self.is_sqlite:
                 _check_encoding(connection.scalar(text("SHOW server_encoding")))
-            config.attributes["connection"] = connection
-            try:
-                command.upgrade(config, "head")
-            except CommandError as error:
+            there = set(inspect(connection).get_table_names())
+            if there.isdisjoint({*Base.metadata.tables, _STORED_VERSION.name}):
+                Base.metadata.create_all(connection)
+                _STORED_VERSION.create(connection)
+                connection.execute(insert(_STORED_VERSION).values(version=SCHEMA_VERSION))
+                return
+            found = connection.scalar(select(_STORED_VERSION.c.version)) if _STORED_VERSION.name in there else None
+            if found != SCHEMA_VERSION:
                 raise BenchmarkError(
-                    f"the review database was made by another version of reeltalk ({error}); update reeltalk"
-                ) from None
+                    f"the review database {self.engine.url.render_as_string(hide_password=True)} has tables of "
+                    f"{'no version' if found is None else f'version {found}'}, and this reeltalk works with version "
+                    f"{SCHEMA_VERSION}: go on with the reeltalk that made it, or move it away to begin a new one"
+                )
 
     def close(self) -> None:
         """Close all connections. The next use opens new ones."""
@@ -343,7 +359,7 @@ class ReviewProject:
     def open(
         cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None, processes: int = 1
     ) -> "ReviewProject":
-        """Open the project of a benchmark, and bring its tables to this version's form.
+        """Open the project of a benchmark, and make its tables if it has none.
 
         Args:
             benchmark: The benchmark's folder. It need not exist for commands that only read the database.
@@ -358,7 +374,7 @@ class ReviewProject:
         folder = folder or folder_of(benchmark)
         secret = read_secret(folder)
         database = Database(url or sqlite_url(folder / DATABASE), processes=processes)
-        database.migrate()
+        database.make_tables()
         return cls(benchmark, folder, database, secret, _stored_settings(database))
 
 

@@ -9,7 +9,6 @@ from typing import Final
 from sqlalchemy import delete, exists, insert, select, update
 from sqlalchemy.orm import Session
 
-from reeltalk.review.database import Database
 from reeltalk.review.tables import EventRow, QueueRow, UnitRow, UnitWordsRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.turns import UNIT
@@ -47,16 +46,6 @@ def describe_units(session: Session) -> int:
         session.execute(insert(UnitWordsRow), words)
         session.execute(update(UnitRow), facts)
     return described
-
-
-def describe_all(database: Database) -> None:
-    """Describe the units of an earlier version's database. Nothing is written if all units are described."""
-    lacking = select(UnitRow.id).where(~exists().where(UnitWordsRow.unit_id == UnitRow.id)).limit(1)
-    with database.reading() as session:
-        if session.scalars(lacking).first() is None:
-            return
-    with database.writing() as session:
-        describe_units(session)
 
 
 def forget_words(session: Session, unit_ids: Iterable[str]) -> None:

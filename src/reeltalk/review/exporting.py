@@ -26,22 +26,14 @@ from reeltalk.review.database import Database, in_batches
 from reeltalk.review.describing import describe_units
 from reeltalk.review.events import broken_links
 from reeltalk.review.tables import Base, JsonText
-from reeltalk.review.tasks.task import remarks_of
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, writing, writing_directory
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.manifest import MANIFEST
 
 FORMAT: Final = "reeltalk.review"
-VERSION: Final = 2
+VERSION: Final = 1
 """Grows when the meaning of the files changes."""
-ADDED_TABLES: Final = frozenset({"groups", "memberships", "duties", "guidelines", "readings", "comments"})
-"""Tables that exports of version 1 do not have. They are restored empty."""
-ADDED_COLUMNS: Final[Mapping[str, Mapping[str, Json]]] = {
-    "units": {"flags": 0, "set_aside": None, "disputed": 0},
-    "entries": {"unsure": False, "noted": False, "active_s": 0.0},
-}
-"""Columns that exports of version 1 do not have, with the values that they are restored with."""
 LEFT_OUT: Final = frozenset({"invitations", "sessions", "tokens", "resets", "requests", "unit_words"})
 """Tables that would give access, that only guard requests in progress, or that follow from others."""
 ZIP: Final = ".zip"
@@ -159,7 +151,7 @@ def read_export_manifest(folder: Path) -> ExportManifest:
     """The manifest of an export, after checking the hashes of its files.
 
     Raises:
-        BenchmarkError: There is none, or a newer reeltalk wrote it.
+        BenchmarkError: There is none, or another version of reeltalk wrote it.
         InputError: It or a file is damaged.
     """
     path = folder / MANIFEST
@@ -168,15 +160,16 @@ def read_export_manifest(folder: Path) -> ExportManifest:
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise BenchmarkError(f"{folder} is not an export of a review; 'reeltalk review export' writes one")
-    if isinstance(version := value.get("format_version"), int) and version > VERSION:
-        raise BenchmarkError(f"{folder} was written by a newer reeltalk ({value.get('reeltalk')}); update reeltalk")
+    if isinstance(version := value.get("format_version"), int) and version != VERSION:
+        raise BenchmarkError(
+            f"{folder} was written by another version of reeltalk ({value.get('reeltalk')}); restore it with that one"
+        )
     manifest = parse(ExportManifest, value, file=path)
-    lacking = ADDED_TABLES if manifest.format_version < VERSION else frozenset()
-    expected = {f"{table.name}.jsonl" for table in exported_tables() if table.name not in lacking}
+    expected = {f"{table.name}.jsonl" for table in exported_tables()}
     if unknown := sorted(manifest.files.keys() ^ expected):
         raise InputError(
             f"the export does not hold the tables of this reeltalk: {unknown[0]}", file=path,
-            hint=f"it was written by reeltalk {manifest.reeltalk}: restore it with that version, then update",
+            hint=f"it was written by reeltalk {manifest.reeltalk}: restore it with that version",
         )  # fmt: skip
     for name, entry in manifest.files.items():
         file = folder / name
@@ -193,7 +186,7 @@ def restore_project(database: Database, folder: Path, *, progress: TableProgress
     """Bring an export into a database that holds no project, whole or not at all. The chain of events is verified.
 
     Args:
-        database: Empty, with its tables in this version's form.
+        database: Without a project, with all tables.
         folder: The export.
         progress: Called with the progress.
 
@@ -209,8 +202,7 @@ def restore_project(database: Database, folder: Path, *, progress: TableProgress
                     "the database holds a project already; restore into another one (--into, --database)"
                 )
         for table in exported_tables():
-            if f"{table.name}.jsonl" in manifest.files:
-                _read(session, table, folder / f"{table.name}.jsonl", manifest, progress)
+            _read(session, table, folder / f"{table.name}.jsonl", manifest, progress)
         session.expire_all()
         describe_units(session)
         progress("chain of events", 0, manifest.files["events.jsonl"].rows)
@@ -271,12 +263,8 @@ _AGAIN: Final = "nothing was restored; export the original project again"
 
 def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, progress: TableProgress) -> None:
     columns, total, done = _columns(table), manifest.files[file.name].rows, 0
-    added = ADDED_COLUMNS.get(table.name, {}) if manifest.format_version < VERSION else {}
-    given = [column for column in columns if column.name not in added]
-    more = {**SECRET.get(table.name, {}), **added}
     with file.open("rb") as stream:
-        rows = _rows(stream, file, given, more)
-        for some in in_batches(map(_with_remarks, rows) if table.name == "entries" and added else rows, BATCH):
+        for some in in_batches(_rows(stream, file, columns, SECRET.get(table.name, {})), BATCH):
             try:
                 session.execute(insert(table), some)
             except IntegrityError as error:
@@ -290,11 +278,6 @@ def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, 
                 raise InputError(f"cannot be stored: {problem}", file=file, hint=_AGAIN) from None
             done += len(some)
             progress(table.name, done, total)
-
-
-def _with_remarks(row: dict[str, Json]) -> dict[str, Json]:
-    unsure, noted = remarks_of(row["value"])
-    return {**row, "unsure": unsure, "noted": noted}
 
 
 def _rows(

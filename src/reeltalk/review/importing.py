@@ -331,27 +331,6 @@ def _named(drafts: Iterable[Draft]) -> Iterator[Draft]:
         yield replace(draft, title=title)
 
 
-_OLD_NAMES: Final = or_(UnitRow.title == UnitRow.target_id, UnitRow.title.contains(" → "))
-"""As SQL: a unit of the first edition, which named units by the ids of their records."""
-
-
-def _rename_units(change: Transaction, content: Content) -> None:
-    """Give the units of a project of the first edition names for people."""
-    session = change.session
-    for queue in session.scalars(select(QueueRow)).all():
-        if LOADED not in (queue.settings or {}):
-            continue
-        titles = {_unit_id(queue, draft): draft.title for draft in _named(TASKS[queue.task].drafts(content))}
-        units = session.scalars(select(UnitRow).where(UnitRow.queue_id == queue.id, _OLD_NAMES)).all()
-        for unit in units:
-            source = unit.gold["source"] if unit.gold is not None else unit.id
-            unit.title = titles.get(source, f"{TASKS[queue.task].title} {unit.position + 1}")
-        forget_words(session, [unit.id for unit in units])
-        describe_units(session)
-        if units:
-            change.record("rename", queue.id, after={"units": len(units)})
-
-
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return canonical_json({**before, REVISION: 0}) == canonical_json({**after, REVISION: 0})
 
@@ -421,13 +400,6 @@ def import_benchmark(
             raise BenchmarkError(_changed(benchmark, row))
     wanted = [name for name in TASKS if name in _wanted(choice, known)]
     if row is not None and not changed and not reload and set(wanted) <= known:
-        with project.database.reading() as session:
-            is_old = session.scalars(select(UnitRow.id).where(_OLD_NAMES).limit(1)).first() is not None
-        if is_old:
-            progress("naming the tasks by video and place")
-            content = read_checked(benchmark)
-            with transaction(project.database, OPERATOR) as change:
-                _rename_units(change, content)
         return ImportReport()
     progress(f"reading {benchmark.path}")
     content = read_checked(benchmark)

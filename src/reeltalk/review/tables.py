@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint, false, text
+from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint, text
 from sqlalchemy import Text as AnyText
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -180,12 +180,12 @@ class UnitRow(Base):
     submitted: Mapped[int] = mapped_column(default=0)
     gold: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
     """The planted faults by place; None for real units. A unit of a training round has `training` in it."""
-    flags: Mapped[int] = mapped_column(default=0, server_default="0")
+    flags: Mapped[int] = mapped_column(default=0)
     """Number of turns that a check of construction flagged."""
     set_aside: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
     """Why `review apply` last left its results out, as a list of `{place, field, problem}`, where place and field may
     be null; None if it did not."""
-    disputed: Mapped[int] = mapped_column(default=0, server_default="0")
+    disputed: Mapped[int] = mapped_column(default=0)
     """Number of places on which people differed when all work was last in. Shown only while the unit is complete."""
     content: Mapped[Json] = mapped_column(JsonText)
     """The draft and everything shown with it. The last column, since SQLite reads a row from its start."""
@@ -265,11 +265,11 @@ class EntryRow(Base):
     stale: Mapped[bool] = mapped_column(default=False)
     """True if something that it rests on has changed since."""
     at: Mapped[str] = mapped_column(Text)
-    unsure: Mapped[bool] = mapped_column(default=False, server_default=false())
+    unsure: Mapped[bool] = mapped_column(default=False)
     """True if the value says that its person is unsure. Follows from the value, for searching."""
-    noted: Mapped[bool] = mapped_column(default=False, server_default=false())
+    noted: Mapped[bool] = mapped_column(default=False)
     """True if the value has a note. Follows from the value, for searching."""
-    active_s: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    active_s: Mapped[float] = mapped_column(default=0.0)
     """Seconds that its person was active at this place, as their browser measured them: without idle time."""
 
     # Few entries have a note or are unsure. These indexes hold only them.

@@ -153,7 +153,7 @@ def check_value(
     if assignment.role == ADJUDICATOR:
         stored = check_settlement(session, unit, task, place, value)
         taken = next((values for row, values in submitted_works(session, unit.id) if row.id == stored.get("take")), {})
-        # An earlier edition may have stored what is refused today. Then the adjudicator writes another value.
+        # A reloaded benchmark may refuse what it took before. Then the adjudicator writes another value.
         if (old := taken.get(place)) is not None:
             check_times(session, unit, task.check(unit.content, place, old))
     else:
@@ -347,7 +347,7 @@ def lacking_places(
 def _check_again(
     session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, rows: Mapping[str, EntryRow]
 ) -> None:
-    """Reject work with values that cannot be stored today, as an earlier edition stored or an undo brought back."""
+    """Reject work with values that cannot be stored now, as an undo may have brought back."""
     problems: dict[str, str] = {}
     places = disputed_places(session, unit, task) if assignment.role == ADJUDICATOR else list(rows)
     for place in places if task.adjudicated else ():

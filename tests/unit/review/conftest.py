@@ -69,37 +69,37 @@ def new_postgres() -> Iterator[NewDatabase]:
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file_with_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite file with all tables, to be copied: that is quicker than making them anew."""
-    path = tmp_path_factory.mktemp("migrated") / "review.db"
-    _migrate(sqlite_url(path))
+    path = tmp_path_factory.mktemp("tables") / "review.db"
+    _make_tables(sqlite_url(path))
     return path
 
 
 @pytest.fixture(scope="session")
-def new_migrated_postgres(new_postgres: NewDatabase) -> Callable[[], str]:
+def new_postgres_with_tables(new_postgres: NewDatabase) -> Callable[[], str]:
     """Makes a database that has all tables already, and gives its address."""
     template = new_postgres()
-    _migrate(template)
+    _make_tables(template)
     return lambda: new_postgres(template=str(make_url(template).database))
 
 
-def _migrate(url: str) -> None:
+def _make_tables(url: str) -> None:
     database = Database(url)
-    database.migrate()
+    database.make_tables()
     database.close()
 
 
 @pytest.fixture(autouse=True)
 def database_kind(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, migrated_file: Path
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, file_with_tables: Path
 ) -> Iterator[str]:
     """What a project that names no database gets: a SQLite file beside its benchmark, or a PostgreSQL of its own."""
     kind: str = getattr(request, "param", "sqlite")
     opened: list[Database] = []
     if kind == "postgresql":
         addresses: dict[object, str] = {}
-        new_database: Callable[[], str] = request.getfixturevalue("new_migrated_postgres")
+        new_database: Callable[[], str] = request.getfixturevalue("new_postgres_with_tables")
 
         def address_of(path: object) -> str:
             # A project that is opened again has the database that it had.
@@ -120,7 +120,7 @@ def database_kind(
 
         def file_at(path: Path) -> str:
             if not path.exists():
-                shutil.copy(migrated_file, path)
+                shutil.copy(file_with_tables, path)
             return sqlite_url(path)
 
         monkeypatch.setattr("reeltalk.review.database.sqlite_url", file_at)

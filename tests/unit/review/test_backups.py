@@ -1,9 +1,7 @@
-"""Backups from the page show nobody what is hidden; exports of the first edition come back in this one."""
+"""Backups from the page show nobody what is hidden."""
 
 import contextlib
 import io
-import json
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +15,10 @@ from reeltalk.cli import run
 from reeltalk.errors import InputError
 from reeltalk.review import backups
 from reeltalk.review.backups import backup_folder, hides_work, list_backups, make_backup
-from reeltalk.review.database import Database, ReviewProject, sqlite_url
-from reeltalk.review.exporting import ADDED_TABLES, export_project, opened_export, restore_project
-from reeltalk.review.tables import EntryRow, UnitRow, UnitWordsRow
+from reeltalk.review.database import Database, sqlite_url
+from reeltalk.review.exporting import opened_export, restore_project
+from reeltalk.review.tables import UnitRow, UnitWordsRow
 from reeltalk.review.verifying import verify_history
-
-SAMPLES = Path(__file__).parents[2] / "review_first_edition"
 
 
 @pytest.fixture
@@ -55,7 +51,7 @@ def test_a_backup_is_made_from_the_page_and_comes_back(world: World, tmp_path: P
     file = tmp_path / "copy.zip"
     file.write_bytes(answer.content)
     back = Database(sqlite_url(tmp_path / "back.db"))
-    back.migrate()
+    back.make_tables()
     with opened_export(file) as folder:
         restore_project(back, folder)
     assert verify_history(back).findings == ()
@@ -105,36 +101,6 @@ def test_a_second_backup_waits_for_the_first(world: World) -> None:
     with backups._MAKING:
         assert world.browsers["owner"].form("/backup").status_code == 409
     assert world.browsers["owner"].form("/backup").status_code == 303
-
-
-def first_edition(folder: Path) -> Path:
-    with tarfile.open(SAMPLES / "sqlite.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "export"
-
-
-def test_an_export_of_the_first_edition_is_restored_and_exported_anew(tmp_path: Path) -> None:
-    export = first_edition(tmp_path)
-    assert json.loads((export / "manifest.json").read_text())["format_version"] == 1
-    assert run(["review", "restore", str(export), "--into", str(tmp_path / "bench"), "--database", url(tmp_path)]) == 0
-    project = ReviewProject.open(tmp_path / "bench", url=url(tmp_path))
-    assert verify_history(project.database).findings == ()
-    lines = (export / "entries.jsonl").read_text().splitlines()
-    noted = sum(bool((json.loads(line)["value"] or {}).get("note")) for line in lines)
-    with project.database.reading() as session:
-        rows = session.scalars(select(EntryRow)).all()
-        assert {row.active_s for row in rows} == {0.0}
-        assert (len(rows), sum(row.noted for row in rows)) == (len(lines), noted)
-        assert session.scalars(select(UnitWordsRow.unit_id)).first() is not None
-    export_project(project.database, tmp_path / "anew")
-    again = json.loads((tmp_path / "anew" / "manifest.json").read_text())
-    assert again["format_version"] == 2
-    assert all(again["files"][f"{name}.jsonl"]["rows"] == 0 for name in ADDED_TABLES)
-    events = {
-        name: (folder / "events.jsonl").read_bytes() for name, folder in (("a", export), ("b", tmp_path / "anew"))
-    }
-    assert events["a"] == events["b"]
-    project.database.close()
 
 
 def url(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.review.database import Database, ReviewProject, sqlite_url
+from reeltalk.review.database import SCHEMA_VERSION, Database, ReviewProject, sqlite_url
 from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.idempotency import CLEAN_EVERY, KEEP_REQUESTS, forget_requests
 from reeltalk.review.tables import EventRow, PersonRow, RequestRow, UnitRow, moment
@@ -34,7 +35,7 @@ def test_a_path_may_hold_what_means_something_in_an_address(tmp_path: Path) -> N
     folder = tmp_path / "what? 100%#@ü [1]&x=2"
     folder.mkdir()
     database = Database(sqlite_url(folder / "review.db"))
-    database.migrate()
+    database.make_tables()
     database.close()
     assert (folder / "review.db").is_file()
 
@@ -102,7 +103,7 @@ def test_two_that_start_at_once_both_get_the_tables_and_one_chain(
         try:
             database = Database(address)
             start.wait()
-            database.migrate()
+            database.make_tables()
             with transaction(database, OPERATOR) as change:
                 change.record("started", str(number))
             database.close()
@@ -134,7 +135,7 @@ def test_a_new_file_that_another_process_writes_is_waited_for(tmp_path: Path) ->
         letting_go = threading.Timer(0.3, other.execute, ["COMMIT"])
         letting_go.start()
         database = Database(sqlite_url(path))
-        database.migrate()
+        database.make_tables()
         letting_go.join()
     with database.reading() as session:
         assert session.scalar(text("PRAGMA journal_mode")) == "wal"
@@ -213,8 +214,49 @@ def test_a_folder_that_cannot_be_written_and_a_file_that_is_no_database_are_said
             place.write_bytes(content)
         database = Database(sqlite_url(place))
         with pytest.raises(BenchmarkError, match="cannot be used"):
-            database.migrate()
+            database.make_tables()
         database.close()
+
+
+OF_ANOTHER_VERSION = [
+    "UPDATE schema_version SET version = 7",
+    "DELETE FROM schema_version",
+    "DROP TABLE schema_version",
+]
+
+
+@pytest.mark.parametrize("change", OF_ANOTHER_VERSION)
+def test_a_database_of_another_version_is_refused_and_stays_as_it_is(
+    project: ReviewProject, change: str, tmp_path: Path
+) -> None:
+    with project.database.writing() as session:
+        session.execute(text(change))
+    where = re.escape(project.database.engine.url.render_as_string(hide_password=True))
+    version = "version 7" if change.startswith("UPDATE") else "no version"
+    with pytest.raises(BenchmarkError) as refused:
+        project.database.make_tables()
+    assert re.fullmatch(
+        f"the review database {where} has tables of {version}, and this reeltalk works with version {SCHEMA_VERSION}: "
+        "go on with the reeltalk that made it, or move it away to begin a new one",
+        str(refused.value),
+    )
+    with pytest.raises(BenchmarkError, match=version):
+        ReviewProject.open(tmp_path / "bench", folder=tmp_path / "bench.review")
+    with project.database.reading() as session:
+        assert session.scalars(select(EventRow)).all() == []
+    project.database.close()
+
+
+def test_tables_of_others_in_a_database_are_left_alone(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "shared.db")) as other:
+        other.execute("CREATE TABLE theirs (number INTEGER)")
+    database = Database(sqlite_url(tmp_path / "shared.db"))
+    for _ in range(2):
+        database.make_tables()
+    with database.reading() as session:
+        assert session.scalar(text("SELECT version FROM schema_version")) == SCHEMA_VERSION
+        assert session.execute(text("SELECT * FROM theirs")).all() == []
+    database.close()
 
 
 def test_a_full_disk_loses_the_change_that_was_refused_and_no_other(tmp_path: Path, reliability: Reliability) -> None:
@@ -254,7 +296,7 @@ def test_a_database_that_cannot_hold_all_texts_is_refused(new_postgres: Callable
     with postgres_cluster() as cluster:
         database = Database(cluster.new_database(encoding="SQL_ASCII"))
         with pytest.raises(SettingError, match="encoding is SQL_ASCII"):
-            database.migrate()
+            database.make_tables()
         database.close()
 
 
@@ -263,7 +305,7 @@ def test_a_server_that_is_killed_is_said_and_its_return_is_used(new_postgres: Ca
         pytest.skip("makes a cluster of its own")
     with postgres_cluster(durable=True) as cluster:
         database = Database(cluster.new_database())
-        database.migrate()
+        database.make_tables()
         acknowledged = []
         for turn in range(3):
             with transaction(database, OPERATOR) as change:

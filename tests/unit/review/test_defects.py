@@ -132,7 +132,7 @@ def state_of(team: Team, assignment: str) -> str:
 
 
 def smuggle(team: Team, assignment: str, place: str, **changes: Any) -> None:
-    """Put into the database what an earlier edition stored, in the entry and in the result, without an event."""
+    """Put into the database what no page would store, in the entry and in the result, without an event."""
     with team.project.database.writing() as session:
         entry = session.get_one(EntryRow, (assignment, place))
         entry.value = {**entry.value, **changes}
@@ -204,7 +204,7 @@ def entry_value(team: Team, assignment: str, place: str) -> Any:
         return session.get_one(EntryRow, (assignment, place)).value
 
 
-def test_1_what_an_earlier_edition_saved_is_not_handed_in(team: Team) -> None:
+def test_1_a_wrong_time_in_the_database_is_not_handed_in(team: Team) -> None:
     ada = team.member("Ada", "annotator")
     work = ada.next("turns")
     for place in "012":
@@ -741,7 +741,7 @@ def test_5_an_adjudicator_writes_no_new_label(pair: Team) -> None:
     assert "vocabularies" in jo.get(f"/api/adjudicate/{dispute}").json()["unit"]["content"]
 
 
-def test_5_what_an_earlier_edition_settled_with_a_new_label_is_set_aside(team: Team) -> None:
+def test_5_a_wrong_label_in_the_database_is_set_aside(team: Team) -> None:
     ada = team.member("Ada", "annotator")
     bad = do_next(ada)
     kept = entry_value(team, bad, "0")

@@ -40,7 +40,7 @@ def project_of(folder: Path, url: str | None = None) -> ReviewProject:
 
 def empty(url: str) -> Database:
     database = Database(url)
-    database.migrate()
+    database.make_tables()
     return database
 
 

@@ -9,7 +9,7 @@ from team import Browser, Team, make_team, small_content
 from reeltalk.review.assigning import next_unit
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.gold import plant_gold
-from reeltalk.review.importing import add_queue, import_benchmark
+from reeltalk.review.importing import add_queue
 from reeltalk.review.naming import dialogue_name, unit_names
 from reeltalk.review.tables import AssignmentRow, UnitRow
 from reeltalk.review.tasks.answering import answer_drafts
@@ -18,7 +18,6 @@ from reeltalk.review.tasks.rating import load_scale, rating_drafts
 from reeltalk.review.tasks.turns import TurnsTask
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 TURNS = tuple(Turn(question=f"Question {index}?", references=("Answer.",)) for index in range(2))
@@ -143,17 +142,6 @@ def test_no_name_and_no_number_gives_gold_away(tmp_path: Path, database: str) ->
     assert len(set(names)) == len(names)
     assert numbers == [f"{n} of {max(45, len(names))}" if n > 45 else f"{n} of 45" for n in range(1, len(names) + 1)]
     assert sum(name.endswith("· gold") for name in for_leads.values()) == 2
-
-
-def test_units_of_the_first_edition_get_names(team: Team) -> None:
-    with transaction(team.project.database, OPERATOR) as change:
-        for unit in change.session.query(UnitRow):
-            unit.title = "film0-0 → film0-1" if unit.target_table == "linkages" else str(unit.target_id)
-    import_benchmark(team.project, Benchmark.open(team.project.benchmark), serving=lambda _: {})
-    with team.project.database.reading() as session:
-        titles = {unit.title for unit in session.query(UnitRow)}
-    assert {"Kitchen, morning · clip 1", "Fry carrot · clip 1 and clip 2"} <= titles
-    assert not any("film" in title for title in titles)
 
 
 def test_two_tasks_of_the_same_name_in_a_queue_are_told_apart(team: Team) -> None:

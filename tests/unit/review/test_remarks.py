@@ -131,21 +131,6 @@ def test_unsure_is_true_or_false(team: Team, wrong: object) -> None:
     assert "unsure" in answer.text
 
 
-def test_an_equal_value_of_the_first_edition_stays_equal(team: Team) -> None:
-    browser = team.member("Ada", "annotator")
-    assignment = browser.next("turns")
-    place, value = value_of(team, browser, "turns", assignment)
-    revision = browser.save(assignment, place, value).json()["revision"]
-    with transaction(team.project.database, OPERATOR) as change:
-        entry = change.session.get_one(EntryRow, (assignment, place))
-        stored = dict(entry.value)
-        entry.value = {name: found for name, found in stored.items() if name != "unsure"}
-    assert browser.get(f"/api/work/{assignment}").json()["entries"][place]["value"]["unsure"] is False
-    assert browser.save(assignment, place, value).json()["revision"] == revision, "saving it again changes nothing"
-    with transaction(team.project.database, OPERATOR) as change:
-        change.session.get_one(EntryRow, (assignment, place)).value = stored
-
-
 def dispute(team: Team, *works: dict[str, Any]) -> tuple[Browser, str]:
     """A unit on which people differ at the first turn, in the hands of an adjudicator."""
     for number, work in enumerate(works):

@@ -14,7 +14,7 @@ from team import Browser, make_team
 
 from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.database import ReviewProject
-from reeltalk.review.describing import describe_all, describe_units, flagged_turns, search_words
+from reeltalk.review.describing import describe_units, flagged_turns, search_words
 from reeltalk.review.errors import InvalidValue, NotFound
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.people import User
@@ -130,7 +130,7 @@ def test_words_in_every_script_are_found_without_case(project: ReviewProject) ->
     with transaction(project.database, OPERATOR) as change:
         change.session.execute(update(UnitRow).where(UnitRow.id == "u1").values(title='Кухня "утро" 厨房 🎬 \\ %'))
         change.session.execute(delete(UnitWordsRow))
-    describe_all(project.database)
+        describe_units(change.session)
     for words in ("кухня", "КУХНЯ УТРО", "厨房", "🎬", '"утро"', "\\", "%"):
         assert ids(project, q=words) == ["u1"], words
 

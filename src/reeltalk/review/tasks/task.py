@@ -18,7 +18,7 @@ REMARKS: Final[Mapping[str, Json]] = {"note": "", "unsure": False}
 
 
 def with_remarks(value: Json) -> Json:
-    """A stored value with its remarks, also if it is of a version that had none. None stays None."""
+    """A stored value with its remarks, also if it was stored without. None stays None."""
     return {**REMARKS, **value} if isinstance(value, dict) else value
 
 

@@ -1,1 +1,0 @@
-"""How the tables came to be, version by version (Alembic)."""
