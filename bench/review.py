@@ -21,7 +21,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import sample_videos
-from postgres_cluster import postgres_cluster
 
 from record import Goal, Measure, at_most, options_of, record
 from reeltalk.review.access import Role
@@ -195,49 +194,17 @@ def main() -> None:
     parser.add_argument("--people", type=int, nargs="+", default=[30, 60])
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--turns", type=int)
-    parser.add_argument("--large", type=int, nargs="*", default=[30, 150], help="people on PostgreSQL")
-    parser.add_argument("--processes", type=int, default=max(2, (os.cpu_count() or 2) - 1), help="on PostgreSQL")
     options = parser.parse_args()
     turns = options.turns or (QUICK_TURNS if options.quick else TURNS)
     seconds = options.seconds or (20.0 if options.quick else 300.0)
     figures, notes = on_sqlite(turns, seconds, options.people)
     measures = stated(figures, options.people, turns)
-    try:
-        found, problems = on_postgresql(turns, seconds, options.large, options.processes) if options.large else ({}, [])
-    except RuntimeError as error:
-        found, problems = {}, [f"was not measured: {error}"]
-    if found:
-        measures += stated_of_people(found, options.large, f"PostgreSQL, {options.processes} processes, ")
-    figures |= {f"PostgreSQL {name}": value for name, value in found.items()}
-    notes += [f"PostgreSQL: {problem}" for problem in problems]
-    packages = ["fastapi", "starlette", "uvicorn", "sqlalchemy", "psycopg"]
+    packages = ["fastapi", "starlette", "uvicorn", "sqlalchemy"]
     record("review", measures, figures=figures, packages=packages, notes=notes, quick=options.quick)
 
 
-def on_postgresql(turns: int, seconds: float, teams: list[int], processes: int) -> tuple[dict[str, float], list[str]]:
-    """Figures of a server of several processes with a durable PostgreSQL on the same machine, and what went wrong."""
-    figures: dict[str, float] = {}
-    notes: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="reeltalk-bench-") as folder, postgres_cluster(durable=True) as postgres:
-        path, url = Path(folder) / "bench", postgres.new_database()
-        Benchmark.create(path, name="SVBench's size").write_content(content(turns), stage="bench", settings={})
-        with served(path, "--database", url):
-            pass
-        names = add_people(path, url, max(teams))
-        with served(path, "--database", url, "--processes", str(processes)) as server:
-            for people in teams:
-                found, problems = measure(server, names[: people + 1], seconds, f"{people} people:")
-                figures |= found
-                notes += problems
-            figures["server memory at most MiB"] = server.memory_mib("VmHWM")
-        project = ReviewProject.open(path, url=url)
-        notes += [f"verify: {finding}" for finding in verify_history(project.database).findings]
-        project.database.close()
-    return figures, notes + machine_notes(figures, teams)
-
-
 def on_sqlite(turns: int, seconds: float, teams: list[int]) -> tuple[dict[str, float], list[str]]:
-    """Figures of a server of one process with a SQLite file, and what went wrong."""
+    """Figures of a server with a SQLite file, and what went wrong."""
     figures: dict[str, float] = {"turns": turns}
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="reeltalk-bench-") as folder:
@@ -276,11 +243,11 @@ def machine_notes(figures: dict[str, float], teams: list[int]) -> list[str]:
     return busy + missed(figures, teams)
 
 
-def stated_of_people(figures: dict[str, float], teams: list[int], where: str = "") -> list[Measure]:
+def stated_of_people(figures: dict[str, float], teams: list[int]) -> list[Measure]:
     """What this suite vouches for about teams, with its goals."""
     found = []
     for people in teams:
-        of = f"{where}{people} annotators"
+        of = f"{people} annotators"
         for what in TARGETS_MS:
             if (name := f"{people} people: {what} p95 ms") in figures:
                 goal = at_most(target_ms(what, people))

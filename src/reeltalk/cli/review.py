@@ -59,7 +59,6 @@ def serve(
     proxy: Annotated[tuple[str, ...], IN_SERVER] = (),
     connections: Annotated[int | None, IN_SERVER] = None,
     connections_per_address: Annotated[int | None, IN_SERVER] = None,
-    processes: Annotated[int, IN_SERVER] = 1,
 ) -> int:
     """Serve a benchmark to the people who review it. Their work is kept next to it, in BENCH.review.
 
@@ -96,9 +95,6 @@ def serve(
         taken, the connection that has waited longest for a request is closed.
     connections_per_address
         Most connections from one address, proxies excepted; half of all by default.
-    processes
-        Number of processes that answer requests, for teams of more than about 60 people; 1 to 16. More than one need
-        a PostgreSQL database.
     """
     from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 
@@ -117,7 +113,7 @@ def serve(
     # Report an address that is in use before anything is loaded.
     with contextlib.ExitStack() as closed:
         listening = closed.enter_context(contextlib.closing(listen(host, port)))
-        project = ReviewProject.open(benchmark, url=database, processes=processes)
+        project = ReviewProject.open(benchmark, url=database)
         closed.enter_context(contextlib.closing(project.database))
         choice = [name.strip() for name in queues.split(",")] if queues is not None else ()
         _import(project, opened, queues=choice, overlap=overlap, only=only, reload=reload)
@@ -133,7 +129,7 @@ def serve(
         for warning in reached.warnings(host):
             say(f"warning: {warning}")
         say("Ctrl-C stops it; all work is stored, and the same command continues")
-        run_server(project, listening, reached, limits, processes)
+        run_server(project, listening, reached, limits)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
 

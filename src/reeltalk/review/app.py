@@ -31,7 +31,6 @@ from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, LoginLimiter, json_error
 from reeltalk.review.idempotency import OneTimeSecrets
 from reeltalk.review.people import invite, withdraw
-from reeltalk.review.processes import Processes
 from reeltalk.review.routes import (
     accounts,
     administration,
@@ -252,7 +251,6 @@ def run_server(
     listening: socket.socket,
     address: Address | None = None,
     limits: ConnectionLimits | None = None,
-    processes: int = 1,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
 
@@ -260,36 +258,25 @@ def run_server(
         project: The project.
         listening: The listening socket.
         address: How browsers reach it; by default only under this machine's own names.
-        limits: Limits of connections, of all processes together; by default what this process can hold.
-        processes: How many processes answer requests. More than one need PostgreSQL.
+        limits: Limits of connections; by default what this process can hold.
     """
     address = address or Address()
     app = create_app(project, address)
-    shared = (limits or connection_limits()).shared_by(processes)
-
-    def serve() -> None:
-        config = uvicorn.Config(
-            app,
-            http="httptools",
-            ws="none",
-            # Only named proxies may report the client's address; others could send any address.
-            proxy_headers=bool(address.proxies),
-            forwarded_allow_ips=list(address.proxies),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=10,
-        )
-        # Whoever saves waits for the database a dozen times while others wait for them. Each time they must get the
-        # interpreter back at once, not after the 5 ms that Python gives to threads that compute.
-        sys.setswitchinterval(SWITCH_S)
-        # uvicorn raises the signal again after it has closed everything.
-        with contextlib.suppress(KeyboardInterrupt):
-            BoundedServer(config, ConnectionPool(shared, address.is_proxy)).run(sockets=[listening])
-
-    if processes == 1:
-        serve()
-        return
-    # A connection must not be used by two processes.
-    project.database.close()
-    Processes(app, serve, processes).run()
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        # Only named proxies may report the client's address; others could send any address.
+        proxy_headers=bool(address.proxies),
+        forwarded_allow_ips=list(address.proxies),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )
+    # Whoever saves waits for the database a dozen times while others wait for them. Each time they must get the
+    # interpreter back at once, not after the 5 ms that Python gives to threads that compute.
+    sys.setswitchinterval(SWITCH_S)
+    # uvicorn raises the signal again after it has closed everything.
+    with contextlib.suppress(KeyboardInterrupt):
+        BoundedServer(config, ConnectionPool(limits or connection_limits(), address.is_proxy)).run(sockets=[listening])

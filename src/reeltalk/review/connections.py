@@ -14,7 +14,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
@@ -59,12 +59,6 @@ class ConnectionLimits:
     reading_s: float = 60.0
     """Seconds in which the client must take the next part of an answer. Video players ask again for what they still
     need."""
-
-    def shared_by(self, processes: int) -> "ConnectionLimits":
-        """The limits of each of several processes: its share of the places."""
-        return replace(
-            self, connections=-(-self.connections // processes), per_address=-(-self.per_address // processes)
-        )
 
 
 def connection_limits(connections: int | None = None, per_address: int | None = None) -> ConnectionLimits:

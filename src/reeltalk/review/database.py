@@ -55,13 +55,8 @@ SCHEMA_VERSION: Final = 1
 _STORED_VERSION: Final = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
 POOL: Final = 48
 """Most connections: more than the threads that answer requests, fewer than PostgreSQL's usual hundred."""
-MOST_OF_SERVER: Final = 80
-"""Most connections of all processes of a server together; PostgreSQL takes a hundred by default."""
-MOST_PROCESSES: Final = 16
 IDLE_S: Final = 1.0
 """A connection that was unused for longer is tried before it is used, since the server may have ended it."""
-FRESH_S: Final = 1.0
-"""Another process may have changed the project's settings this long ago without this one having noticed."""
 BUSY_MS: Final = 30_000
 """How long to wait for a writer of another process."""
 JOURNAL_POLL_S: Final = 0.02
@@ -98,16 +93,13 @@ class Database:
 
     Args:
         url: `sqlite:///…` or `postgresql+psycopg://…`.
-        processes: How many processes of a server use it, each with connections of its own.
 
     Raises:
-        SettingError: The address cannot be used, or not by so many processes.
+        SettingError: The address cannot be used.
         MissingExtraError: The address is for PostgreSQL, and its driver is not installed.
     """
 
-    def __init__(self, url: str, *, processes: int = 1) -> None:
-        if not 1 <= processes <= MOST_PROCESSES:
-            raise SettingError(f"--processes {processes}: give 1 to {MOST_PROCESSES}")
+    def __init__(self, url: str) -> None:
         wrong = SettingError(f"--database {_hidden(url)}: give sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME")
         try:
             parsed = make_url(url)
@@ -115,17 +107,11 @@ class Database:
             if self.is_sqlite:
                 if parsed.database in (None, "", ":memory:") or parsed.query:
                     raise wrong
-                if processes > 1:
-                    raise SettingError(
-                        f"--processes {processes}: processes would wait for each other's turn to write a SQLite file; "
-                        "pass the --database of a PostgreSQL server, or leave --processes out"
-                    )
                 parsed = parsed.set(drivername="sqlite")
                 self.engine: Engine = create_engine(parsed, pool_size=POOL, max_overflow=POOL)
             elif parsed.get_backend_name() == "postgresql":
                 parsed = parsed.set(drivername="postgresql+psycopg")
-                pool = min(POOL, MOST_OF_SERVER // processes)
-                self.engine = create_engine(parsed, pool_size=pool, max_overflow=0, connect_args=_POSTGRES_ARGUMENTS)
+                self.engine = create_engine(parsed, pool_size=POOL, max_overflow=0, connect_args=_POSTGRES_ARGUMENTS)
             else:
                 raise wrong
         except ModuleNotFoundError:
@@ -345,35 +331,23 @@ class ReviewProject:
     database: Database
     secret: bytes = field(repr=False)
     settings: ProjectSettings = field(default_factory=ProjectSettings)
-    _renewed: float = field(default=float("-inf"), init=False, repr=False)
-
-    def renew_settings(self, session: Session) -> None:
-        """Take over settings that another process changed. They are read at most once in `FRESH_S` seconds."""
-        now = time.monotonic()
-        if now - self._renewed >= FRESH_S:
-            self._renewed = now
-            stored = session.scalars(select(ProjectRow.settings)).one_or_none()
-            self.settings = ProjectSettings.model_validate(stored) if stored is not None else self.settings
 
     @classmethod
-    def open(
-        cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None, processes: int = 1
-    ) -> "ReviewProject":
+    def open(cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None) -> "ReviewProject":
         """Open the project of a benchmark, and make its tables if it has none.
 
         Args:
             benchmark: The benchmark's folder. It need not exist for commands that only read the database.
             folder: Where the review keeps its files; by default next to the benchmark.
             url: The database's address; by default a SQLite file in `folder`.
-            processes: How many processes of a server use the database.
 
         Raises:
             BenchmarkError: The folder or the database cannot be used.
-            SettingError: The address cannot be used, or not by so many processes.
+            SettingError: The address cannot be used.
         """
         folder = folder or folder_of(benchmark)
         secret = read_secret(folder)
-        database = Database(url or sqlite_url(folder / DATABASE), processes=processes)
+        database = Database(url or sqlite_url(folder / DATABASE))
         database.make_tables()
         return cls(benchmark, folder, database, secret, _stored_settings(database))
 

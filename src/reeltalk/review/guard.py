@@ -381,27 +381,16 @@ class LoginLimiter:
         Raises:
             TooManyRequests: There were too many tries; this one is not counted.
         """
-        pause_s, wait_s = self.wait(name, address)
-        if wait_s:
-            raise TooManyRequests(TOO_MANY, wait_s=wait_s)
-        return pause_s
-
-    def wait(self, name: str, address: str) -> tuple[float, int]:
-        """Count a try to sign in, unless there were too many.
-
-        Returns:
-            Seconds after which it may run; and 0, or the seconds after which a try that was not counted may come again.
-        """
         now, here, at_name, at_address = self._clock(), _hashed((name, address)), _hashed((name,)), _hashed((address,))
         with self._lock:
             pause_s = max(self._address.wait_s(at_address, now), self._name.wait_s(at_name, now))
             wait_s = self._here.wait_s(here, now) or (pause_s if pause_s > LONGEST_PAUSE_S else 0.0)
             if wait_s:
-                return pause_s, math.ceil(wait_s)
+                raise TooManyRequests(TOO_MANY, wait_s=math.ceil(wait_s))
             self._here.count(here, now)
             self._address.count(at_address, now)
             self._name.count(at_name, now)
-        return pause_s, 0
+        return pause_s
 
     def reset(self, name: str, address: str) -> None:
         """The password was right: earlier mistakes no longer count."""

@@ -12,8 +12,6 @@ import threading
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from filelock import FileLock
-
 from reeltalk.parallel import Call, Failure, Limits, LocalExecutor
 from reeltalk.schema.record import Json
 from reeltalk.video.serving import REFUSED
@@ -159,12 +157,10 @@ class ThumbnailMaker:
                         self._failed.add(target)
 
     def _make(self, executor: LocalExecutor, video: Path, target: Path, sheet: Sheet) -> bool:
-        # Other processes of this server may be asked for the same sheet.
-        with FileLock(target.parent / ".thumbnails.lock"):
-            if target.is_file():
-                return True
-            argument = {"path": str(video), "times_s": sheet.times_s, "columns": COLUMNS}
-            argument |= {"folder": str(target.parent), "name": target.name}
-            for _, outcome in executor.map("reeltalk.video.sheet:make_sheet", [Call(argument, LIMITS)]):
-                return not isinstance(outcome, Failure) and REFUSED not in outcome and target.is_file()
+        if target.is_file():
+            return True
+        argument = {"path": str(video), "times_s": sheet.times_s, "columns": COLUMNS}
+        argument |= {"folder": str(target.parent), "name": target.name}
+        for _, outcome in executor.map("reeltalk.video.sheet:make_sheet", [Call(argument, LIMITS)]):
+            return not isinstance(outcome, Failure) and REFUSED not in outcome and target.is_file()
         return False

@@ -110,8 +110,8 @@ def database_kind(
         class Noted(Database):
             """Connections to a server are closed with the test, whoever forgot to."""
 
-            def __init__(self, url: str, *, processes: int = 1) -> None:
-                super().__init__(url, processes=processes)
+            def __init__(self, url: str) -> None:
+                super().__init__(url)
                 opened.append(self)
 
         monkeypatch.setattr("reeltalk.review.database.sqlite_url", address_of)
