@@ -300,9 +300,7 @@ LINES: Final[tuple[Line, ...]] = (
     get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
     get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
     get("/api/openapi.json", "description", ALL, lambda w, b: "/api/openapi.json"),
-    get("/news", "page", ALL, lambda w, b: "/news"),
-    get("/api/news", "list", ALL, lambda w, b: "/api/news"),
-    form("/news/seen", "own", ALL, lambda w, b: Ask("/news/seen", {"until": "2026-11-26T06:00:00.000Z"})),
+    get("/comments", "page", JUDGES, lambda w, b: "/comments"),
     get("/backup", "page", OWNER, lambda w, b: "/backup"),
     form("/backup", "new", OWNER, lambda w, b: Ask("/backup", {})),
     get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
@@ -641,9 +639,7 @@ def id_of(world: World, token: str) -> str:
 
 def someone(world: World) -> str:
     with world.changing() as change:
-        row = PersonRow(
-            id=key(), name=key(), sign_in=key(), role="reader", password="", created_at=change.at, settings={}
-        )
+        row = PersonRow(id=key(), name=key(), sign_in=key(), role="reader", password="", created_at=change.at)
         change.session.add(row)
     return row.id
 

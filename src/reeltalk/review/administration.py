@@ -249,7 +249,7 @@ TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
-        *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup", "seen"),
+        *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup"),
         *("line", "guideline", "reading", "training_rule"),
         *("group", "ungroup", "assign", "unassign"),
     }

@@ -1,18 +1,16 @@
-"""Comments on a unit or on one place of it: who may read which, who can be mentioned, and how one is added.
+"""Comments on a unit or on one place of it: who may read which, and how one is added.
 
 A comment may say what its author thinks of the work, so it falls under the blind rule. Until all work on a unit is in,
 what an annotator writes reaches the owners and adjudicators who do not work on the unit themselves, and nobody else;
-the author is told so. Other annotators never get it. Annotators read what owners and adjudicators write to everybody on
-the unit, and what mentions them.
+the author is told so. Other annotators never get it. Annotators read what owners and adjudicators write.
 """
 
-import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, Select, Text, and_, exists, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from reeltalk.review.access import ALLOWED, Action, may
@@ -32,9 +30,7 @@ MOST_COMMENTS: Final = 200
 LEADS: Final = tuple(sorted(ALLOWED[Action.ADJUDICATE]))
 """Roles of those who read annotators' comments."""
 TO_LEADS: Final = "Owners and adjudicators read this at once. Other annotators of this task never do."
-TO_ANNOTATORS: Final = (
-    "Everybody who works on this task reads this, unless you mention somebody: then they and those who lead do."
-)
+TO_ANNOTATORS: Final = "Everybody who works on this task reads this."
 SOMEBODY: Final = "an annotator"
 """The author of a comment whose name is not shown."""
 
@@ -71,7 +67,7 @@ def readable_by(session: Session, person_id: str) -> ColumnElement[bool]:
     by_lead = and_(
         exists().where(author.id == CommentRow.author_id, author.role.in_(LEADS)), ~_works_on(CommentRow.author_id)
     )
-    told = and_(works, by_lead, or_(is_for_all(), mentions(person_id)))
+    told = and_(works, by_lead)
     if person is None or not may(person.role, Action.ADJUDICATE):
         return or_(mine, told)
     return or_(mine, told, and_(or_(UnitRow.state != OPEN, ~works), may_know(person_id)))
@@ -80,16 +76,6 @@ def readable_by(session: Session, person_id: str) -> ColumnElement[bool]:
 def _works_on(person_id: str | InstrumentedAttribute[str]) -> ColumnElement[bool]:
     work = aliased(AssignmentRow)
     return exists().where(work.unit_id == CommentRow.unit_id, work.person_id == person_id, work.role == ANNOTATOR)
-
-
-def mentions(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a comment: it mentions somebody."""
-    return type_coerce(CommentRow.mentions, Text()).contains(f'"{person_id}"', autoescape=True)
-
-
-def is_for_all() -> ColumnElement[bool]:
-    """As SQL about a comment: it mentions nobody."""
-    return type_coerce(CommentRow.mentions, Text()) == "[]"
 
 
 def comments_on(
@@ -131,7 +117,7 @@ def _readable(session: Session, person_id: str) -> Select[CommentRow, str, str]:
 
 
 def comments_view(session: Session, person_id: str, unit: UnitRow, *, names: bool = True) -> dict[str, Json]:
-    """What a screen shows about comments on a unit: `comments`, and in `commenting` who can be mentioned and who reads.
+    """What a screen shows about comments on a unit: `comments`, and in `comments_read_by` who reads a new one.
 
     Args:
         session: The database.
@@ -140,39 +126,16 @@ def comments_view(session: Session, person_id: str, unit: UnitRow, *, names: boo
         names: False: annotators are shown by the letters that adjudicators see.
     """
     letters = None if names else letters_of(session, unit)
-    people = mentionable(session, person_id, unit, letters)
     leads = _leads_on(session, person_id, unit)
     return {
         "comments": [comment.document() for comment in comments_on(session, person_id, unit, letters)],
-        "commenting": {"people": list(people), "read_by": TO_ANNOTATORS if leads else TO_LEADS},
+        "comments_read_by": TO_ANNOTATORS if leads else TO_LEADS,
     }
 
 
 def letters_of(session: Session, unit: UnitRow) -> dict[str, str]:
     """The letters by which adjudicators see the annotators of a complete unit, by id; none while it is open."""
     return {} if unit.state == OPEN else {row.person_id: letter for letter, row, _ in sides(session, unit)}
-
-
-def mentionable(
-    session: Session, person_id: str, unit: UnitRow, letters: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Whom somebody can mention on a unit: ids by name, or by letter.
-
-    Annotators mention those who lead. Those who lead also mention the annotators of the unit.
-    """
-    people = select(PersonRow).where(PersonRow.disabled_at.is_(None), PersonRow.id != person_id)
-    lead = PersonRow.role.in_(LEADS)
-    at_work = exists().where(
-        AssignmentRow.unit_id == unit.id, AssignmentRow.person_id == PersonRow.id, AssignmentRow.role == ANNOTATOR
-    )
-    wanted = or_(lead, at_work) if _leads_on(session, person_id, unit) else lead
-    found: dict[str, str] = {}
-    for person in session.scalars(people.where(wanted).order_by(PersonRow.name, PersonRow.id)):
-        if letters is None or (person.role in LEADS and person.id not in letters):
-            found[person.name] = person.id
-        elif person.id in letters:
-            found[letters[person.id]] = person.id
-    return found
 
 
 def _leads_on(session: Session, person_id: str, unit: UnitRow) -> bool:
@@ -185,7 +148,7 @@ def _leads_on(session: Session, person_id: str, unit: UnitRow) -> bool:
 
 
 def add_comment(change: Transaction, person_id: str, unit: UnitRow, place: str | None, text: str) -> CommentRow:
-    """Comment on a unit. People are mentioned as `@Name`.
+    """Comment on a unit.
 
     Args:
         change: The transaction.
@@ -205,21 +168,11 @@ def add_comment(change: Transaction, person_id: str, unit: UnitRow, place: str |
     own = select(CommentRow.id).where(CommentRow.unit_id == unit.id, CommentRow.author_id == person_id)
     if len(session.scalars(own).all()) >= MOST_COMMENTS:
         raise InvalidValue(f"there are {MOST_COMMENTS} comments by you on this task; write to the owners", field="text")
-    people = mentionable(session, person_id, unit)
-    if _leads_on(session, person_id, unit):
-        people |= {letter: who for who, letter in letters_of(session, unit).items() if letter not in people}
     row = CommentRow(
-        id=secrets.token_hex(8),
-        unit_id=unit.id,
-        place=place,
-        author_id=person_id,
-        text=text,
-        mentions=_mentioned(text, people),
-        at=change.at,
+        id=secrets.token_hex(8), unit_id=unit.id, place=place, author_id=person_id, text=text, at=change.at
     )
     session.add(row)
-    written = {"id": row.id, "author": person_id, "text": text, "mentions": row.mentions}
-    change.record(COMMENT, unit.id, place=place, after=written)
+    change.record(COMMENT, unit.id, place=place, after={"id": row.id, "author": person_id, "text": text})
     return row
 
 
@@ -236,13 +189,3 @@ def _is_place(session: Session, person_id: str, unit: UnitRow, place: str) -> bo
     if unit.state == OPEN:
         added = added.where(AssignmentRow.person_id == person_id)
     return session.scalars(added.limit(1)).first() is not None
-
-
-def _mentioned(text: str, people: Mapping[str, str]) -> list[str]:
-    """Ids of the people whom a text mentions, in the order of the text. Of two names the longer one counts."""
-    if not people:
-        return []
-    names = sorted(people, key=len, reverse=True)
-    found = re.finditer(rf"(?<!\w)@({'|'.join(map(re.escape, names))})(?!\w)", text, re.IGNORECASE)
-    ids = {name.casefold(): who for name, who in people.items()}
-    return list(dict.fromkeys(ids[match[1].casefold()] for match in found if match[1].casefold() in ids))

@@ -139,13 +139,6 @@ class CommentsAnswer(BaseModel):
     comments: list[CommentAnswer]
 
 
-class CommentingAnswer(BaseModel):
-    """Whom you can mention, and who reads what you write."""
-
-    people: list[str]
-    read_by: str
-
-
 class WorkAnswer(BaseModel):
     """A task, and the values so far."""
 
@@ -155,7 +148,8 @@ class WorkAnswer(BaseModel):
     reasons: list[ReasonAnswer]
     guideline: GuidelineAnswer | None
     comments: list[CommentAnswer]
-    commenting: CommentingAnswer
+    comments_read_by: str
+    """Who reads what you write, as a sentence."""
 
 
 class OwnWorkAnswer(WorkAnswer):

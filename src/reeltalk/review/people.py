@@ -47,8 +47,6 @@ class User:
     """True for a script with a personal token. It needs no CSRF token: no browser sends a personal token by itself."""
     slides: bool = False
     """True if the session should be extended now; once a day."""
-    news: int = 0
-    """How many news they have not marked as read. Counted for pages only."""
 
 
 def clean_line(text: str, what: str, longest: int, *, field: str) -> str:
@@ -151,7 +149,6 @@ def join_team(
         role=invitation.role,
         password=hash_password(password, cost),
         created_at=change.at,
-        settings={},
     )
     change.session.add(row)
     change.session.flush()

@@ -71,7 +71,6 @@ class PersonRow(Base):
     """argon2id, with its parameters."""
     created_at: Mapped[str] = mapped_column(Text)
     disabled_at: Mapped[str | None] = mapped_column(Text)
-    settings: Mapped[Json] = mapped_column(JsonText, default=dict)
 
 
 class InvitationRow(Base):
@@ -471,6 +470,4 @@ class CommentRow(Base):
     author_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
     text: Mapped[str] = mapped_column(JsonText)
     """As a JSON string, which may hold any character."""
-    mentions: Mapped[Json] = mapped_column(JsonText)
-    """Ids of the people who are mentioned."""
     at: Mapped[str] = mapped_column(Text, index=True)

@@ -277,7 +277,7 @@ class _History:
                 talk = self.talks[subject]
                 talk.state, talk.finished_at = after["state"], at
             case "comment":
-                said = (subject, place, after["author"], _digest(canonical_json(after["text"])), after["mentions"], at)
+                said = (subject, place, after["author"], _digest(canonical_json(after["text"])), at)
                 self.comments[after["id"]] = said
             case "judge":
                 talk = self.talks[subject]
@@ -326,7 +326,7 @@ class _History:
         yield from _differences("duty", self.duties, duties)
         yield from self._talks_compared(session)
         comments = {
-            row.id: (row.unit_id, row.place, row.author_id, _digest(canonical_json(row.text)), row.mentions, row.at)
+            row.id: (row.unit_id, row.place, row.author_id, _digest(canonical_json(row.text)), row.at)
             for row in session.scalars(select(CommentRow))
         }
         yield from _differences("comment", self.comments, comments)

@@ -3,7 +3,6 @@
 import contextlib
 import hmac
 import json
-from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -21,8 +20,7 @@ from reeltalk.review.connections import SIGNED_IN
 from reeltalk.review.credentials import keyed_hash
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import Forbidden, Unauthorized
-from reeltalk.review.guard import JSON_ALONE, Address, LoginLimiter, network_of
-from reeltalk.review.news import count_news
+from reeltalk.review.guard import Address, LoginLimiter, network_of
 from reeltalk.review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
 from reeltalk.review.tables import canonical_json
 from reeltalk.review.tasks.task import spoken_place
@@ -31,11 +29,11 @@ from reeltalk.schema.texts import without_controls
 
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
-    ("/news", "News", Action.LOOK),
     ("/board", "Board", Action.LOOK),
     ("/units", "Tasks", Action.SEE_RESULTS),
     ("/quality", "Quality", Action.SEE_TEAM),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
+    ("/comments", "Comments", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
     ("/assignment", "Assignment", Action.MANAGE),
@@ -236,8 +234,6 @@ def _somebody(request: Request, project: ReviewProject) -> User | None:
             return person_of_token(session, project.secret, token.strip()) if scheme.lower() == "bearer" else None
         cookie = cookie_of(request)
         person = person_of_session(session, project.secret, cookie) if cookie else None
-        if person is not None and request.method == "GET" and not request.url.path.startswith(JSON_ALONE):
-            person = replace(person, news=count_news(session, person.id))
     if person is not None and person.slides and cookie is not None:
         # If nothing can be written, reading must still work.
         with contextlib.suppress(ReeltalkError), project.database.writing() as writing:

@@ -156,7 +156,6 @@ def member(project: ReviewProject, name: str, role: str = "annotator") -> str:
             role=role,
             password="",
             created_at=change.at,
-            settings={},
         )
         change.session.add(row)
         change.record("join", row.id, after={"name": name, "role": role})

@@ -50,7 +50,7 @@ def test_a_question_reaches_those_who_lead_at_once_and_no_other_annotator(world:
     unit = world.unit()
     first, second = world.work("annotator", "decided", unit), world.work("other", "decided", unit)
     asks = world.browsers["annotator"]
-    assert "Owners and adjudicators read this" in asks.get(f"/api/work/{first}").json()["commenting"]["read_by"]
+    assert "Owners and adjudicators read this" in asks.get(f"/api/work/{first}").json()["comments_read_by"]
     assert say(asks, first, "Is she Ana?", "1") == ["Is she Ana?"]
     assert readable(world, "owner", unit) == readable(world, "adjudicator", unit) == ["Is she Ana?"]
     for who in ("other", "third", "reader"):
@@ -62,18 +62,15 @@ def test_a_question_reaches_those_who_lead_at_once_and_no_other_annotator(world:
     assert read(world.browsers["other"], second) == []
 
 
-def test_who_leads_answers_one_or_all_of_a_unit(world: World) -> None:
+def test_who_leads_answers_everybody_on_a_unit(world: World) -> None:
     unit = world.unit()
     first, second = world.work("annotator", "working", unit), world.work("other", "working", unit)
     owner = world.browsers["owner"]
     assert owner.form(f"/units/{unit}/comments", text="Names are in the credits.").status_code == 303
-    assert owner.form(f"/units/{unit}/comments", text="@THE ANNOTATOR: yes.", place="1").status_code == 303
-    assert read(world.browsers["annotator"], first) == ["Names are in the credits.", "@THE ANNOTATOR: yes."]
-    assert read(world.browsers["other"], second) == ["Names are in the credits."]
+    assert owner.form(f"/units/{unit}/comments", text="Yes.", place="1").status_code == 303
+    assert read(world.browsers["annotator"], first) == ["Names are in the credits.", "Yes."]
+    assert read(world.browsers["other"], second) == ["Names are in the credits.", "Yes."]
     assert readable(world, "third", unit) == []
-    with world.team.project.database.reading() as session:
-        rows = session.scalars(select(CommentRow).order_by(CommentRow.at)).all()
-    assert [row.mentions for row in rows] == [[], [world.browsers["annotator"].id]]
 
 
 def test_who_leads_and_works_on_a_unit_reads_like_its_annotators(world: World) -> None:
@@ -108,7 +105,7 @@ def test_who_could_read_what_an_annotator_wrote_does_not_do_the_unit(world: Worl
         assert [open_units(session, "turns", person, moment()) for person in people] == [left[0] - 1, left[1]]
 
 
-def test_adjudicators_see_letters_in_place_of_names_and_can_mention_them(world: World) -> None:
+def test_adjudicators_see_letters_in_place_of_names(world: World) -> None:
     unit = world.unit()
     first, second = world.work("annotator", "decided", unit), world.work("other", "decided", unit)
     say(world.browsers["annotator"], first, "Is she Ana?")
@@ -123,10 +120,9 @@ def test_adjudicators_see_letters_in_place_of_names_and_can_mention_them(world: 
     letter = next(side["letter"] for side in shown["sides"] if side["id"] == first)
     assert [comment["author"] for comment in shown["comments"]] == [letter]
     assert "The annotator" not in str(shown)
-    assert {"A", "B", "The owner"} <= set(shown["commenting"]["people"])
-    say(judge, decides, f"@{letter} she is.")
-    assert read(world.browsers["annotator"], first) == ["Is she Ana?", f"@{letter} she is."]
-    assert read(world.browsers["other"], second) == []
+    say(judge, decides, "She is.")
+    assert read(world.browsers["annotator"], first) == ["Is she Ana?", "She is."]
+    assert read(world.browsers["other"], second) == ["She is."]
     named = judge.get(f"/api/adjudicate/{decides}?names=true").json()
     assert [comment["author"] for comment in named["comments"]] == ["The annotator", "The adjudicator"]
 
@@ -149,9 +145,9 @@ def test_what_cannot_be_a_comment_is_refused(world: World) -> None:
     with world.changing() as change:
         unit = change.session.get_one(AssignmentRow, assignment).unit_id
         for number in range(MOST_COMMENTS):
-            row = CommentRow(id=f"c{number}", unit_id=unit, author_id=browser.id, text="a", mentions=[], at=change.at)
+            row = CommentRow(id=f"c{number}", unit_id=unit, author_id=browser.id, text="a", at=change.at)
             change.session.add(row)
-            change.record("comment", unit, after={"id": row.id, "author": browser.id, "text": "a", "mentions": []})
+            change.record("comment", unit, after={"id": row.id, "author": browser.id, "text": "a"})
     assert browser.api("POST", path, {"text": "a"}).json()["error"]["field"] == "text"
 
 
@@ -165,67 +161,6 @@ def test_a_comment_that_was_changed_past_the_history_is_found(world: World) -> N
         session.scalars(select(CommentRow)).one().text = "Is she Ana?"
 
 
-def test_the_longer_of_two_names_is_mentioned(world: World) -> None:
-    world.team.member("Ann", "owner")
-    anna = world.team.member("Anna-Lena Ö", "adjudicator")
-    assignment = world.work("annotator")
-    say(world.browsers["annotator"], assignment, "@anna-lena ö or Ann@example.org or @Annalena, twice @Anna-Lena Ö!")
-    with world.team.project.database.reading() as session:
-        assert session.scalars(select(CommentRow)).one().mentions == [anna.id]
-
-
-def news_of(browser: Browser) -> list[tuple[str, str, bool]]:
-    return [(row["kind"], row["text"], row["is_new"]) for row in browser.get("/api/news").json()["rows"]]
-
-
-def test_news_are_what_concerns_somebody_until_they_mark_them_as_read(world: World) -> None:
-    owner, annotator, other = (world.browsers[name] for name in ("owner", "annotator", "other"))
-    unit = world.unit()
-    first, second = world.work("annotator", "decided", unit), world.work("other", "decided", unit)
-    assert news_of(owner) == news_of(annotator) == []
-    assert 'class="count"' not in owner.get("/").text
-    say(annotator, first, "Is she Ana?")
-    say(annotator, first, "@The adjudicator: she said so.")
-    assert news_of(owner) == [("comment", "Is she Ana?", True)]
-    assert len(news_of(world.browsers["adjudicator"])) == 2
-    assert news_of(other) == news_of(annotator) == news_of(world.browsers["reader"]) == []
-    assert owner.form(f"/units/{unit}/comments", text="Names are in the credits.").status_code == 303
-    assert news_of(annotator) == news_of(other) == [("comment", "Names are in the credits.", True)]
-    assert 'class="count">1<' in annotator.get("/").text
-    page = annotator.get("/news").text
-    assert f'href="/work/{first}"' in page
-    until = page.split('name="until" value="')[1].split('"')[0]
-    assert annotator.form("/news/seen", until=until).status_code == 303
-    assert news_of(annotator) == [("comment", "Names are in the credits.", False)]
-    assert 'class="count"' not in annotator.get("/").text
-    assert 'class="count">1<' in other.get("/").text
-    for who, assignment in ((annotator, first), (other, second)):
-        assert who.api("POST", f"/api/work/{assignment}/submit").status_code == 200
-    with world.changing() as change:
-        send_back(change, world.browsers["adjudicator"].id, second, "look at the second turn")
-    assert news_of(other)[0] == ("returned", "look at the second turn", True)
-    assert f'href="/units/{unit}"' in owner.get("/news").text
-    assert owner.form("/news/seen", until="x").status_code == 303
-    assert owner.get("/api/events?kind=seen").json()["events"][0]["author"] == annotator.id
-
-
-def test_assignments_and_guidelines_that_changed_are_news(world: World) -> None:
-    from reeltalk.review.duties import Terms, assign_queue
-    from reeltalk.review.guiding import write_guideline
-
-    owner, other = world.browsers["owner"], world.browsers["other"]
-    with world.changing() as change:
-        change.author = owner.id
-        write_guideline(change, "turns", "Look at both hands.\n", based_on=0, says="")
-        assign_queue(change, "turns", [other.id], [], Terms(deadline="2030-01-31"))
-    shown = [(row["kind"], row["says"]) for row in other.get("/api/news").json()["rows"]]
-    assert ("assigned", "The tasks of “Review turns” are assigned to you, until 2030-01-31") in shown
-    assert ("guideline", "The guideline of “Review turns” changed") in shown
-    assert [row["kind"] for row in world.browsers["third"].get("/api/news").json()["rows"]] == ["guideline"]
-    # Whoever wrote it, or does not work, has nothing to read.
-    assert news_of(owner) == news_of(world.browsers["reader"]) == []
-
-
 def test_those_who_lead_get_all_comments_that_they_may_read(world: World) -> None:
     unit = world.unit()
     first, mine = world.work("annotator", "decided", unit), world.work("owner", "decided", unit)
@@ -237,5 +172,9 @@ def test_those_who_lead_get_all_comments_that_they_may_read(world: World) -> Non
         ("The annotator", "1"),
         ("The owner", None),
     ]
+    page = world.browsers["adjudicator"].get("/comments").text
+    assert page.index("I wonder too.") < page.index("=1+1")
+    assert page.count(f'href="/units/{unit}#comments"') == 2
+    assert "=1+1" not in world.browsers["owner"].get("/comments").text
     text = world.browsers["adjudicator"].get("/api/comments?format=csv").text
     assert "turn 2,'=1+1" in text

@@ -1,4 +1,4 @@
-"""Comments on units: from the editor, from a unit's page, and all that somebody may read; and what is new to them."""
+"""Comments on units: from the editor, from a unit's page, and all that somebody may read."""
 
 from typing import Annotated, Final
 
@@ -14,7 +14,6 @@ from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.naming import unit_names
-from reeltalk.review.news import DAYS, list_news, mark_seen
 from reeltalk.review.people import User
 from reeltalk.review.settling import own_dispute
 from reeltalk.review.sheets import CSV, Format, sheet_answer
@@ -104,23 +103,6 @@ class CommentTable(BaseModel):
     rows: list[CommentLine]
 
 
-class NewsLine(BaseModel):
-    """Something that happened and concerns you."""
-
-    at: str
-    kind: str
-    says: str
-    text: str
-    link: str
-    is_new: bool
-
-
-class NewsTable(BaseModel):
-    """News, newest first."""
-
-    rows: list[NewsLine]
-
-
 @router.get("/api/comments", response_model=CommentTable, responses=CSV)
 def get_comments(
     project: ProjectHere, person: Annotated[User, require(Action.ADJUDICATE)], format: Format = "json"
@@ -144,25 +126,12 @@ def get_comments(
     return sheet_answer("comments", rows, list(CommentLine.model_fields), format)
 
 
-@router.get("/news", response_class=HTMLResponse)
-def show_news(request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)]) -> Response:
-    """Comments for you, returned work, assignments and guidelines that changed."""
+@router.get("/comments", response_class=HTMLResponse)
+def show_comments(
+    request: Request, project: ProjectHere, person: Annotated[User, require(Action.ADJUDICATE)]
+) -> Response:
+    """All comments that you may read, newest first."""
     with project.database.reading() as session:
-        news = list_news(session, person.id)
-        return page(request, "news.html", person, news=news, unread=any(item.is_new for item in news), days=DAYS)
-
-
-@router.post("/news/seen")
-def mark_news(project: ProjectHere, person: Annotated[User, require_form(Action.LOOK)], until: ShortText) -> Response:
-    """Mark the news as read, up to the newest that the page showed."""
-    with transaction(project.database, person.id) as change:
-        mark_seen(change, person.id, until)
-    return RedirectResponse("/news", status_code=303)
-
-
-@router.get("/api/news", response_model=NewsTable, responses=CSV)
-def get_news(project: ProjectHere, person: Annotated[User, require(Action.LOOK)], format: Format = "json") -> Response:
-    """What happened in the last month and concerns you."""
-    with project.database.reading() as session:
-        rows = [dict(vars(item)) for item in list_news(session, person.id)]
-    return sheet_answer("news", rows, list(NewsLine.model_fields), format)
+        found = all_comments(session, person.id)[::-1]
+        names = unit_names(session, {comment.unit_id for comment in found})
+    return page(request, "comments.html", person, comments=found, names=names)

@@ -620,8 +620,8 @@ function Comments({ editor, place }) {
         <p class="said-text">${said}</p>
       </li>`,
     )}</ul>
-    ${editor.reply.commenting && html`<p class="about">${editor.reply.commenting.read_by}</p>`}
-    <label for="comment">New comment; @Name tells somebody</label>
+    ${editor.reply.comments_read_by && html`<p class="about">${editor.reply.comments_read_by}</p>`}
+    <label for="comment">New comment</label>
     <textarea id="comment" rows="2" maxlength="2000" value=${text} onInput=${(/** @type {any} */ { target }) => setText(target.value)}></textarea>
     <p class="actions"><button type="button" class="second" onClick=${send}>Send</button><span class="warn" role="alert">${problem}</span></p>
   </details>`;

@@ -19,7 +19,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {{name: string, title: string}[]} reasons For rejecting, in this project.
  * @property {{version: string, read: boolean} | null} [guideline]
  * @property {Comment[]} [comments]
- * @property {{people: string[], read_by: string}} [commenting] Who can be mentioned, and who reads, as a sentence.
+ * @property {string} [comments_read_by] Who reads a comment, as a sentence.
  * @typedef {{id: string, place: string, author: string, text: string, at: string, mine: boolean}} Comment
  * @typedef {"mine" | "theirs" | "edit"} Choice
  */
