@@ -293,9 +293,6 @@ LINES: Final[tuple[Line, ...]] = (
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
     get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
-    get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
-    get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
-    get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
     get("/api/units", "table as CSV", LOOKERS, lambda w, b: "/api/units?format=csv&queue=turns"),
     get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
     get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),

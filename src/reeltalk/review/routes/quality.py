@@ -1,7 +1,6 @@
-"""Quality of each person's work, agreement, and progress over time: pages, and tables for scripts."""
+"""Quality of each person's work, and agreement: a page, and tables for scripts."""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -10,9 +9,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 
 from reeltalk.review.access import Action
-from reeltalk.review.drawing import draw_bars, draw_line
 from reeltalk.review.people import User, names_by_id
-from reeltalk.review.progress import FEWEST_DAYS, WINDOW, progress_over_time
 from reeltalk.review.quality import FEW, PersonQuality
 from reeltalk.review.routes.board import team_stats_of
 from reeltalk.review.sheets import CSV, Format, sheet_answer
@@ -97,71 +94,6 @@ def get_quality(request: Request, project: ProjectHere, person: Viewer, format: 
     titles = _titles(stats)
     rows = [_document(row, names, titles).model_dump() for row in _sorted(stats, names)]
     return sheet_answer("quality", rows, list(QualityRow.model_fields), format, as_of=stats.at)
-
-
-class DayRow(BaseModel):
-    """Turns submitted in one queue on one day."""
-
-    queue: str
-    day: date
-    turns: int
-
-
-class QueueForecast(BaseModel):
-    """What is left in a queue, and when it will be in. Null where there is not enough work to say."""
-
-    queue: str
-    submitted: int
-    needed: int
-    turns_per_active_day: float | None
-    active_days: int | None
-    end: date | None
-    earliest: date | None
-    latest: date | None
-
-
-class ProgressTable(BaseModel):
-    """Turns by queue and day, and the forecast of each queue."""
-
-    rows: list[DayRow]
-    queues: list[QueueForecast]
-
-
-@router.get("/progress", response_class=HTMLResponse)
-def show_progress(request: Request, project: ProjectHere, person: Viewer) -> Response:
-    """Turns submitted over time, and when the rest will be in."""
-    with project.database.reading() as session:
-        queues = progress_over_time(session, datetime.now(UTC).date())
-    drawn = [(queue, draw_line(queue), draw_bars(queue)) if queue.days else (queue, None, None) for queue in queues]
-    return page(request, "progress.html", person, drawn=drawn, window=WINDOW, fewest=FEWEST_DAYS)
-
-
-@router.get("/api/progress", response_model=ProgressTable, responses=CSV)
-def get_progress(project: ProjectHere, person: Viewer, format: Format = "json") -> Response:
-    """Turns submitted on each day, and when the rest will be in."""
-    with project.database.reading() as session:
-        queues = progress_over_time(session, datetime.now(UTC).date())
-    rows = [DayRow(queue=queue.title, day=day, turns=turns) for queue in queues for day, turns in queue.days]
-    forecasts = [
-        QueueForecast(
-            queue=queue.title,
-            submitted=queue.submitted,
-            needed=queue.needed,
-            turns_per_active_day=queue.forecast.per_active_day if queue.forecast is not None else None,
-            active_days=queue.forecast.active_days if queue.forecast is not None else None,
-            end=queue.forecast.end if queue.forecast is not None else None,
-            earliest=queue.forecast.earliest if queue.forecast is not None else None,
-            latest=queue.forecast.latest if queue.forecast is not None else None,
-        )
-        for queue in queues
-    ]
-    return sheet_answer(
-        "progress",
-        [row.model_dump(mode="json") for row in rows],
-        list(DayRow.model_fields),
-        format,
-        queues=[forecast.model_dump(mode="json") for forecast in forecasts],
-    )
 
 
 def _titles(stats: TeamStats | None) -> dict[str, str]:
