@@ -32,8 +32,6 @@ def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Pat
     for state in ("fresh", "decided", "submitted", "complete"):
         for who in (*ASKERS, "other"):
             found.work(who, state)
-    for who in ASKERS:
-        found.trained(who)
     found.dispute("owner")
     found.dialogue("owner", "annotator", said=1)
     found.video()

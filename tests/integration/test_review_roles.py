@@ -206,33 +206,6 @@ LINES: Final[tuple[Line, ...]] = (
     get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
     form("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: guiding(w, "turns")),
     form("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: guiding(w, "none"), 404),
-    # Training.
-    get("/setup/queues/{queue_id}/training", "queue", OWNER, lambda w, b: "/setup/queues/turns/training"),
-    get("/setup/queues/{queue_id}/training", "none", OWNER, lambda w, b: "/setup/queues/none/training", 404),
-    form("/setup/queues/{queue_id}/training", "queue", OWNER, lambda w, b: training(w, "turns")),
-    form("/setup/queues/{queue_id}/training", "none", OWNER, lambda w, b: training(w, "none"), 404),
-    form("/setup/queues/{queue_id}/training/rule", "queue", OWNER, lambda w, b: ruling(w, "turns")),
-    form("/setup/queues/{queue_id}/training/rule", "none", OWNER, lambda w, b: ruling(w, "none"), 404),
-    form("/setup/training/{unit_id}", "training task", OWNER, lambda w, b: explaining(w.training())),
-    form("/setup/training/{unit_id}", "another unit", OWNER, lambda w, b: explaining(w.unit()), 404),
-    get("/work/{assignment_id}/feedback", "own training", WORKERS, lambda w, b: f"/work/{w.trained(b)}/feedback"),
-    get(
-        "/work/{assignment_id}/feedback",
-        "own training in hand",
-        WORKERS,
-        lambda w, b: f"/work/{w.trained(b, submitted=False)}/feedback",
-        404,
-    ),
-    get(
-        "/work/{assignment_id}/feedback",
-        "own real",
-        WORKERS,
-        lambda w, b: f"/work/{w.work(b, 'submitted')}/feedback",
-        404,
-    ),
-    get(
-        "/work/{assignment_id}/feedback", "another's", WORKERS, lambda w, b: f"/work/{w.trained('other')}/feedback", 404
-    ),
     # Who works.
     form("/queues/{queue_id}/next", "open queue", WORKERS, lambda w, b: Ask(f"/queues/{queue(w)}/next", form={})),
     form(
@@ -581,20 +554,6 @@ def setting_up(queue_id: str) -> Ask:
 
 def queue(world: World) -> str:
     return "turns"
-
-
-def training(world: World, queue_id: str) -> Ask:
-    with world.team.project.database.reading() as session:
-        done = session.scalars(select(UnitRow.id).where(UnitRow.state == "done", UnitRow.queue_id == "turns")).first()
-    return Ask(f"/setup/queues/{queue_id}/training", form={"unit": str(done)} if done is not None else {})
-
-
-def ruling(world: World, queue_id: str) -> Ask:
-    return Ask(f"/setup/queues/{queue_id}/training/rule", form={"pass_percent": str(secrets.randbelow(100))})
-
-
-def explaining(unit_id: str) -> Ask:
-    return Ask(f"/setup/training/{unit_id}", form={"text": f"1: Because of {key()}.", "action": "explain"})
 
 
 def guiding(world: World, queue_id: str) -> Ask:

@@ -39,7 +39,6 @@ from reeltalk.review.tables import (
 )
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import spoken_place
-from reeltalk.review.training import TRAINEE
 from reeltalk.schema.record import Json
 
 
@@ -57,9 +56,9 @@ def members(session: Session) -> list[Member]:
     counts: dict[tuple[str, str], int] = {
         (person, state): count
         for person, state, count in session.execute(
-            select(AssignmentRow.person_id, AssignmentRow.state, func.count())
-            .where(AssignmentRow.role != TRAINEE)
-            .group_by(AssignmentRow.person_id, AssignmentRow.state)
+            select(AssignmentRow.person_id, AssignmentRow.state, func.count()).group_by(
+                AssignmentRow.person_id, AssignmentRow.state
+            )
         )
     }
     rows = session.scalars(select(PersonRow).order_by(PersonRow.disabled_at.is_not(None), PersonRow.sign_in)).all()
@@ -250,7 +249,7 @@ TEAM_EVENTS: Final = frozenset(
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup"),
-        *("line", "guideline", "reading", "training_rule"),
+        *("line", "guideline", "reading"),
         *("group", "ungroup", "assign", "unassign"),
     }
 )
@@ -258,7 +257,7 @@ TEAM_EVENTS: Final = frozenset(
 UNIT_EVENTS: Final = frozenset(
     {
         *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
-        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "training", "set_aside"),
+        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside"),
         "comment",
         *("begin", "say", "finish", "judge"),
     }

@@ -43,7 +43,6 @@ from reeltalk.review.routes import (
     guidelines,
     media,
     quality,
-    training,
     units,
     work,
 )
@@ -63,7 +62,6 @@ AREAS: Final = (
     assignment,
     guidelines,
     backups,
-    training,
     administration,
     description,
 )

@@ -22,10 +22,9 @@ from reeltalk.review.collecting import hidden_videos, known_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.gold import gold_rules, is_training
+from reeltalk.review.gold import gold_rules
 from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.training import TRAINEE, training_of, training_state, was_not_trained_on
 
 ANNOTATOR: Final = "annotator"
 ADJUDICATOR: Final = "adjudicator"
@@ -88,23 +87,8 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
         return own
     if not reach_of(session, person_id, queue_id).works:
         return None
-    training = training_state(session, queue, person_id)
-    if training is not None and training.is_due:
-        return _train(change, queue, person_id, lease_minutes=lease_minutes)
-    if training is not None and training.has_failed:
-        return None
     unit = _next_free(session, queue, person_id, change.at)
     return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
-
-
-def _train(change: Transaction, queue: QueueRow, person_id: str, *, lease_minutes: int) -> AssignmentRow | None:
-    """The training task that a person does next."""
-    found = training_of(change.session, queue, person_id)
-    if isinstance(found, UnitRow):
-        return take_unit(change, found, person_id, TRAINEE, lease_minutes=lease_minutes)
-    if found is not None:
-        renew_lease(found, lease_minutes=lease_minutes, now=change.at)
-    return found
 
 
 def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
@@ -133,7 +117,6 @@ def _first_free(
         .where(
             *is_open,
             ~mine,
-            ~is_training(),
             or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
             may_take(session, queue, person_id),
         )
@@ -188,7 +171,7 @@ def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, 
         .where(UnitRow.queue_id == queue_id, AssignmentRow.person_id == person_id, AssignmentRow.role == ANNOTATOR)
     )
     held, gold = session.execute(own).one()
-    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, ~is_training())
+    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id)
     golds = session.scalar(units.where(UnitRow.gold.is_not(None))) or 0
     return held, gold, session.scalar(units) or 0 if golds else 0, golds
 
@@ -211,11 +194,7 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     What holds for all units of the queue is looked up here, so that no unit is checked for it.
     """
     person = session.get_one(PersonRow, person_id)
-    rules = [
-        *gold_rules(session, queue.id, person_id),
-        may_know(person_id, queue.id),
-        was_not_trained_on(person_id, queue.id),
-    ]
+    rules = [*gold_rules(session, queue.id, person_id), may_know(person_id, queue.id)]
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
@@ -433,12 +412,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
     )
     has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
     reach = reach_of(session, person_id, queue_id)
-    training = training_state(session, queue, person_id) if reach.works else None
-    if training is not None and training.is_due:
-        return training.tasks - training.submitted
-    if training is not None and training.has_failed:
-        return 0
-    free = and_(UnitRow.id.not_in(own), ~is_training(), has_room, may_take(session, queue, person_id))
+    free = and_(UnitRow.id.not_in(own), has_room, may_take(session, queue, person_id))
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     if not reach.has_units and reach.general and reach.most is None:
         return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Text, and_, case, exists, func, literal, or_, select, type_coerce
+from sqlalchemy import ColumnElement, and_, case, exists, func, literal, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.metrics.uncertainty import Proportion, wilson
@@ -563,7 +563,6 @@ def _may_get(person_id: str, has_gold: bool) -> ColumnElement[bool]:
     held_gold = exists().where(
         held.person_id == person_id,
         held.unit_id == gold.id,
-        # Training says openly what it is, and keeps nobody from other work on its turns.
         held.role == "annotator",
         gold.gold.is_not(None),
         gold.id != UnitRow.id,
@@ -677,7 +676,7 @@ def gold_outcomes(
         select(AssignmentRow.person_id, AssignmentRow.id, UnitRow.id, UnitRow.content, UnitRow.gold, QueueRow.task)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        .where(UnitRow.gold.is_not(None), ~is_training(), AssignmentRow.state == "submitted")
+        .where(UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
         .order_by(AssignmentRow.person_id, UnitRow.id)
     )
     if person_id is not None:
@@ -720,10 +719,5 @@ def gold_results(session: Session) -> dict[str, GoldResult]:
 
 def count_gold(session: Session, queue_id: str | None = None) -> int:
     """Number of gold units."""
-    query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None), ~is_training())
+    query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None))
     return session.scalar(query if queue_id is None else query.where(UnitRow.queue_id == queue_id)) or 0
-
-
-def is_training() -> ColumnElement[bool]:
-    """As SQL about a unit: it belongs to a training round, and is no gold."""
-    return func.coalesce(type_coerce(UnitRow.gold, Text()), "").contains('"training":true')

@@ -139,8 +139,8 @@ def unit_names(session: Session, unit_ids: Collection[str], *, seen_by: str | No
     numbers = _own_numbers(session, seen_by, queues) if seen_by is not None else _queue_numbers(session, queues)
     found = {}
     for unit_id, title, queue_id, gold in rows:
-        if gold is not None and (gold.get("training") or seen_by is None):
-            number = "training" if gold.get("training") else "gold"
+        if gold is not None and seen_by is None:
+            number = "gold"
         elif unit_id in numbers:
             number = f"{numbers[unit_id]:,} of {max(totals.get(queue_id, 0), numbers[unit_id]):,}"
         else:

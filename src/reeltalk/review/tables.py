@@ -178,7 +178,7 @@ class UnitRow(Base):
     """`open` until enough people have submitted, then `adjudication` if they differ, then `done`."""
     submitted: Mapped[int] = mapped_column(default=0)
     gold: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
-    """The planted faults by place; None for real units. A unit of a training round has `training` in it."""
+    """The planted faults by place; None for real units."""
     flags: Mapped[int] = mapped_column(default=0)
     """Number of turns that a check of construction flagged."""
     set_aside: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)

@@ -40,7 +40,6 @@ from reeltalk.review.gold import (
     GoldResult,
     gold_outcomes,
     gold_results,
-    is_training,
     measure_outcomes,
 )
 from reeltalk.review.quality import (
@@ -142,10 +141,10 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
     query = (
         select(UnitRow.queue_id, state, func.count().label("units"), func.sum(UnitRow.turns).label("turns"))
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        # Training tasks are gold too. Without the test for them, an index answers, and no unit is read.
-        .where(UnitRow.gold.is_(None) if seen_by is None else ~is_training())
         .group_by(UnitRow.queue_id, state)
     )
+    if seen_by is None:
+        query = query.where(UnitRow.gold.is_(None))
     units: dict[str, dict[str, int]] = {}
     turns: dict[str, dict[str, int]] = {}
     for queue_id, name, count, total in session.execute(query):

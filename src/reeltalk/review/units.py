@@ -22,7 +22,6 @@ from reeltalk.review.assigning import ANNOTATOR, LAPSED, may_know
 from reeltalk.review.describing import searched
 from reeltalk.review.duties import all_groups, of_person, unit_duties
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.gold import is_training
 from reeltalk.review.naming import unit_names
 from reeltalk.review.people import User, names_by_id
 from reeltalk.review.settling import (
@@ -281,7 +280,7 @@ def sight_of(session: Session, person: User, *, approval: bool) -> Sight:
                 source.gold.is_(None),
             ),
         )
-        .where(UnitRow.gold.is_not(None), ~is_training(), AssignmentRow.person_id == person.id)
+        .where(UnitRow.gold.is_not(None), AssignmentRow.person_id == person.id)
     ).all()
     by_id = {row.id: row for row in own}
     settled = tuple(row.id for row in by_id.values() if row.state == "submitted" and row.overlap == 1)

@@ -38,7 +38,6 @@ from reeltalk.review.settling import (
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask, remarks_of, with_remarks
-from reeltalk.review.training import TRAINEE
 from reeltalk.review.video_times import check_times
 from reeltalk.schema.record import Json
 
@@ -320,8 +319,6 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
     if had_lapsed and make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role)):
         raise Conflict("other people finished this task first; your work is kept, continue with another task")
     change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
-    if assignment.role == TRAINEE:
-        return
     if adjudicating:
         settle_as_decided(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
     else:
@@ -372,8 +369,6 @@ def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> Non
     """
     if assignment.state != "submitted":
         raise Conflict("this work was not submitted")
-    if assignment.role == TRAINEE:
-        raise Conflict("you have seen the answers of this training task; go on with the next")
     if is_applied(change.session, assignment, unit):
         raise Conflict("this work was written into the benchmark; an adjudicator or an owner can return it")
     if assignment.role == ADJUDICATOR:

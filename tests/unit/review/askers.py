@@ -22,7 +22,6 @@ from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.database import PLAYABLE
 from reeltalk.review.duties import assign_units, put_group, unit_duties
 from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.gold import is_training
 from reeltalk.review.importing import add_queue
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -36,7 +35,6 @@ from reeltalk.review.tables import (
     PeopleGroupRow,
     PersonRow,
     QueueRow,
-    ResultRow,
     TokenRow,
     UnitRow,
     VideoRow,
@@ -44,7 +42,6 @@ from reeltalk.review.tables import (
 )
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft
-from reeltalk.review.training import TRAINEE, add_training
 from reeltalk.review.work import own_work, save_value, submit
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.speech import Utterance
@@ -198,46 +195,6 @@ class World:
             row = change.session.get_one(UnitRow, unit)
             assert row.state == "adjudication"
             return take_unit(change, row, browser.id, ADJUDICATOR, lease_minutes=30).id, works[0]
-
-    def training(self) -> str:
-        """The id of a fresh training task of the queue of turns, which nobody has begun."""
-        unit = self.unit()
-        with self.changing() as change:
-            source = change.session.get_one(UnitRow, unit)
-            places = TASKS["turns"].places(source.content)
-            drafts = {place: TASKS["turns"].draft_value(source.content, place) for place in places}
-            for place, draft in drafts.items():
-                change.session.add(
-                    ResultRow(
-                        unit_id=unit,
-                        place=place,
-                        value={**draft, "decision": "accept"},
-                        how="sole",
-                        people=[],
-                        at=change.at,
-                    )
-                )
-            source.state = "done"
-            change.session.flush()
-            add_training(change, source.queue_id, [unit])
-            change.session.flush()
-            query = select(UnitRow).where(UnitRow.queue_id == source.queue_id, is_training())
-            return str(next(row.id for row in change.session.scalars(query) if row.gold["source"] == unit))
-
-    def trained(self, whose: str | Browser, *, submitted: bool = True) -> str:
-        """The id of somebody's work on a fresh training task, which they submitted."""
-        browser = whose if isinstance(whose, Browser) else self.browsers[whose]
-        unit = self.training()
-        with self.changing() as change:
-            row = change.session.get_one(UnitRow, unit)
-            found = take_unit(change, row, browser.id, TRAINEE, lease_minutes=30).id
-            change.session.flush()
-            for place in TASKS["turns"].places(row.content) if submitted else ():
-                self._accept(change, browser, found, place)
-            change.session.flush()
-            if submitted:
-                submit(change, *own_work(change.session, browser.id, found), approval=False)
-        return found
 
     def collecting(self) -> str:
         """The id of a queue for collecting dialogues, and its units, made where there is none."""

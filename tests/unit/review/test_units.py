@@ -495,11 +495,3 @@ def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_ag
             assert unit is not None
             found[person] = (unit.unit_id, left)
     assert found == {"jo": ("u1", 7), "olga": ("u1", 7), "cai": ("u0", 7)}
-
-
-def test_training_is_only_for_those_who_may_work_in_its_queue(world: World) -> None:
-    world.training()
-    owner, other, third = (world.browsers[name] for name in ("owner", "other", "third"))
-    assert owner.api("POST", "/api/duties", {"queue": "turns", "people": [other.id]}).status_code == 200
-    assert third.form("/queues/turns/next").headers["location"] == "/?nothing=1"
-    assert other.form("/queues/turns/next").headers["location"].startswith("/work/")

@@ -28,7 +28,6 @@ from reeltalk.review.people import User
 from reeltalk.review.reasons import read_reasons
 from reeltalk.review.sheets import CSV, Format, stream_csv
 from reeltalk.review.tables import QueueRow, UnitRow, canonical_json
-from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import spoken_place
 from reeltalk.review.web import (
     FormNumber,
@@ -263,7 +262,6 @@ def _setup_page(
             counts=counts,
             settings=project.settings,
             reasons=REASON_TITLES.values(),
-            trained={kind for kind, task in TASKS.items() if task.adjudicated},
             typed=typed,
             largest_overlap=administration.LARGEST_OVERLAP,
             problem=problem,

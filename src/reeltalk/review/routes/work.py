@@ -52,7 +52,6 @@ from reeltalk.review.settling import (
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
-from reeltalk.review.training import TRAINEE, feedback, training_state
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
 
@@ -141,7 +140,7 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
             [row["unit_id"] for row in rows if row["role"] == role],
             seen_by=None if role == ADJUDICATOR else person_id,
         )
-        for role in (ANNOTATOR, ADJUDICATOR, TRAINEE)
+        for role in (ANNOTATOR, ADJUDICATOR)
     }
     return [{**row, "name": names[row["role"]][row["unit_id"]]} for row in rows]
 
@@ -175,7 +174,6 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
                 "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
                 "in_pairs": row.task not in TASKS,
                 "pairs": [turn for turn in pairs if turn.queue_id == row.id],
-                "training": training_state(session, row, person.id) if takes else None,
                 "guideline": "new" if row.id not in read else "read",
                 "changed": row.id in read and newest.get(row.id, 0) > read[row.id],
             }
@@ -190,7 +188,7 @@ def _begun_counts(session: Session, person_id: str) -> dict[str, int]:
         .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
         .where(
             AssignmentRow.person_id == person_id,
-            AssignmentRow.role.in_((ANNOTATOR, TRAINEE)),
+            AssignmentRow.role == ANNOTATOR,
             AssignmentRow.state.in_(UNFINISHED),
         )
         .group_by(UnitRow.queue_id)
@@ -315,8 +313,6 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
-        if assignment.role == TRAINEE:
-            return {"next": f"/work/{assignment.id}/feedback"}
         if assignment.role == ADJUDICATOR:
             dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
             return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
@@ -327,30 +323,6 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         return {"next": f"/work/{found.id}" if found is not None else None}
 
     return answer_once(project, person, key, request, None, do)
-
-
-@router.get("/work/{assignment_id}/feedback", response_class=HTMLResponse)
-def show_feedback(
-    request: Request, project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
-) -> Response:
-    """What is right in a training task that you submitted, and why."""
-    with project.database.reading() as session:
-        assignment, unit, _ = work.own_work(session, person.id, assignment_id)
-        if assignment.role != TRAINEE or assignment.state != "submitted":
-            raise NotFound("there is feedback on training tasks that you submitted")
-        queue = session.get_one(QueueRow, unit.queue_id)
-        places = feedback(session, assignment)
-        return page(
-            request,
-            "feedback.html",
-            person,
-            name=unit_name(session, unit, seen_by=person.id),
-            assignment=assignment,
-            queue=queue,
-            places=places,
-            right=sum(place.is_right for place in places),
-            training=training_state(session, queue, person.id),
-        )
 
 
 @router.post("/api/work/{assignment_id}/reopen")
