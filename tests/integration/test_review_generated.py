@@ -38,7 +38,6 @@ def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Pat
     found.invitation()
     found.token_id("owner")
     found.duty()
-    found.group()
     return found
 
 

@@ -297,14 +297,12 @@ LINES: Final[tuple[Line, ...]] = (
     form("/units/return", "complete", JUDGES, lambda w, b: choosing(w, "return", note="Look again.")),
     form("/units/assign", "open", OWNER, lambda w, b: choosing(w, "assign", people=w.browsers["other"].id)),
     form("/units/unassign", "open", OWNER, lambda w, b: choosing(w, "unassign")),
-    form("/units/deadline", "open", OWNER, lambda w, b: choosing(w, "deadline", deadline="2030-01-31")),
     get("/api/units", "page", LOOKERS, lambda w, b: "/api/units?sort=name"),
     get("/api/units/{unit_id}", "complete", LOOKERS, lambda w, b: f"/api/units/{complete(w)}"),
     get("/api/units/{unit_id}", "none", LOOKERS, lambda w, b: "/api/units/none", 404),
     Line("POST", "/api/units/return", "complete", JUDGES, lambda w, b: changing(w, "return", note="Look again.")),
     Line("POST", "/api/units/assign", "open", OWNER, lambda w, b: changing(w, "assign", people=[b.id])),
     Line("POST", "/api/units/unassign", "open", OWNER, lambda w, b: changing(w, "unassign")),
-    Line("POST", "/api/units/deadline", "open", OWNER, lambda w, b: changing(w, "deadline", deadline="2030-01-31")),
     # Assignment.
     get("/assignment", "page", OWNER, lambda w, b: "/assignment"),
     form(
@@ -318,15 +316,6 @@ LINES: Final[tuple[Line, ...]] = (
     ),
     form("/assignment/duties/{duty_id}/end", "own", OWNER, lambda w, b: Ask(f"/assignment/duties/{w.duty()}/end", {})),
     form("/assignment/duties/{duty_id}/end", "none", OWNER, lambda w, b: Ask("/assignment/duties/none/end", {}), 404),
-    form("/groups", "new", OWNER, lambda w, b: Ask("/groups", form=grouping(w))),
-    form("/groups/{group_id}", "group", OWNER, lambda w, b: Ask(f"/groups/{w.group()}", form=grouping(w))),
-    form("/groups/{group_id}", "none", OWNER, lambda w, b: Ask("/groups/none", form=grouping(w)), 404),
-    form("/groups/{group_id}/drop", "group", OWNER, lambda w, b: Ask(f"/groups/{w.group()}/drop", {})),
-    form("/groups/{group_id}/drop", "none", OWNER, lambda w, b: Ask("/groups/none/drop", {}), 404),
-    get("/api/groups", "list", LOOKERS, lambda w, b: "/api/groups"),
-    Line("POST", "/api/groups", "new", OWNER, lambda w, b: Ask("/api/groups", body={"name": key(), "people": [b.id]})),
-    Line("DELETE", "/api/groups/{group_id}", "group", OWNER, lambda w, b: Ask(f"/api/groups/{w.group()}")),
-    Line("DELETE", "/api/groups/{group_id}", "none", OWNER, lambda w, b: Ask("/api/groups/none"), 404),
     get("/api/duties", "list", LOOKERS, lambda w, b: "/api/duties?queue=turns"),
     Line("POST", "/api/duties", "queue", OWNER, lambda w, b: Ask("/api/duties", body=whose(w))),
     Line("DELETE", "/api/duties/{duty_id}", "duty", OWNER, lambda w, b: Ask(f"/api/duties/{w.duty()}")),
@@ -441,15 +430,11 @@ def changing(world: World, action: str, **fields: Any) -> Ask:
 
 
 def whom(world: World) -> dict[str, str]:
-    return {"people": world.browsers["other"].id, "least": "1", "most": "5", "deadline": "2030-01-31"}
+    return {"people": world.browsers["other"].id}
 
 
 def whose(world: World) -> dict[str, Any]:
-    return {"queue": world.other_queue(), "people": [world.browsers["other"].id], "least": 2}
-
-
-def grouping(world: World) -> dict[str, str]:
-    return {"name": f"Group {key()}", "people": world.browsers["third"].id}
+    return {"queue": world.other_queue(), "people": [world.browsers["other"].id]}
 
 
 def backed_up(world: World) -> str:

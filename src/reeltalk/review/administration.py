@@ -250,7 +250,7 @@ TEAM_EVENTS: Final = frozenset(
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup"),
         *("line", "guideline", "reading"),
-        *("group", "ungroup", "assign", "unassign"),
+        *("assign", "unassign"),
     }
 )
 """Kinds of events that contain no work. All others belong to a unit, or are withheld."""

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.access import ALLOWED, Action, may
 from reeltalk.review.collecting import hidden_videos, known_videos
-from reeltalk.review.duties import Reach, reach_of, units_of_person
+from reeltalk.review.duties import reach_of
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.gold import gold_rules
@@ -95,14 +95,14 @@ def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> U
     """The first unit that a person may take: of those assigned to them, or else of those that are for everybody."""
     reach = reach_of(session, person_id, queue.id)
     if not reach.has_units:
-        return _first_free(session, queue, person_id, now) if _left(session, reach) else None
+        return _first_free(session, queue, person_id, now) if reach.general else None
     assigned = _first_free(session, queue, person_id, now, reach.is_assigned())
     if assigned is not None:
         is_gold = UnitRow.gold.is_not(None)
         if is_gold_due(*_shares(session, person_id, queue.id)):
             return _first_free(session, queue, person_id, now, is_gold) or assigned
         return assigned
-    return _first_free(session, queue, person_id, now, reach.is_general()) if _left(session, reach) else None
+    return _first_free(session, queue, person_id, now, reach.is_general()) if reach.general else None
 
 
 def _first_free(
@@ -152,15 +152,6 @@ def order_of(queue: QueueRow, person_id: str) -> tuple[Any, ...]:
         mixed = ((UnitRow.position * a + b) % _PRIME) * ((UnitRow.position * c + d) % _PRIME) % _PRIME
         return mixed, UnitRow.position
     return (UnitRow.position,)
-
-
-def _left(session: Session, reach: Reach) -> float:
-    """How many more units without duties of their own a person may take."""
-    if not reach.general:
-        return 0
-    if reach.most is None:
-        return float("inf")
-    return max(0, reach.most - units_of_person(session, reach.person_id, reach.queue_id, (*UNFINISHED, "submitted")))
 
 
 def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, int, int]:
@@ -414,7 +405,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
     reach = reach_of(session, person_id, queue_id)
     free = and_(UnitRow.id.not_in(own), has_room, may_take(session, queue, person_id))
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
-    if not reach.has_units and reach.general and reach.most is None:
+    if not reach.has_units and reach.general:
         return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
     # One pass over the units: each of these sets is costly.
     kinds = select(
@@ -429,10 +420,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
     golds = sum(count for kind, count in counts.items() if kind[3] and not kind[0])
     extra = _gold_between(_shares(session, person_id, queue_id), golds, assigned)
     general = sum(count for kind, count in counts.items() if kind[2] and not kind[0])
-    left = _left(session, reach)
-    if left:
-        left = max(0, min(left - assigned - extra, general - extra))
-    return begun + assigned + extra + int(left)
+    return begun + assigned + (general if reach.general else extra)
 
 
 def _gold_between(shares: tuple[int, int, int, int], free: int, assigned: int) -> int:

@@ -25,7 +25,6 @@ from reeltalk.review.tables import (
     AssignmentRow,
     DutyRow,
     EntryRow,
-    MembershipRow,
     PersonRow,
     QueueRow,
     ResultRow,
@@ -634,19 +633,13 @@ def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
 
 
 def _works_in(queue_id: Any, person: Any = PersonRow) -> ColumnElement[bool]:
-    """As SQL: a person works in a queue. If it is assigned to people or groups, only those do."""
+    """As SQL: a person works in a queue. If it is assigned to people, only those do."""
     duty, mine, unit, held = aliased(DutyRow), aliased(DutyRow), aliased(UnitRow), aliased(AssignmentRow)
-    group = aliased(MembershipRow)
-    groups = select(group.group_id).where(group.person_id == person.id).correlate_except(group)
     # By itself, SQLAlchemy takes a table only from the statement right around each of these.
     is_limited = exists().where(duty.queue_id == queue_id, duty.unit_id.is_(None)).correlate_except(duty)
     is_assigned = (
         exists()
-        .where(
-            mine.queue_id == queue_id,
-            mine.unit_id.is_(None),
-            or_(mine.person_id == person.id, mine.group_id.in_(groups)),
-        )
+        .where(mine.queue_id == queue_id, mine.unit_id.is_(None), mine.person_id == person.id)
         .correlate_except(mine)
     )
     has_worked = (

@@ -389,27 +389,8 @@ class MessageRow(Base):
     at: Mapped[str] = mapped_column(Text)
 
 
-class PeopleGroupRow(Base):
-    """A named group of people, to whom work can be assigned."""
-
-    __tablename__ = "groups"
-
-    id: Mapped[str] = mapped_column(Text, primary_key=True)
-    name: Mapped[str] = mapped_column(Text, unique=True)
-    created_at: Mapped[str] = mapped_column(Text)
-
-
-class MembershipRow(Base):
-    """A person in a group."""
-
-    __tablename__ = "memberships"
-
-    group_id: Mapped[str] = mapped_column(ForeignKey("groups.id"), primary_key=True)
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), primary_key=True, index=True)
-
-
 class DutyRow(Base):
-    """A queue, or one unit of it, that is assigned to a person or to a group.
+    """A queue, or one unit of it, that is assigned to a person.
 
     A queue with duties of its own is for those people only; a unit with duties likewise, and they get it first.
     """
@@ -420,15 +401,7 @@ class DutyRow(Base):
     queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"))
     unit_id: Mapped[str | None] = mapped_column(ForeignKey("units.id"), index=True)
     """None: the whole queue."""
-    person_id: Mapped[str | None] = mapped_column(ForeignKey("people.id"), index=True)
-    group_id: Mapped[str | None] = mapped_column(ForeignKey("groups.id"), index=True)
-    """Either a person or a group is given."""
-    deadline: Mapped[str | None] = mapped_column(Text)
-    """The last day, as `2026-12-31`."""
-    least: Mapped[int | None]
-    """Units that each of these people should do."""
-    most: Mapped[int | None]
-    """Units that each of these people may do."""
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
     created_at: Mapped[str] = mapped_column(Text)
 
     __table_args__ = (Index("duties_by_queue", "queue_id", "unit_id"),)

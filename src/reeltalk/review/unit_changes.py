@@ -1,4 +1,4 @@
-"""What those who lead a team do to many units at once: return, assign, end assignments, set deadlines."""
+"""What those who lead a team do to many units at once: return, assign, end assignments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ANNOTATOR, UNFINISHED, lapse_work
-from reeltalk.review.duties import assign_units, set_deadline, unassign_units, unit_duties
+from reeltalk.review.duties import assign_units, unassign_units, unit_duties
 from reeltalk.review.errors import ApiError, Conflict, InvalidValue
 from reeltalk.review.events import Transaction
 from reeltalk.review.settling import (
@@ -21,7 +21,6 @@ from reeltalk.review.settling import (
 )
 from reeltalk.review.tables import (
     AssignmentRow,
-    MembershipRow,
     PersonRow,
     QueueRow,
     UnitRow,
@@ -99,34 +98,29 @@ def give_units(
     sight: Sight,
     unit_ids: Sequence[str],
     people: Sequence[str],
-    groups: Sequence[str],
-    deadline: str | None,
     *,
     instead: bool = False,
     release: bool = False,
     approval: bool = False,
 ) -> Outcome:
-    """Assign units to people and groups.
+    """Assign units to people.
 
     Args:
         change: The transaction.
         sight: What the person who asks may see.
         unit_ids: Which units. Complete units and gold are left out.
         people: Ids of people.
-        groups: Ids of groups.
-        deadline: The last day, as `2026-12-31`.
         instead: Earlier duties of these units end.
         release: Unfinished work of people to whom the unit is not assigned makes room. What they saved is kept.
         approval: As in `settle_if_complete`.
 
     Raises:
-        InvalidValue: Nobody is named, one of them cannot work, there is no such day, or too many units are chosen.
+        InvalidValue: Nobody is named, one of them cannot work, or too many units are chosen.
     """
     _check_count(unit_ids, MOST_ASSIGNED)
     outcome = Outcome()
     units = _assignable(change.session, _visible(change.session, sight, unit_ids, outcome), outcome)
-    assign_units(change, {unit_id: row.queue_id for unit_id, row in units.items()}, people, groups, deadline,
-        instead=instead)  # fmt: skip
+    assign_units(change, {unit_id: row.queue_id for unit_id, row in units.items()}, people, instead=instead)
     change.session.flush()
     if release:
         _release(change, units, approval=approval)
@@ -157,24 +151,6 @@ def take_units_away(change: Transaction, sight: Sight, unit_ids: Sequence[str], 
     if release:
         _release(change, units, approval=approval)
     outcome.done = len(units)
-    return outcome
-
-
-def put_deadline(change: Transaction, sight: Sight, unit_ids: Sequence[str], deadline: str | None) -> Outcome:
-    """Set the deadline of assigned units, None for none.
-
-    Raises:
-        InvalidValue: There is no such day, or too many units are chosen.
-    """
-    _check_count(unit_ids, MOST_ASSIGNED)
-    outcome = Outcome()
-    visible = _visible(change.session, sight, unit_ids, outcome)
-    assigned = {row.unit_id for row in unit_duties(change.session, visible)}
-    for unit_id in visible:
-        if unit_id not in assigned:
-            outcome.refuse("it is assigned to nobody")
-    set_deadline(change, [unit_id for unit_id in visible if unit_id in assigned], deadline)
-    outcome.done = len(assigned)
     return outcome
 
 
@@ -217,10 +193,7 @@ def _assignable(session: Session, unit_ids: Sequence[str], outcome: Outcome) -> 
 
 
 def _holders(session: Session, unit_ids: Sequence[str]) -> dict[str, set[str]]:
-    """The people to whom units are assigned, also as members of groups, by unit."""
-    members: dict[str, list[str]] = {}
-    for row in session.scalars(select(MembershipRow)):
-        members.setdefault(row.group_id, []).append(row.person_id)
+    """The people who can work and to whom units are assigned, by unit."""
     able = {
         row.id
         for row in session.execute(select(PersonRow.id, PersonRow.role).where(PersonRow.disabled_at.is_(None)))
@@ -228,8 +201,7 @@ def _holders(session: Session, unit_ids: Sequence[str]) -> dict[str, set[str]]:
     }
     found: dict[str, set[str]] = {}
     for duty in unit_duties(session, unit_ids):
-        people = [duty.person_id] if duty.person_id is not None else members.get(duty.group_id or "", [])
-        found.setdefault(duty.unit_id or "", set()).update(able.intersection(people))
+        found.setdefault(duty.unit_id or "", set()).update(able & {duty.person_id})
     return found
 
 

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session, aliased
 from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ANNOTATOR, LAPSED, may_know
 from reeltalk.review.describing import searched
-from reeltalk.review.duties import all_groups, of_person, unit_duties
+from reeltalk.review.duties import unit_duties
 from reeltalk.review.errors import InvalidValue
 from reeltalk.review.naming import unit_names
 from reeltalk.review.people import User, names_by_id
@@ -38,7 +38,6 @@ from reeltalk.review.tables import (
     UnitRow,
     UnitWordsRow,
     canonical_json,
-    moment,
 )
 from reeltalk.review.web import plain_text
 
@@ -92,8 +91,6 @@ class UnitQuery(BaseModel):
     """Only complete units with a value of which somebody was unsure."""
     aside: Yes = ""
     """Only units that were set aside when results were applied."""
-    late: Yes = ""
-    """Only incomplete units whose deadline has passed."""
     gold: Yes = ""
     """Only gold; for owners."""
     sort: Literal["order", "name", "video", "turns", "flags", "disputed"] = "order"
@@ -136,14 +133,11 @@ class PersonHere(BaseModel):
 
 
 class AssignedHere(BaseModel):
-    """A person or a group to whom a unit is assigned."""
+    """A person to whom a unit is assigned."""
 
     id: str
     """The duty's id."""
     name: str
-    group: bool
-    deadline: str | None
-    """The last day, as `2026-12-31`."""
 
 
 class UnitSummary(BaseModel):
@@ -344,8 +338,6 @@ def _matching(statement: Select[Any], sight: Sight, query: UnitQuery) -> Select[
         conditions.append(_is_of(sight, query.person))
     if query.aside:
         conditions.append(UnitRow.set_aside.is_not(None))
-    if query.late:
-        conditions += [sight.state() == OPEN, _is_late()]
     if words := searched(query.q).split():
         stored = type_coerce(UnitWordsRow.words, AnyText)
         found = (stored.contains(canonical_json(word)[1:-1], autoescape=True) for word in words)
@@ -358,16 +350,9 @@ def _is_submitted() -> ColumnElement[bool]:
 
 
 def _is_of(sight: Sight, person_id: str) -> ColumnElement[bool]:
-    assigned = select(DutyRow.unit_id).where(DutyRow.unit_id.is_not(None), of_person(person_id))
+    assigned = select(DutyRow.unit_id).where(DutyRow.unit_id.is_not(None), DutyRow.person_id == person_id)
     works = sight.copies(AssignmentRow.person_id == person_id, AssignmentRow.state != LAPSED)
     return or_(works, UnitRow.id.in_(assigned))
-
-
-def _is_late() -> ColumnElement[bool]:
-    late = and_(DutyRow.deadline.is_not(None), DutyRow.deadline < moment()[:10])
-    units = select(DutyRow.unit_id).where(late, DutyRow.unit_id.is_not(None))
-    queues = select(DutyRow.queue_id).where(late, DutyRow.unit_id.is_(None))
-    return or_(UnitRow.id.in_(units), UnitRow.queue_id.in_(queues))
 
 
 def _sorted(statement: Select[Any], sight: Sight, query: UnitQuery) -> Select[Any]:
@@ -470,12 +455,10 @@ def _assigned(session: Session, unit_ids: Iterable[str]) -> dict[str, list[Assig
     duties = unit_duties(session, unit_ids)
     if not duties:
         return {}
-    names, groups = names_by_id(session), {group.id: group.name for group in all_groups(session)}
+    names = names_by_id(session)
     found: dict[str, list[AssignedHere]] = {}
     for row in duties:
-        name = names.get(row.person_id or "") or groups.get(row.group_id or "", "")
-        here = AssignedHere(id=row.id, name=name, group=row.group_id is not None, deadline=row.deadline)
-        found.setdefault(row.unit_id or "", []).append(here)
+        found.setdefault(row.unit_id or "", []).append(AssignedHere(id=row.id, name=names[row.person_id]))
     return found
 
 

@@ -1,7 +1,7 @@
 """Checks that the history is whole and leads to what the tables hold.
 
 The chain of hashes shows that no event was changed, removed, added or moved. Replaying all events from first to last
-must give the entries, marks, copies, results, states, groups, duties, pairs and dialogues in the tables, so a row that
+must give the entries, marks, copies, results, states, duties, pairs and dialogues in the tables, so a row that
 was changed outside the history is found too. Somebody who can write the database could still forge a whole new chain.
 To notice that, keep the hash of the chain's end elsewhere.
 """
@@ -28,10 +28,8 @@ from reeltalk.review.tables import (
     EntryRow,
     EventRow,
     LiveDialogueRow,
-    MembershipRow,
     MessageRow,
     PairRow,
-    PeopleGroupRow,
     PersonRow,
     QueueRow,
     ResultRow,
@@ -46,7 +44,7 @@ _TALK_FIELDS: Final = (
     "pair_id", "unit_id", "investigator_id", "correspondent_id", "state", "note", "finished_at"
 )  # fmt: skip
 _PAIR_FIELDS: Final = ("queue_id", "first_id", "second_id", "goal")
-_DUTY_FIELDS: Final = ("queue_id", "unit_id", "person_id", "group_id", "deadline", "least", "most")
+_DUTY_FIELDS: Final = ("queue_id", "unit_id", "person_id")
 _READ_AT_ONCE: Final = 2000
 
 
@@ -201,7 +199,6 @@ class _History:
         self.units: dict[str, _Unit] = {}
         self.overlaps: dict[str, int] = {}
         self.pairs: dict[str, tuple[Any, ...]] = {}
-        self.groups: dict[str, tuple[Any, ...]] = {}
         self.duties: dict[str, tuple[Any, ...]] = {}
         self.talks: dict[str, _Talk] = {}
         self.comments: dict[str, tuple[Any, ...]] = {}
@@ -258,10 +255,6 @@ class _History:
                 self._unit(subject).results[_named(place)] = (value, after["how"], people, at)
             case "overlap":
                 self.overlaps[subject] = after["overlap"]
-            case "group":
-                self.groups[subject] = (after["name"], *sorted(after["members"]))
-            case "ungroup":
-                del self.groups[subject]
             case "assign":
                 self.duties[after["id"]] = tuple(after[name] for name in _DUTY_FIELDS)
             case "unassign":
@@ -315,14 +308,7 @@ class _History:
             settled = self.units[name].results if name in self.units else {}
             yield from _differences(f"result of {name} at place", settled, results.get(name, {}))
         yield from _differences("overlap of queue", self.overlaps, {name: overlaps.get(name) for name in self.overlaps})
-        members: dict[str, list[str]] = {}
-        for membership in session.scalars(select(MembershipRow)):
-            members.setdefault(membership.group_id, []).append(membership.person_id)
-        groups = {
-            row.id: (row.name, *sorted(members.get(row.id, ()))) for row in session.scalars(select(PeopleGroupRow))
-        }
         duties = {row.id: _values(row, _DUTY_FIELDS) for row in session.scalars(select(DutyRow))}
-        yield from _differences("group", self.groups, groups)
         yield from _differences("duty", self.duties, duties)
         yield from self._talks_compared(session)
         comments = {

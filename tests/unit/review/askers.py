@@ -20,7 +20,7 @@ from reeltalk.review.backups import list_backups
 from reeltalk.review.captions import speech_file
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.database import PLAYABLE
-from reeltalk.review.duties import assign_units, put_group, unit_duties
+from reeltalk.review.duties import assign_units, unit_duties
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.tables import (
@@ -32,7 +32,6 @@ from reeltalk.review.tables import (
     LiveDialogueRow,
     MessageRow,
     PairRow,
-    PeopleGroupRow,
     PersonRow,
     QueueRow,
     TokenRow,
@@ -215,17 +214,12 @@ class World:
                 add_queue(change, "turns", name, drafts, title="Other turns", overlap=2)
         return name
 
-    def group(self) -> str:
-        """The id of a fresh group with one member."""
-        with self.changing() as change:
-            return put_group(change, None, f"Group {secrets.token_hex(8)}", [self.browsers["other"].id])
-
     def duty(self) -> str:
         """The id of a fresh duty: a unit that is assigned to somebody."""
         unit = self.unit()
         with self.changing() as change:
             queue = change.session.get_one(UnitRow, unit).queue_id
-            assign_units(change, {unit: queue}, [self.browsers["other"].id], [], "2030-01-31")
+            assign_units(change, {unit: queue}, [self.browsers["other"].id])
             change.session.flush()
             return unit_duties(change.session, [unit])[0].id
 
@@ -333,7 +327,6 @@ def known(world: World) -> dict[str, list[str]]:
             "seq": EventRow.seq,
             "pair_id": PairRow.id,
             "dialogue_id": LiveDialogueRow.id,
-            "group_id": PeopleGroupRow.id,
             "duty_id": DutyRow.id,
         }
         found = {name: [str(value) for value in session.scalars(select(column))] for name, column in columns.items()}

@@ -29,7 +29,7 @@ from reeltalk.review.tables import (
     VideoRow,
 )
 from reeltalk.review.tasks.task import spoken_place
-from reeltalk.review.unit_changes import give_units, put_deadline, return_units, take_units_away
+from reeltalk.review.unit_changes import give_units, return_units, take_units_away
 from reeltalk.review.unit_detail import UnitDetail, unit_detail
 from reeltalk.review.units import Sight, UnitPage, UnitQuery, find_units, matching_ids, sight_of
 from reeltalk.review.verifying import verify_history
@@ -366,24 +366,17 @@ def test_assigning_many(project: ReviewProject) -> None:
             sight(change.session, "olga"),
             ["u0", "u1", "u2"],
             ["ann"],
-            [],
-            "2020-01-01",
             release=True,
         )
     assert (outcome.done, outcome.refused) == (2, {"all work on it is in": 1})
     assert "need more people" in outcome.warnings[0]
     assert ids(project, person="ann") == ["u0", "u1", "u2"]
-    assert ids(project, late="yes") == ["u1", "u2"]
     assert ids(project, state=["begun"]) == []
     assert [here.name for here in find(project, q="u2").units[0].assigned] == ["ann"]
     with transaction(project.database, "olga") as change:
-        outcome = put_deadline(change, sight(change.session, "olga"), ["u1", "u3"], None)
-    assert (outcome.done, outcome.refused) == (1, {"it is assigned to nobody": 1})
-    assert ids(project, late="yes") == ["u2"]
-    with transaction(project.database, "olga") as change:
         outcome = take_units_away(change, sight(change.session, "olga"), ["u1", "u2"])
     assert outcome.done == 2
-    assert ids(project, late="yes") == []
+    assert ids(project, person="ann") == ["u0"]
     findings = verify_history(project.database).findings
     assert [finding for finding in findings if "duty" in finding or "copy" in finding] == []
 
@@ -442,14 +435,13 @@ def test_a_script_returns_assigns_and_reads(world: World) -> None:
     answer = owner.api("POST", "/api/units/return", {"units": [done["id"]], "note": "Look again."})
     assert answer.json()["done"] == 1
     assert owner.get(f"/api/units/{done['id']}").json()["unit"]["state"] == "returned"
-    group = owner.api("POST", "/api/groups", {"name": "Crew", "people": [world.browsers["other"].id]}).json()["id"]
-    body = {"queue": "turns", "groups": [group], "least": 2, "most": 9, "deadline": "2030-01-31"}
+    body = {"queue": "turns", "people": [world.browsers["other"].id]}
     assert owner.api("POST", "/api/duties", body).status_code == 200
     duty = owner.get("/api/duties?queue=turns").json()["duties"][0]
-    assert (duty["name"], duty["unit"], duty["least"], duty["most"]) == ("Crew", None, 2, 9)
+    assert (duty["name"], duty["unit"]) == ("Another annotator", None)
     assert world.browsers["third"].form("/queues/turns/next").headers["location"] == "/?nothing=1"
     assert owner.api("DELETE", f"/api/duties/{duty['id']}").status_code == 200
-    assert owner.get("/api/groups").json()["groups"][0]["members"][0]["name"] == "Another annotator"
+    assert owner.get("/api/duties").json()["total"] == 0
 
 
 def test_numbers_of_the_board_lead_to_as_many_units(world: World) -> None:
@@ -464,16 +456,6 @@ def test_numbers_of_the_board_lead_to_as_many_units(world: World) -> None:
     for address, count in re.findall(r'<a href="(/units\?[^"]+)">([\d,]+)</a>', reader.get("/board").text):
         assert reader.get(f"/api{unescape(address)}").json()["total"] == int(count), address
     assert "/units?" not in world.browsers["annotator"].get("/board").text
-
-
-def test_the_board_says_for_whom_a_queue_is(world: World) -> None:
-    owner = world.browsers["owner"]
-    body = {"queue": "turns", "people": [world.browsers["other"].id], "least": 2, "deadline": "2020-01-31"}
-    owner.api("POST", "/api/duties", body)
-    page = owner.get("/board").text
-    assert "For Another annotator, until 2020-01-31, at least 2 each: 0 of 1 have done them." in page
-    assert "The last day has passed." in page
-    assert "For Another annotator" not in world.browsers["other"].get("/board").text
 
 
 def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_again(project: ReviewProject) -> None:

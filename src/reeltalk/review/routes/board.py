@@ -10,13 +10,12 @@ from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.agreement import CodedPlace, agreement_by_variable
-from reeltalk.review.duties import queue_assignments
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, GoldPlanted, count_gold, plant_gold
 from reeltalk.review.naming import unit_names
 from reeltalk.review.people import User
-from reeltalk.review.tables import PersonRow, QueueRow, moment
+from reeltalk.review.tables import PersonRow, QueueRow
 from reeltalk.review.team_stats import (
     TeamStatsCache,
     people_progress,
@@ -64,15 +63,12 @@ def show_board(
         queues = queue_progress(session, seen_by=None if leads else person.id)
         people = people_progress(session, only=None if leads else person.id)
         gold = count_gold(session) if leads else 0
-        duties = {queue.id: queue.duties for queue in queue_assignments(session)} if leads else {}
     return page(
         request,
         "board.html",
         person,
         leads=leads,
         queues=queues,
-        duties=duties,
-        today=moment()[:10],
         people=people,
         seconds=stats.seconds if stats is not None else {},
         blocks=release_blocks(stats, least) if stats is not None and leads else [],

@@ -13,7 +13,6 @@ from reeltalk.review import unit_changes, units
 from reeltalk.review.access import Action, may
 from reeltalk.review.comments import comments_view
 from reeltalk.review.database import ReviewProject
-from reeltalk.review.duties import all_groups
 from reeltalk.review.errors import Conflict, Forbidden
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
@@ -40,7 +39,7 @@ Id = Annotated[str, Field(max_length=200), AfterValidator(plain_text)]
 class Choice(UnitQuery):
     """Units that are chosen in the table, and what should be done with them."""
 
-    action: Literal["return", "assign", "unassign", "deadline"] = "return"
+    action: Literal["return", "assign", "unassign"] = "return"
     unit: Annotated[list[Id], Field(max_length=200, default_factory=list)]
     all: Literal["", "yes"] = ""
     """All that match, in place of single units."""
@@ -92,7 +91,7 @@ def confirm_change(
 ) -> Response:
     """Say how many units would be changed, and ask for what is needed to do it."""
     if choice.action != "return" and not may(person.role, Action.MANAGE):
-        raise Forbidden("only an owner assigns tasks and sets deadlines")
+        raise Forbidden("only an owner assigns tasks")
     with project.database.reading() as session:
         sight = _sight(session, project, person)
         if choice.all:
@@ -110,7 +109,6 @@ def confirm_change(
             count=len(chosen),
             shown=shown,
             people=_people(session, able=True),
-            groups=all_groups(session),
             workers={here.id: here.name for row in shown for here in row.people if here.state == "submitted"},
         )
 
@@ -176,14 +174,12 @@ def assign_chosen(
     person: Owner,
     unit: Ids,
     people: Names,
-    groups: Names,
     match: ShortText = "",
     count: Annotated[int, Form(ge=0, le=10**7)] = 0,
-    deadline: ShortText = "",
     instead: ShortText = "",
     release: ShortText = "",
 ) -> Response:
-    """Assign the chosen units to people and groups."""
+    """Assign the chosen units to people."""
     with transaction(project.database, person.id) as change:
         sight = _sight(change.session, project, person)
         outcome = unit_changes.give_units(
@@ -191,8 +187,6 @@ def assign_chosen(
             sight,
             _chosen(change.session, sight, unit, match, count),
             people,
-            groups,
-            deadline.strip() or None,
             instead=instead == "yes",
             release=release == "yes",
             approval=project.settings.approval,
@@ -218,24 +212,6 @@ def unassign_chosen(
             change, sight, chosen, release=release == "yes", approval=project.settings.approval
         )
     return _done(request, person, outcome, "taken back", match)
-
-
-@router.post("/units/deadline", response_class=HTMLResponse)
-def set_deadline_of_chosen(
-    request: Request,
-    project: ProjectHere,
-    person: Owner,
-    unit: Ids,
-    match: ShortText = "",
-    count: Annotated[int, Form(ge=0, le=10**7)] = 0,
-    deadline: ShortText = "",
-) -> Response:
-    """Set the deadline of the chosen units, which must be assigned to somebody."""
-    with transaction(project.database, person.id) as change:
-        sight = _sight(change.session, project, person)
-        chosen = _chosen(change.session, sight, unit, match, count)
-        outcome = unit_changes.put_deadline(change, sight, chosen, deadline.strip() or None)
-    return _done(request, person, outcome, "given this deadline", match)
 
 
 def _chosen(session: Session, sight: Sight, unit_ids: Sequence[str], match: str, count: int) -> Sequence[str]:
@@ -282,9 +258,6 @@ class AssignUnits(UnitIds):
     """Body of an assignment."""
 
     people: Annotated[list[Id], Field(max_length=1000)] = []
-    groups: Annotated[list[Id], Field(max_length=1000)] = []
-    deadline: Id | None = None
-    """The last day, as `2026-12-31`."""
     instead: bool = False
     """True: earlier assignments of these units end."""
     release: bool = False
@@ -296,13 +269,6 @@ class UnassignUnits(UnitIds):
 
     release: bool = False
     """True: unfinished work makes room, too. What people saved is kept."""
-
-
-class DeadlineOfUnits(UnitIds):
-    """Body of a deadline."""
-
-    deadline: Id | None
-    """The last day, as `2026-12-31`; null for none."""
 
 
 class ListQuery(UnitQuery):
@@ -370,7 +336,7 @@ def assign_by_script(
     person: Annotated[User, require_api(Action.MANAGE)],
     key: RequestKey,
 ) -> JSONResponse:
-    """Assign units to people and groups."""
+    """Assign units to people."""
 
     def do(change: Transaction, sight: Sight) -> Outcome:
         return unit_changes.give_units(
@@ -378,8 +344,6 @@ def assign_by_script(
             sight,
             body.units,
             body.people,
-            body.groups,
-            body.deadline,
             instead=body.instead,
             release=body.release,
             approval=project.settings.approval,
@@ -402,22 +366,6 @@ def unassign_by_script(
         return unit_changes.take_units_away(
             change, sight, body.units, release=body.release, approval=project.settings.approval
         )
-
-    return _answer(request, project, body, person, key, do)
-
-
-@router.post("/api/units/deadline", response_model=OutcomeView)
-def set_deadline_by_script(
-    request: Request,
-    project: ProjectHere,
-    body: DeadlineOfUnits,
-    person: Annotated[User, require_api(Action.MANAGE)],
-    key: RequestKey,
-) -> JSONResponse:
-    """Set the deadline of assigned units."""
-
-    def do(change: Transaction, sight: Sight) -> Outcome:
-        return unit_changes.put_deadline(change, sight, body.units, body.deadline)
 
     return _answer(request, project, body, person, key, do)
 

@@ -31,7 +31,7 @@ from reeltalk.review.assigning import (
 from reeltalk.review.collecting import pair_turns
 from reeltalk.review.comments import comments_view
 from reeltalk.review.database import ReviewProject
-from reeltalk.review.duties import duty_of
+from reeltalk.review.duties import assigned_units
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.guiding import guideline_part, guideline_view, line_of, newest_versions, read_versions
@@ -170,7 +170,7 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
                 "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
                 "left": open_units(session, row.id, person.id, now) if takes else 0,
                 "begun": begun.get(row.id, 0),
-                "duty": duty_of(session, person.id, row.id) if takes else None,
+                "assigned": assigned_units(session, person.id, row.id) if takes else 0,
                 "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
                 "in_pairs": row.task not in TASKS,
                 "pairs": [turn for turn in pairs if turn.queue_id == row.id],
