@@ -1,7 +1,4 @@
-"""Six defects of the first edition, each as somebody met it: the tests fail on that edition.
-
-Three hold there too: no two copies of a task, no test for an investigator meanwhile, and no new method of rewriting.
-"""
+"""Six defects as people met them; and no two copies of a task, no test for an investigator meanwhile."""
 
 import json
 from collections.abc import Iterator

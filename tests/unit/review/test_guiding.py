@@ -8,11 +8,11 @@ from sqlalchemy import select
 from team import Browser, Team, make_team, small_content
 
 from reeltalk.review.collecting import CollectSettings, add_pair, collecting_drafts
-from reeltalk.review.duties import Terms, assign_queue
+from reeltalk.review.duties import assign_units
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guiding import default_guideline, is_safe_link, render_guideline
 from reeltalk.review.importing import add_queue
-from reeltalk.review.tables import EventRow, QueueRow
+from reeltalk.review.tables import EventRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.verifying import verify_history
 
@@ -140,13 +140,13 @@ def test_the_first_page_says_what_a_queue_is_and_whether_to_begin_or_to_go_on(te
     assert "3 left for you, 1 of them begun" in home
 
 
-def test_the_first_page_says_what_is_asked_of_somebody(team: Team) -> None:
-    browser = team.member("Ada", "annotator")
+def test_the_first_page_says_how_many_tasks_are_assigned_to_somebody(team: Team) -> None:
+    browser, other = team.member("Ada", "annotator"), team.member("Bo", "annotator")
     with transaction(team.project.database, OPERATOR) as change:
-        assign_queue(change, "turns", [browser.id], [], Terms("2026-12-31", 2, 3))
-    home = browser.get("/").text
-    assert "0 of at least 2 done, at most 3." in home
-    assert '<time datetime="2026-12-31">2026-12-31</time>' in home
+        unit = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == "turns").limit(1)).one()
+        assign_units(change, {unit.id: "turns"}, [browser.id])
+    assert "1 task is assigned to you." in browser.get("/").text
+    assert "assigned to you" not in other.get("/").text
 
 
 def test_the_first_page_says_whose_turn_it_is_in_a_pair(team: Team) -> None:

@@ -270,7 +270,7 @@ def test_a_test_in_a_stream_shows_nothing_of_the_future(team: Team, role: str) -
         add_queue(change, "test", "test", answer_drafts(content, "streaming"), title="Test")
     ann = team.member("Ann", role)
     assignment = ann.next("test")
-    # The first edition gave the same person the video for something else.
+    # Once the same person was given the video for something else.
     other = give_turns(team, ann) if role == "owner" else None
     sha256 = video_of(ann, assignment)["sha256"]
     heard = []
