@@ -140,7 +140,7 @@ def _plan(
         print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
     prices = prices_of(asking.price_in, asking.price_out, "--price")
-    check_writer_options((writer,), settings, asking, has_runs=True)
+    check_writer_options(writer, settings, asking, has_runs=True)
     check_folder(asking.prompts, construction_prompts(settings.language))
     found = forecast_construction(
         Benchmark.open(benchmark), writer=writer, settings=settings, asking=asking, steps=steps
