@@ -164,19 +164,6 @@ build/datasets/ready: | setup
 	build/datasets/venv/bin/python -m pip install --quiet --disable-pip-version-check datasets==5.2.0
 	@touch $@
 
-# lmms-eval with as few of its packages as a run without a local model needs: 2 GB. No other target asks for it; its test
-# runs in `make test-full` where it is. It pins PyAV below what reeltalk needs, and runs with ours.
-LMMS_EVAL_NEEDS := torch==2.13.0 accelerate aiohttp 'av>=18.1' datasets einops evaluate filelock ftfy httpx Jinja2 jsonlines \
-	latex2sympy2 loguru math-verify mpmath nltk numexpr openai opencv-python-headless openpyxl packaging pillow protobuf \
-	pydantic python-dotenv pytablewriter pyyaml qwen-vl-utils sacrebleu sympy tenacity tiktoken tqdm-multiprocess \
-	'transformers>=5,<6' zss zstandard
-
-build/lmms-eval/ready: | setup
-	$(PYTHON) -m venv build/lmms-eval/venv
-	build/lmms-eval/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps lmms-eval==0.7.3
-	build/lmms-eval/venv/bin/python -m pip install --quiet --disable-pip-version-check $(LMMS_EVAL_NEEDS)
-	@touch $@
-
 # TRL, which trains on our exports: 1.6 GB, for its test of full counts only.
 build/trl/ready: | setup
 	$(PYTHON) -m venv build/trl/venv

@@ -25,8 +25,8 @@ failed = {}
 def note(name):
     failed[name] = "its package"
 for found in pkgutil.walk_packages(reeltalk.__path__, "reeltalk.", onerror=note):
-    # The first runs; what lies in the others is read by lmms-eval and VLMEvalKit.
-    if found.name == "reeltalk.__main__" or ".templates" in found.name:
+    # The first runs; what lies in the others is read by alembic.
+    if found.name == "reeltalk.__main__" or ".migrations." in found.name:
         continue
     try:
         importlib.import_module(found.name)

@@ -111,7 +111,6 @@ COMMANDS: dict[str, Callable[[Prepared, Path], list[object]]] = {
     "import": lambda made, disk: ["import", "svbench", made.folder / "svbench", disk / "imported"],
     "curate": lambda made, disk: ["curate", made.folder / "film.mp4", "--into", disk / "curated", *LOOSE],
     "export": lambda made, disk: ["export", "hub", made.folder / "house", disk / "hub"],
-    "export task": lambda made, disk: ["export", "lmms-eval", made.folder / "bench", disk / "task"],
     "construct": lambda made, disk: [
         "construct", disk / "house", "--writer", "vision-1", "--base-url", made.url, "--frames", 2, "--steps", "chains",
     ],

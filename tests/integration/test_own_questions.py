@@ -131,7 +131,7 @@ def test_options_of_one_target_are_refused_by_others(place: Path, capsys: pytest
     assert "write OURS=THEIRS" in capsys.readouterr().err
     run(["import", "qa", "questions.csv", "mine", "--videos", "videos"])
     assert run(["export", "questions", "mine", "questions.txt"]) == 2
-    assert run(["export", "questions", "mine", "q.jsonl", "--no-videos"]) == 2
+    assert run(["export", "questions", "mine", "q.jsonl", "--name", "x"]) == 2
     assert not (place / "q.jsonl").exists()
 
 

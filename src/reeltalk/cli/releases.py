@@ -10,14 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.cli.options import OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.harnesses import HARNESSES
 from reeltalk.formats import FORMATS, TRAINING, WRITTEN
 from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.evaluate.harnesses.task import AskedTurn
-    from reeltalk.evaluate.settings import PlaySettings
+    from reeltalk.evaluate.asked_turns import AskedTurn
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.content import Content
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
 QUESTIONS = "questions"
 """The target that writes what `evaluate` asks, for an inference script of your own."""
 TARGET = Parameter(
-    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING)}; a task for {' or '.join(HARNESSES)}; or "
-    f"{QUESTIONS}, for your own inference script."
+    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING)}; or {QUESTIONS}, for your own "
+    "inference script."
 )
 CHECKING = Group("Check of training data", sort_key=5)
 CHECK = Parameter(name="--check", negative="", group=CHECKING)
@@ -36,27 +34,23 @@ MOST_PROBLEMS = 50
 ACCEPT_EDITED = Parameter(name="--accept", negative="")
 
 
-class HarnessOptions(BaseModel):
-    """The part of a benchmark that becomes a task of lmms-eval or VLMEvalKit, or training data, and how it is asked."""
+class PartOptions(BaseModel):
+    """The part of a benchmark that becomes questions or training data, and how it is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str | None = None
-    """Name of the task (lower case letters, digits and _) or of the training data; the benchmark's by default."""
+    """Name of the training data; the benchmark's by default."""
     mode: Literal["dialogue", "streaming", "single"] | None = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     split: str | None = None
     """Split of the videos; test if there is one, else all; `all` for all. Training data: train by default."""
     tasks: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     """Tasks of dialogues; all by default."""
-    prompt: str | None = None
-    """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
     subtitles: bool = False
     """Include spoken lines that ended by the moment of the question."""
     limit: Annotated[int, Field(ge=1)] | None = None
     """Only the first dialogues or paths, up to this number."""
-    no_videos: Annotated[bool, Parameter(name="--no-videos", negative="")] = False
-    """Ask without videos."""
 
 
 class HubOptions(BaseModel):
@@ -72,8 +66,8 @@ class HubOptions(BaseModel):
 
 HUB_DEFAULTS = HubOptions()
 Hub = Annotated[HubOptions, Parameter(name="*", group=Group("Data set repository", sort_key=4))]
-HARNESS_DEFAULTS = HarnessOptions()
-Harness = Annotated[HarnessOptions, Parameter(name="*", group=Group("Harness task or training data", sort_key=2))]
+PART_DEFAULTS = PartOptions()
+Part = Annotated[PartOptions, Parameter(name="*", group=Group("Questions or training data", sort_key=2))]
 Training = Annotated[TrainingOptions, Parameter(name="*", negative="", group=Group("Training data", sort_key=3))]
 
 
@@ -158,7 +152,7 @@ def export(
     out: Path | None = None,
     /,
     *,
-    harness: Harness = HARNESS_DEFAULTS,
+    part: Part = PART_DEFAULTS,
     hub: Hub = HUB_DEFAULTS,
     training: Training = TRAINING_DEFAULTS,
     check: Annotated[bool, CHECK] = False,
@@ -166,29 +160,28 @@ def export(
     problems: Annotated[int, IN_CHECK] = MOST_PROBLEMS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write a benchmark in a published layout, as training data, as a task of another harness, or as questions.
+    """Write a benchmark in a published layout, as training data, or as questions.
 
     `export qa` writes a table of questions and answers, one file if OUT ends in .csv, .tsv, .json, .jsonl or .parquet.
     `export questions` writes what `evaluate` would ask, without answers, into such a file: run your own code on it, and
     evaluate its answers with `--model answers:FILE`.
 
     Prints what a layout cannot express. --cite-as and --date-published are for hub, which has the version of a release;
-    --name, --split, --tasks and --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos
-    for harnesses; questions take --mode, --split, --tasks, --subtitles and --limit. Pictures of training data are
-    decoded once for all three layouts; run it again to continue after an interruption.
+    --split, --tasks and --limit for training data and questions; --name for training data; --mode and --subtitles for
+    questions. Pictures of training data are decoded once for all three layouts; run it again to continue after an
+    interruption.
 
     --check writes nothing. It checks a file of training samples, made by reeltalk or by others: there are as many
     placeholders as images, roles alternate, pictures decode, and no sample is over the budget. Exit code 1 if there are
     problems.
 
     Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, `reeltalk export streamingchat benchmarks/household
-    out/train`, `reeltalk export lmms-eval benchmarks/kitchen out/kitchen-lmms --split test`, or `reeltalk export
-    questions benchmarks/mine questions.jsonl`.
+    out/train`, or `reeltalk export questions benchmarks/mine questions.jsonl`.
 
     Parameters
     ----------
     format
-        Name of the layout, of the harness, or questions.
+        Name of the layout, or questions.
     benchmark
         Folder of the benchmark; with --check a JSON Lines file of training samples.
     out
@@ -203,7 +196,6 @@ def export(
         Replace existing output.
     """
     from reeltalk.stages.layouts import export_layout
-    from reeltalk.store.atomic import writing_directory
     from reeltalk.store.benchmark import Benchmark
 
     if check:
@@ -221,21 +213,15 @@ def export(
             f"--units, --fps, --budget and the other options of training data are for {', '.join(TRAINING)} only"
         )
     if format in TRAINING:
-        return _export_training(format, benchmark, out, harness, training, overwrite=overwrite)
+        return _export_training(format, benchmark, out, part, training, overwrite=overwrite)
     if format == QUESTIONS:
-        return _export_questions(benchmark, out, harness, overwrite=overwrite)
-    if format in HARNESSES:
-        lies_at = out.resolve()
-        with writing_directory(out, overwrite=overwrite) as folder:
-            _write_harness_task(format, benchmark, folder, harness, lies_at=lies_at)
-        print(f"{out / 'README.md'} describes how to run it")
-        return 0
+        return _export_questions(benchmark, out, part, overwrite=overwrite)
     if format not in WRITTEN:
         raise SettingError(
             f"{f'{format} is only read' if format in FORMATS else f'unknown format {format!r}'}; "
-            f"written are {', '.join((*WRITTEN, *TRAINING, *HARNESSES, QUESTIONS))}"
+            f"written are {', '.join((*WRITTEN, *TRAINING, QUESTIONS))}"
         )
-    if harness != HARNESS_DEFAULTS:
+    if part != PART_DEFAULTS:
         only = "--overwrite is its only option"
         if format == "hub":
             only = "--cite-as, --date-published and --overwrite are its only options"
@@ -255,18 +241,16 @@ def export(
     return 0
 
 
-def _chosen_turns(
-    benchmark: "Benchmark", options: HarnessOptions
-) -> tuple["Content", "PlaySettings", list["AskedTurn"]]:
-    """The turns that are asked, with the content and the settings."""
-    from reeltalk.evaluate.harnesses.task import list_asked_turns
+def _chosen_turns(benchmark: "Benchmark", options: PartOptions) -> tuple["Content", list["AskedTurn"]]:
+    """The turns that are asked, with the content."""
+    from reeltalk.evaluate.asked_turns import list_asked_turns
     from reeltalk.evaluate.playing.script import make_scripts
     from reeltalk.evaluate.playing.subtitles import spoken_lines
     from reeltalk.evaluate.settings import PlaySettings
 
     content = benchmark.stored_content()
     tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
-    given = {"mode": options.mode, "prompt": options.prompt, "split": options.split, "tasks": tasks}
+    given = {"mode": options.mode, "split": options.split, "tasks": tasks}
     play: PlaySettings = settings_of(
         PlaySettings,
         **{key: value for key, value in given.items() if value},
@@ -275,22 +259,20 @@ def _chosen_turns(
     )
     chosen = make_scripts(content, play, limit=options.limit)
     turns = list_asked_turns(chosen, play, subtitles=spoken_lines(content) if play.subtitles else None)
-    return content, play, turns
+    return content, turns
 
 
-def _export_questions(benchmark: Path, out: Path, options: HarnessOptions, *, overwrite: bool) -> int:
+def _export_questions(benchmark: Path, out: Path, options: PartOptions, *, overwrite: bool) -> int:
     """Write the turns that are asked as a table for somebody's own inference script."""
-    from reeltalk.evaluate.harnesses.task import question_rows
+    from reeltalk.evaluate.asked_turns import question_rows
     from reeltalk.evaluate.playing.script import media_of
     from reeltalk.stages.layouts import write_table_file
     from reeltalk.store.benchmark import Benchmark
 
-    if options.model_copy(update={"mode": None, "split": None, "tasks": (), "limit": None, "subtitles": False}) != (
-        HARNESS_DEFAULTS
-    ):
-        raise SettingError("--name, --prompt and --no-videos are for harnesses; questions are written as they are")
+    if options.name is not None:
+        raise SettingError("--name is for training data")
     opened = Benchmark.open(benchmark)
-    content, _, turns = _chosen_turns(opened, options)
+    content, turns = _chosen_turns(opened, options)
     rows = question_rows(turns, content, media_of(opened, content), start=out.resolve().parent)
     write_table_file(rows, out, overwrite=overwrite)
     without = len({row["video_id"] for row in rows if row["video"] is None})
@@ -300,55 +282,8 @@ def _export_questions(benchmark: Path, out: Path, options: HarnessOptions, *, ov
     return 0
 
 
-def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: HarnessOptions, *, lies_at: Path) -> None:
-    """Write a benchmark as a task into an empty folder that will be at `lies_at`, and print what was written."""
-    from reeltalk.evaluate.harnesses.lmms_eval import write_lmms_eval
-    from reeltalk.evaluate.harnesses.task import HarnessTask, task_name, task_signature, task_title, write_videos
-    from reeltalk.evaluate.harnesses.vlmevalkit import write_vlmevalkit
-    from reeltalk.evaluate.playing.chat import answer_prompt
-    from reeltalk.evaluate.playing.script import media_of
-    from reeltalk.store.benchmark import Benchmark
-
-    opened = Benchmark.open(benchmark)
-    name = task_name(options.name, opened.manifest.name)
-    content, play, turns = _chosen_turns(opened, options)
-    films = None
-    if not options.no_videos:
-        videos = {str(video.id): video for video in content.videos}
-        with ProgressBar() as bar:
-            films = write_videos(turns, videos, media_of(opened, content), folder, progress=bar.show)
-    task = HarnessTask(
-        name=name,
-        title=task_title(opened.manifest.name),
-        turns=turns,
-        films=films,
-        signature=task_signature(
-            f"{task_title(opened.manifest.name)}.{play.mode}",
-            opened.manifest.content_hash,
-            (
-                ("mode", play.mode),
-                ("history", play.shown_history),
-                ("prompt", answer_prompt(play.prompt, play.answer_style).signature),
-                ("subtitles", "yes" if play.subtitles else "no"),
-                ("videos", "none" if films is None else "until-asked"),
-            ),
-        ),
-    )
-    if harness == "lmms-eval":
-        write_lmms_eval(task, folder, lies_at=lies_at)
-    else:
-        write_vlmevalkit(task, folder)
-    told = len({turn.turn.video_id for turn in turns})
-    print(f"task {name}: {len(turns):,} turns about {told:,} videos, history {play.shown_history}")
-    if films is not None:
-        print(
-            f"videos: {films.cut:,} files end at a question ({films.encoded:,} of them encoded again), "
-            f"{films.whole:,} are whole"
-        )
-
-
 def _export_training(
-    layout: str, benchmark: Path, out: Path, options: HarnessOptions, training: TrainingOptions, *, overwrite: bool
+    layout: str, benchmark: Path, out: Path, options: PartOptions, training: TrainingOptions, *, overwrite: bool
 ) -> int:
     """Write training data and print what was written; folders of several layouts share their pictures."""
     from reeltalk.formats.training import Selection, export_training
@@ -357,8 +292,8 @@ def _export_training(
     from reeltalk.store.benchmark import Benchmark
 
     ours = {"name": None, "split": None, "tasks": (), "limit": None}
-    if options.model_copy(update=ours) != HARNESS_DEFAULTS:
-        raise SettingError("--mode, --prompt, --subtitles and --no-videos are for harnesses only")
+    if options.model_copy(update=ours) != PART_DEFAULTS:
+        raise SettingError(f"--mode and --subtitles are for {QUESTIONS} only")
     if training.answer_rows and layout != "trl":
         raise SettingError("--answer-rows is for trl only; in the other layouts loss falls on answers by their roles")
     if out.is_file():

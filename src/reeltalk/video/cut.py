@@ -30,9 +30,7 @@ MOST_REORDERED: Final = 32
 ENCODER_OPTIONS: Final = {"crf": "18", "preset": "veryfast"}
 
 
-def cut_clip(
-    path: Path, interval: Interval, target: Path, *, lossless: bool, rotation_deg: int = 0, exact_end: bool = False
-) -> Cut:
+def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, rotation_deg: int = 0) -> Cut:
     """Write one clip as an MP4 file.
 
     Args:
@@ -41,7 +39,6 @@ def cut_clip(
         target: The file to write, whole or not at all.
         lossless: Copy whenever the codec allows it. If false, only a clip that begins on a key frame is copied.
         rotation_deg: The rotation of the video. An encoded clip has none.
-        exact_end: Encode if a copy would have to keep frames after the end.
 
     Raises:
         VideoError: No part of the interval can be decoded, or the target cannot be written.
@@ -50,14 +47,14 @@ def cut_clip(
     # name.
     partial = target.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(6)}")
     try:
-        made = _cut(path, interval, partial, lossless, rotation_deg, exact_end)
+        made = _cut(path, interval, partial, lossless, rotation_deg)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     return made
 
 
-def _cut(path: Path, interval: Interval, target: Path, lossless: bool, rotation_deg: int, exact_end: bool) -> Cut:
+def _cut(path: Path, interval: Interval, target: Path, lossless: bool, rotation_deg: int) -> Cut:
     with open_video(path) as source:
         start_pts = _first_pts(source)
         first = start_pts + _ticks(interval.start_s, source)
@@ -68,8 +65,7 @@ def _cut(path: Path, interval: Interval, target: Path, lossless: bool, rotation_
             on_key = key is not None and abs(key - first) * source.time_base <= Fraction(1, 1000)
             if key is not None and key <= first + 1 and (lossless or on_key):
                 shown = _copy(source, target, start_pts, first, end)
-                if not exact_end or shown.end_s <= float((end - start_pts) * source.time_base):
-                    return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
+                return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
         shown = _encode(source, target, start_pts, first, end, rotation_deg)
         return Cut(how=How.ENCODE, interval=shown)
 

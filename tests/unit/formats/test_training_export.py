@@ -213,7 +213,7 @@ def test_the_check_names_file_line_and_field(bench: Path, tmp_path: Path, capsys
         (["--units", "scene"], "--units"),
         (["--fps", "0"], "--fps"),
         (["--size", "1"], "--size"),
-        (["--mode", "single"], "are for harnesses only"),
+        (["--mode", "single"], "are for questions only"),
         (["--answer-rows"], "--answer-rows is for trl only"),
         (["--budget", "300"], "no turn fits a sample"),
         (["--tokenizer", "nowhere"], "no such file or folder (nowhere)"),

@@ -250,7 +250,6 @@ def on_benchmark(bench: Path, out: Path) -> list[list[str]]:
         ["validate", str(bench), "--accept"],
         ["export", "hub", str(bench), str(out / "hub")],
         ["export", "folder", str(bench), str(out / "folder")],
-        ["export", "lmms-eval", str(bench), str(out / "lmms"), "--no-videos", "--split", "all"],
         ["report", str(bench), "--out", str(out / "site")],
         ["report", "--format", "text", str(bench)],
         ["graph", "tell", str(bench), "--out", str(out / "told")],

@@ -150,20 +150,6 @@ def test_a_clip_holds_the_frames_of_its_interval(film: Numbered, lossless: bool,
         assert all(gap > 0 for gap in gaps)
 
 
-@pytest.mark.parametrize("film", CUTTABLE, ids=lambda film: film.name)
-def test_an_exact_end_keeps_no_frame_after_it(film: Numbered, tmp_path: Path) -> None:
-    path, _ = film.make()
-    with open_video(path) as source:
-        exact = [frame.pts_s for frame in source.frames()]
-    for end in (exact[20], exact[33], exact[52]):
-        target = tmp_path / "clip.mp4"
-        made = cut_clip(path, Interval(start_s=0.0, end_s=end), target, lossless=True, exact_end=True)
-        with open_video(target) as source:
-            frames = [number_of(rgb(f.picture)) if not film.rotation_deg else n for n, f in enumerate(source.frames())]
-        assert frames == list(range(sum(time < end - 1e-6 for time in exact)))
-        assert made.interval.end_s == pytest.approx(end, abs=1e-3)
-
-
 def test_a_clip_keeps_its_sound(tmp_path: Path) -> None:
     path, _ = Numbered("h264-sound.mp4", audio=True).make()
     for lossless in (True, False):
