@@ -20,7 +20,6 @@ from scripted_server import serve
 
 from reeltalk.video.frames import frames_at
 
-SAMPLE: Final = ROOT / "examples" / "household-sample" / "release"
 BASELINES: Final = ("blind", "constant", "nearest")
 MODES: Final = ("dialogue", "streaming")
 FRAMES: Final = 24
@@ -79,12 +78,6 @@ def played(bench: Path, name: str) -> dict[str, Any]:
         command("report", *runs, "--bench", bench, "--out", site)
         found[f"report, {mode}"] = files.site(site, "index.html")
     return found
-
-
-def sample() -> dict[str, Any]:
-    """The released sample: whole, played by baselines and the oracle. It leaves with the sample."""
-    said = files.plain(command("validate", SAMPLE, allowed=(0, 1))).splitlines()
-    return {"tables": files.benchmark(SAMPLE), "validated": said} | played(SAMPLE, "sample")
 
 
 def gate_counts(bench: Path) -> dict[str, int]:

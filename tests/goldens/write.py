@@ -34,7 +34,6 @@ PARTS: Final = {
     "film": films.film,
     "gates": films.gates,
     "household": films.household,
-    "sample": films.sample,
     "demo": films.demo,
 }
 NEED_SHARED: Final = ("vdact",)
