@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-LOCKED := $(shell cat requirements.lock requirements-runtime.lock pyproject.toml | cksum | cut -d' ' -f1)
+PACKAGES := $(wildcard packages/*)
+LOCKED := $(shell cat requirements*.lock packages/*/pyproject.toml | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(LOCKED)
 # What running needs, without what tests and training need; a part of the above.
 RUNTIME := $(VENV)/.runtime-$(LOCKED)
@@ -15,25 +16,38 @@ GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
 # What people read, and what they read in code.
-SPELLED := README.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md Makefile mkdocs.yml docs src tests tools bench examples
+SPELLED := README.md CONTRIBUTING.md CHANGELOG.md packages/reeltalk/THIRD_PARTY.md Makefile mkdocs.yml conftest.py docs packages tests tools bench examples
 
-.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full goldens goldens-check reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-household bench-many-videos bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-world bench-large
 
 setup: $(STAMP)
 
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Where pip is told to look for packages, uv looks too.
+ifdef PIP_FIND_LINKS
+export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+endif
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+ifdef PIP_CERT
+export SSL_CERT_FILE ?= $(PIP_CERT)
+endif
+UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
-$(STAMP): requirements.lock pyproject.toml
+$(BIN)/uv: requirements-uv.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --require-hashes -r requirements.lock
-	$(PIP) install --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements-uv.lock
+	@touch $@
+
+$(STAMP): $(BIN)/uv
+	$(UV_INSTALL) --require-hashes -r requirements.lock
+	$(UV_INSTALL) --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 	@rm -f $(VENV)/.installed-* $(VENV)/.runtime-*
 	@touch $@ $(RUNTIME)
 
-$(RUNTIME): requirements-runtime.lock pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --require-hashes -r requirements-runtime.lock
-	$(PIP) install --no-deps --no-build-isolation -e .
+$(RUNTIME): $(BIN)/uv
+	$(UV_INSTALL) --require-hashes -r requirements-runtime.lock
+	$(UV_INSTALL) --no-deps --no-build-isolation $(PACKAGES:%=-e %)
 	@rm -f $(VENV)/.runtime-*
 	@touch $@
 
@@ -86,6 +100,7 @@ dist: setup ## The wheel and the source archive, checked; the wheel alone runs t
 	$(BIN)/python tools/check_package.py
 
 docs: setup ## The documentation as a site in build/docs
+	$(BIN)/python tools/assemble_docs.py
 	$(BIN)/zensical build --clean
 	$(BIN)/python tools/doc_links.py build/docs
 
@@ -111,8 +126,8 @@ bench-many-videos: setup ## 10,000 videos in one benchmark: time and memory of e
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 	$(BIN)/python bench/metrics.py $(if $(QUICK),--quick)
 
-bench-objects: setup ## How well identities of objects are kept; with CENTERNET=path also by an offline detector
-	$(BIN)/python bench/objects.py $(if $(QUICK),--quick) $(if $(CENTERNET),--centernet $(CENTERNET))
+bench-objects: setup ## How well identities of objects are kept
+	$(BIN)/python bench/objects.py $(if $(QUICK),--quick)
 
 bench-profile: setup ## CogME's Agent I simulated: does the profile find its published accuracies again?
 	$(BIN)/python bench/agent_one.py $(if $(QUICK),--quick)
@@ -135,9 +150,6 @@ bench-statistics: setup ## Coverage of every interval, and false winners and pow
 bench-streaming: setup ## What a frame and an answer cost, and memory, after 1 to 60 minutes of video
 	$(BIN)/python bench/streaming.py $(if $(QUICK),--quick) $(if $(FOLDER),--folder $(FOLDER))
 
-bench-tagging: setup ## A tagger against exact tags: other houses, wordings, kinds of questions, graphs
-	$(BIN)/python bench/tagging.py $(if $(QUICK),--quick)
-
 bench-world: setup ## How fast the household films itself, against real time
 	$(BIN)/python bench/world.py $(if $(QUICK),--quick)
 
@@ -155,7 +167,7 @@ build/llm/ready: | setup
 # they follow: 2.7 GB, for tests of full counts only.
 build/trackers/ready: pyproject.toml | setup
 	$(PYTHON) -m venv build/trackers/venv
-	build/trackers/venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trackio,wandb,mlflow,train]'
+	build/trackers/venv/bin/python -m pip install --quiet --disable-pip-version-check -e 'packages/reeltalk[trackio,wandb,mlflow]' -e 'packages/reeltalk-streaming[train]' $(patsubst %,-e %,$(filter-out packages/reeltalk packages/reeltalk-streaming,$(PACKAGES)))
 	@touch $@
 
 # The package that loads data sets from the Hub, without a decoder of videos: 400 MB, for tests of full counts only.
@@ -184,8 +196,8 @@ build/llama-factory/ready: | setup
 	rm -f build/llama-factory/venv/lib/python*/site-packages/torchaudio/lib/*.so
 	@touch $@
 
-lock: ## Write requirements.lock anew
-	$(BIN)/python tools/lock.py
+lock: ## Write the locks anew
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/lock.py
 
 clean:
 	rm -rf build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -30,9 +30,9 @@ import av
 import numpy as np
 
 from record import ROOT, Goal, Measure, at_most, options_of, record
-from reeltalk.curate.calls import KEY_FRAMES, SHEETS
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.video.write import write_video
+from reeltalk_build.curate.calls import KEY_FRAMES, SHEETS
+from reeltalk_build.video.write import write_video
 from spending import Growth, Spent
 
 sys.path.insert(0, str(ROOT / "tools"))

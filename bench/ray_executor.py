@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from record import ROOT, Measure, options_of, record
-from reeltalk.curate.settings import CurateSettings
-from reeltalk.curate.stage import curate
 from reeltalk.parallel import Call, Executor, LocalExecutor
 from reeltalk.parallel.ray_executor import RayExecutor
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.video.write import write_video
-from reeltalk.world.activities import activities, perform
-from reeltalk.world.camera import Camera
-from reeltalk.world.house import build_house
-from reeltalk.world.situation import CannotError, ProgramStep, begin
+from reeltalk_build.curate.settings import CurateSettings
+from reeltalk_build.curate.stage import curate
+from reeltalk_build.video.write import write_video
+from reeltalk_household.world.activities import activities, perform
+from reeltalk_household.world.camera import Camera
+from reeltalk_household.world.house import build_house
+from reeltalk_household.world.situation import CannotError, ProgramStep, begin
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import cached

@@ -117,7 +117,7 @@ MEASURED: Final = "REELTALK_MEASURED_CODE"
 def code() -> str:
     """A hash of everything that can change a figure: the package, the measurements and the locked versions."""
     digest = hashlib.sha256()
-    files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    files = [path for folder in ("packages", "bench") for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted([*files, ROOT / "requirements.lock"]):
         if path.suffix != ".pyc":
             digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())

@@ -23,17 +23,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import sample_videos
 
 from record import Goal, Measure, at_most, options_of, record
-from reeltalk.review.access import Role
-from reeltalk.review.database import DATABASE, ReviewProject
-from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.people import invite, join_team
-from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
+from reeltalk_review.access import Role
+from reeltalk_review.database import DATABASE, ReviewProject
+from reeltalk_review.events import OPERATOR, transaction
+from reeltalk_review.people import invite, join_team
+from reeltalk_review.verifying import verify_history
 from review_team import PASSWORD, SEEK_BYTES
 
 HERE = Path(__file__).parent

@@ -21,11 +21,11 @@ from served_review import ServedReview, content, served
 from walk_report import ARGUMENTS, find_chromium
 
 from record import Goal, Measure, Table, at_least, at_most, lacking, options_of, record
-from reeltalk.review.events import transaction
-from reeltalk.review.work import own_work, save_value, submit
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.content import Content
+from reeltalk_review.events import transaction
+from reeltalk_review.work import own_work, save_value, submit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request

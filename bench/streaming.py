@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from record import ROOT, Measure, options_of, record
-from reeltalk.inference.mini import MiniModel, MiniStream
-from reeltalk.inference.stream_memory import MemoryPolicy
-from reeltalk.world.activities import activities, perform
-from reeltalk.world.camera import Camera
-from reeltalk.world.house import build_house
-from reeltalk.world.situation import CannotError, ProgramStep, begin
+from reeltalk_household.mini.mini import MiniModel, MiniStream
+from reeltalk_household.world.activities import activities, perform
+from reeltalk_household.world.camera import Camera
+from reeltalk_household.world.house import build_house
+from reeltalk_household.world.situation import CannotError, ProgramStep, begin
+from reeltalk_streaming.inference.stream_memory import MemoryPolicy
 
 MINUTES = (1, 2, 5, 10, 30, 60)
 QUICK = (1, 2, 5)

@@ -27,10 +27,10 @@ import torch
 from PIL import Image
 
 from record import Measure, lacking, options_of, record
-from reeltalk.inference.checkpoint import open_checkpoint
-from reeltalk.streaming.collate import Collator, Dialogues
-from reeltalk.streaming.lora import add_lora
-from reeltalk.streaming.lora_training import answer_loss
+from reeltalk_streaming.inference.checkpoint import open_checkpoint
+from reeltalk_streaming.training.collate import Collator, Dialogues
+from reeltalk_streaming.training.lora import add_lora
+from reeltalk_streaming.training.lora_training import answer_loss
 
 PEAK_TFLOPS = 989.0
 """Dense bfloat16 of an H100 or H200 SXM, by its data sheet."""

@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 from record import Measure, at_least, options_of, record
-from reeltalk.video.write import write_video
-from reeltalk.world.camera import Camera
-from reeltalk.world.film import FilmPlan, plan, play_film
-from reeltalk.world.scenes import camera_steps
-from reeltalk.world.settings import FilmSettings
+from reeltalk_build.video.write import write_video
+from reeltalk_household.world.camera import Camera
+from reeltalk_household.world.film import FilmPlan, plan, play_film
+from reeltalk_household.world.scenes import camera_steps
+from reeltalk_household.world.settings import FilmSettings
 
 FILMS = 16
 SIZES = ((640, 10), (1280, 10), (640, 25))

@@ -7,8 +7,8 @@ python examples/construct.py benchmarks/kitchen qwen3-vl http://localhost:8000/v
 import sys
 
 from reeltalk import Benchmark
-from reeltalk.stages import AskSettings, ConstructSettings, construct
 from reeltalk.store.tables import LINKAGES
+from reeltalk_build.stages import AskSettings, ConstructSettings, construct
 
 
 def show(what: str, done: int, total: int, share: float) -> None:

@@ -7,8 +7,9 @@ import sys
 from collections import Counter
 
 from reeltalk import Benchmark
-from reeltalk.stages import CurateSettings, curate, report
+from reeltalk.stages import report
 from reeltalk.store.tables import CLIPS, REJECTED, SCREENINGS
+from reeltalk_build.stages import CurateSettings, curate
 
 
 def main(into: str, *videos: str) -> None:

@@ -6,8 +6,8 @@ python examples/demo.py build/little 4
 import sys
 from pathlib import Path
 
-from reeltalk.benchmarks.household import SMALL, build_household
-from reeltalk.stages import ConstructSettings
+from reeltalk_build.stages import ConstructSettings
+from reeltalk_household.benchmarks.household import SMALL, build_household
 
 
 def show(what: str, done: int, total: int, share: float) -> None:

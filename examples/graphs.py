@@ -6,9 +6,9 @@ python examples/graphs.py benchmarks/household
 import sys
 from pathlib import Path
 
-from reeltalk.graph.knowledge_graph import KnowledgeGraph, named_queries
-from reeltalk.graph.reading import read_graphs
-from reeltalk.graph.telling import initial_room, tell_activity
+from reeltalk_build.graph.knowledge_graph import KnowledgeGraph, named_queries
+from reeltalk_build.graph.reading import read_graphs
+from reeltalk_build.graph.telling import initial_room, tell_activity
 
 OWN = """
 PREFIX : <http://example.org/virtualhome2kg/ontology/>

@@ -7,9 +7,9 @@ import sys
 from collections import Counter
 
 from reeltalk import Benchmark
-from reeltalk.questions.asking import write_question_dialogues
-from reeltalk.stages import FilmSettings, film
 from reeltalk.store.tables import DIALOGUES
+from reeltalk_household.questions.asking import write_question_dialogues
+from reeltalk_household.stages import FilmSettings, film
 
 
 def main(into: str, scenarios: str = "4") -> None:

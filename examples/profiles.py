@@ -6,8 +6,8 @@ python examples/profiles.py benchmarks/household runs/blind runs/blind-rubric
 import sys
 
 from reeltalk import Benchmark, Run
-from reeltalk.construct.rubrics import graph_rubric, write_rubrics
 from reeltalk.stages import JudgeSettings, judge
+from reeltalk_build.construct.rubrics import graph_rubric, write_rubrics
 
 
 def main(benchmark: str, run: str, out: str) -> None:

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 from reeltalk import Benchmark
-from reeltalk.review.applying.stage import apply_reviews
-from reeltalk.review.database import PLAYABLE, ReviewProject
-from reeltalk.review.exporting import export_project
-from reeltalk.review.importing import import_benchmark
-from reeltalk.review.playable import prepare_videos
-from reeltalk.review.team_stats import queue_table
-from reeltalk.review.verifying import verify_history
+from reeltalk_review.applying.stage import apply_reviews
+from reeltalk_review.database import PLAYABLE, ReviewProject
+from reeltalk_review.exporting import export_project
+from reeltalk_review.importing import import_benchmark
+from reeltalk_review.playable import prepare_videos
+from reeltalk_review.team_stats import queue_table
+from reeltalk_review.verifying import verify_history
 
 
 def main(benchmark: str, export: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reeltalk import Benchmark
 from reeltalk.parallel import open_executor
-from reeltalk.stages import CurateSettings, curate
+from reeltalk_build.stages import CurateSettings, curate
 
 
 def main(into: str, executor: str, *videos: str) -> None:

@@ -6,8 +6,9 @@ python examples/stream.py kitchen.mp4 mini
 import sys
 from pathlib import Path
 
-from reeltalk.evaluate.chat.playback import Playback, video_address
-from reeltalk.evaluate.models import bounded_memory, create_mini
+from reeltalk_household.mini.mini_models import create_mini
+from reeltalk_streaming.chat.playback import Playback, video_address
+from reeltalk_streaming.inference.stream_memory import bounded_memory
 
 ASK_EVERY_S = 20.0
 

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from reeltalk import Benchmark
-from reeltalk.inference.mini_input import TOKENIZER
 from reeltalk.parallel.local import LocalExecutor
-from reeltalk.streaming.export_onnx import export_mini
-from reeltalk.streaming.mini_training import train_mini
-from reeltalk.streaming.settings import MiniSettings
+from reeltalk_household.mini.mini_input import TOKENIZER
+from reeltalk_household.training.export_onnx import export_mini
+from reeltalk_household.training.mini_training import train_mini
+from reeltalk_streaming.training.settings import MiniSettings
 
 
 def main(bench: str, out: str, seed: str = "17", share: str = "1") -> None:

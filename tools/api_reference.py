@@ -9,10 +9,16 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel
 
 import reeltalk
-from reeltalk import stages
+import reeltalk.stages
+import reeltalk_build.stages
+import reeltalk_household.stages
 from reeltalk.schema.overview import HasOverview, Overview
 
 WIDTH = 100
+STAGES = (reeltalk.stages, reeltalk_build.stages, reeltalk_household.stages)
+"""Modules with verbs and their settings."""
+PUBLIC = {name: getattr(module, name) for module in STAGES for name in module.__all__}
+VERBS = {name: found for name, found in PUBLIC.items() if inspect.isfunction(found)}
 
 OPENING = """# Python API
 
@@ -31,10 +37,11 @@ print(done)
 report(done.run, out="site")
 ```
 
-Import these functions from `reeltalk.stages`, not from `reeltalk`, where `curate`, `construct`, `evaluate` and `judge`
-are packages. Import everything else from its module. All [errors](errors.md) are subclasses of `ReeltalkError`.
-`progress` is called with `(what, done, total, share)`; `tell` is called with sentences for people. Keywords have the
-names of the command's options: `--out` is `out=`, and `--min-shots` is the field `min_shots` of `CurateSettings`.
+`reeltalk_build.stages` has `curate` and `construct`, and `reeltalk_household.stages` has `film`. Import functions from
+there, not from `reeltalk`, where `evaluate` and `judge` are packages. Import everything else from its module. All
+[errors](errors.md) are subclasses of `ReeltalkError`. `progress` is called with `(what, done, total, share)`; `tell`
+is called with sentences for people. Keywords have the names of the command's options: `--out` is `out=`, and
+`--min-shots` is the field `min_shots` of `CurateSettings`.
 
 Every result prints as one screen, and is a small table at the end of a cell in a notebook.
 """
@@ -44,11 +51,11 @@ def api() -> str:
     """The page."""
     parts = [OPENING, "## reeltalk\n"]
     parts += [_noun(name) for name in reeltalk.__all__ if inspect.isclass(getattr(reeltalk, name))]
-    verbs = [name for name in stages.__all__ if inspect.isfunction(getattr(stages, name))]
-    classes = [getattr(stages, name) for name in stages.__all__ if inspect.isclass(getattr(stages, name))]
-    settings = [kind for kind in classes if issubclass(kind, BaseModel)]
+    settings = [kind for kind in PUBLIC.values() if inspect.isclass(kind) and issubclass(kind, BaseModel)]
     told = {*settings, *(getattr(reeltalk, name) for name in reeltalk.__all__)}
-    parts += ["## reeltalk.stages\n", *(_function(getattr(stages, name), level=3) for name in verbs)]
+    for module in STAGES:
+        verbs = [verb for name, verb in VERBS.items() if name in module.__all__]
+        parts += [f"## {module.__name__}\n", *(_function(verb, level=3) for verb in verbs)]
     parts += ["## Results\n", "What the functions return, each type followed by the types of its fields.\n"]
     parts += [_record(kind) for kind in returned_types() if kind not in told]
     parts += ["## Settings\n", "These are pydantic models: an invalid value is refused when you create one.\n"]
@@ -59,16 +66,17 @@ def api() -> str:
 def returned_types() -> list[type]:
     """Every class of reeltalk that a verb returns, and those of its fields, in the order in which they are met."""
     found: dict[type, None] = {}
-    for name in stages.__all__:
-        if inspect.isfunction(getattr(stages, name)):
-            _add_types(get_type_hints(getattr(stages, name))["return"], found)
+    for verb in VERBS.values():
+        _add_types(get_type_hints(verb)["return"], found)
     return list(found)
 
 
 def _add_types(annotation: Any, found: dict[type, None]) -> None:
     for part in get_args(annotation):
         _add_types(part, found)
-    if not inspect.isclass(annotation) or not annotation.__module__.startswith("reeltalk.") or annotation in found:
+    if not inspect.isclass(annotation) or annotation in found:
+        return
+    if not annotation.__module__.startswith(("reeltalk.", "reeltalk_")):
         return
     found[annotation] = None
     if issubclass(annotation, HasOverview):

@@ -4,8 +4,8 @@ import random
 
 from peopled_scenes import ANNA, MARA, TOM, A, Does, M, Scene, T
 
-from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story
+from reeltalk_build.graph.reading import read_activity
+from reeltalk_build.graph.story import Story
 
 THINGS = {
     "mug3": ("on kitchentable5", ("colour_red",), ()),

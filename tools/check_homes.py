@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-ROOT: Final = Path(__file__).parents[1]
-SOURCE: Final = ROOT / "src" / "reeltalk"
+from places import ROOT, SOURCES
+
 LOADERS: Final = ("import_module", "__import__", "find_spec")
 
 Homes = Mapping[str, Sequence[str] | Literal["any"]]
@@ -37,19 +37,20 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.args[0].value.split(".")[0]
 
 
-def wrong_imports(source: Path, table: Homes) -> Iterator[str]:
+def wrong_imports(sources: Sequence[Path], table: Homes) -> Iterator[str]:
     """A sentence for each import of a package outside its homes, and for each package that has no row or is unused.
 
     Args:
-        source: The folder of the package `reeltalk`.
+        sources: The folders of our import packages.
         table: The result of `homes`.
     """
-    # The rooms for training may be deleted: a row is unused only if all of its rooms exist.
-    unused = {name for name, rooms in table.items() if rooms != "any" and all((source / r).is_dir() for r in rooms)}
-    for path in sorted(source.rglob("*.py")):
-        room = path.relative_to(source).parts[0].removesuffix(".py")
+    ours = {source.name for source in sources}
+    unused = {name for name, rooms in table.items() if rooms != "any"}
+    modules = [(source, path) for source in sources for path in sorted(source.rglob("*.py"))]
+    for source, path in modules:
+        room = ".".join((source.name, path.relative_to(source).parts[0].removesuffix(".py")))
         for line, package in imported(ast.parse(path.read_text(encoding="utf-8"))):
-            if package == source.name or package in sys.stdlib_module_names:
+            if package in ours or package in sys.stdlib_module_names:
                 continue
             unused.discard(package)
             rooms = table.get(package)
@@ -63,6 +64,6 @@ def wrong_imports(source: Path, table: Homes) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    found = list(wrong_imports(SOURCE, homes()))
+    found = list(wrong_imports(SOURCES, homes()))
     print("\n".join(found) or "homes of packages: nothing found")
     sys.exit(bool(found))

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from reeltalk.construct.graph_checklists import item_forms
 from reeltalk.schema.dialogue import Checklist, Dialogue, Turn
+from reeltalk_household.writer.graph_checklists import item_forms
 
 FIXED = "A definite wrong answer."
 _DENIES = re.compile(r"\bit is not (?:true|so) that\b", re.IGNORECASE)

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import class_of
+from reeltalk.language.vocabulary import class_of
 from reeltalk.schema.knowledge import KnownBox
 from reeltalk.schema.media import Video
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
+from reeltalk_build.graph.reading import read_activity
+from reeltalk_build.graph.story import Story, StoryEvent
 
 HANDLED: Final = frozenset({"grab", "give", "put", "drop", "show", "drink", "eat", "read", "play", "wipe", "fold"})
 """Actions whose object is seen at some time while they are done; something may be in front of it at others."""

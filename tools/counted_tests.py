@@ -1,6 +1,6 @@
 """Counts the attempts of tests, for docs/reference/reliability.md: options, the fixture, and the summary of a run.
 
-A plugin of pytest, loaded by `tests/conftest.py`.
+A plugin of pytest, loaded by `conftest.py`.
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from doc_pages import DOCS, ROOT
+from assemble_docs import SOURCE, assemble
+from places import ROOT
 
 LINK: Final = re.compile(r"(?<!\\)!?\[[^\]]*\]\(([^)\s]+)(?: \"[^\"]*\")?\)")
 HEADING: Final = re.compile(r"^#{1,6} (.+?)(?: \{#([\w-]+)\})?$", re.MULTILINE)
@@ -28,9 +29,13 @@ EXAMPLES: Final = ("localhost", "127.0.0.1", "example.org", "host", "…")
 """Hosts that pages use as examples."""
 
 
+DOCS: Final = SOURCE
+"""The pages as the site has them, those of the packages among them."""
+
+
 def pages() -> list[Path]:
     """Every page with links."""
-    return [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]
+    return [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("packages/*/README.md"))]
 
 
 def anchors_of(page: Path) -> set[str]:
@@ -53,6 +58,8 @@ def _slug(words: str) -> str:
 
 def broken_in_pages() -> Iterator[str]:
     """The faults in the links of each page, one sentence each."""
+    if DOCS == SOURCE:
+        assemble(SOURCE)
     for page in pages():
         text = CODE.sub("", FENCED.sub("", page.read_text(encoding="utf-8")))
         for target in LINK.findall(text):

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[1]
+from places import PACKAGES, ROOT
+
 DOCS: Final = ROOT / "docs"
 SHELL: Final = ("console", "bash")
-LANGUAGES: Final = (*SHELL, "python", "yaml", "json", "toml", "csv", "markdown", "nginx", "text")
+LANGUAGES: Final = (*SHELL, "python", "yaml", "json", "toml", "csv", "markdown", "nginx", "mermaid", "text")
 REASONS: Final = (
     "needs the network",
     "needs a GPU",
@@ -66,8 +67,15 @@ class Block:
 
 def pages() -> list[Path]:
     """All pages whose blocks are checked, the longest first."""
-    found = [page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).as_posix() not in GENERATED]
-    return sorted([*found, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], key=lambda page: (-page.stat().st_size, page))
+    folders = (DOCS, *sorted(PACKAGES.glob("*/docs")))
+    found = [
+        page
+        for folder in folders
+        for page in folder.rglob("*.md")
+        if page.relative_to(folder).as_posix() not in GENERATED
+    ]
+    found += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PACKAGES.glob("*/README.md")]
+    return sorted(found, key=lambda page: (-page.stat().st_size, page))
 
 
 def blocks_of(page: Path) -> list[Block]:

@@ -21,11 +21,11 @@ def main() -> None:
     import sqlalchemy.dialects.postgresql.psycopg
     import uvicorn
 
-    import reeltalk.review.app
-    import reeltalk.review.importing
+    import reeltalk_review.app
+    import reeltalk_review.importing
     from reeltalk.cli import run
 
-    del sqlalchemy, uvicorn, reeltalk
+    del sqlalchemy, uvicorn, reeltalk_review
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
     for line in sys.stdin:

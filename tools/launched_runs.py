@@ -34,11 +34,13 @@ from pathlib import Path
 from typing import IO, Any, Final, Self
 from unittest import mock
 
-import reeltalk
-from reeltalk.parallel import call_server, feed
+from places import SOURCES
+
+from reeltalk.parallel import call_server
+from reeltalk_streaming.video import feed
 
 OF_COMMANDS: Final = """
-import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.curate.stage, reeltalk.evaluate.stage
+import openai, reeltalk_household.benchmarks, reeltalk.cli, reeltalk_build.curate.stage, reeltalk.evaluate.stage
 import reeltalk.llm.inspect_models, reeltalk.llm.wire_sender
 import reeltalk.metrics.scoring
 openai.AsyncOpenAI(api_key="none").chat.completions
@@ -55,7 +57,7 @@ if sys.argv[3]:
 """
 OF_CALLS: Final = """
 import importlib
-import numpy, reeltalk.parallel.feeding, reeltalk.parallel.forking
+import numpy, reeltalk_streaming.video.feeding, reeltalk.parallel.forking
 for module in sys.argv[2:]:
     importlib.import_module(module)
 """
@@ -171,10 +173,10 @@ FOR_TESTS: Final = ("pytest", "page_world", "willing_model", "torch", "peft", "t
 OF_ALL_TESTS: Final = "REELTALK_TESTS_LAUNCHER"
 """The variable that gives a file of tests the address of the launcher that started it."""
 CALLED: Final = re.compile(r'"(reeltalk[\w.]+):\w+"')
-"""A function that the package calls in another process."""
+"""A function that a package of ours calls in another process."""
 LOOK_FOR_S: Final = 0.1
 """How long one thread waits for the end of a run before another may."""
-DIVERTED: Final = ("reeltalk.parallel.forking", "reeltalk.parallel.feeding")
+DIVERTED: Final = ("reeltalk.parallel.forking", "reeltalk_streaming.video.feeding")
 """Modules that `warm_calls` starts."""
 
 
@@ -471,8 +473,9 @@ def warm_calls() -> Iterator[Callable[[], Launcher]]:
         def calls() -> Launcher:
             with lock:
                 if not launched:
-                    package = Path(reeltalk.__file__).parent
-                    texts = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
+                    # The functions of commands are named so too, and run in this process.
+                    files = [path for source in SOURCES for path in source.rglob("*.py") if path.name != "commands.py"]
+                    texts = [path.read_text(encoding="utf-8") for path in files]
                     modules = sorted({name for text in texts for name in CALLED.findall(text)})
                     launched.append(at_the_end.enter_context(_launching(OF_CALLS, *modules)))
             return launched[0]

@@ -8,13 +8,14 @@ packages. With `--write` the table is written anew.
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from places import ROOT
 
-NOTICES = Path(__file__).parents[1] / "THIRD_PARTY.md"
+NOTICES = ROOT / "packages" / "reeltalk" / "THIRD_PARTY.md"
 
+PACKAGES = ("reeltalk", "reeltalk-build", "reeltalk-streaming", "reeltalk-review", "reeltalk-household")
 STRONG_COPYLEFT = re.compile(r"\bA?GPL|GNU (Affero )?General Public", re.IGNORECASE)
 LESSER = re.compile(r"\bLGPL|GNU Lesser|Lesser General Public|GNU Library", re.IGNORECASE)
 
@@ -65,12 +66,17 @@ def closure(name: str, extra: str | None) -> set[str]:
 
 
 def needed_by() -> dict[str, list[str]]:
-    """For each package the parts that need it: only the runtime, or the extras."""
-    runtime = closure("reeltalk", None)
-    found = {name: ["runtime"] for name in runtime}
-    for extra in sorted(distribution("reeltalk").metadata.get_all("Provides-Extra") or []):
-        for name in closure("reeltalk", extra) - runtime:
-            found.setdefault(name, []).append(f"extra `{extra}`")
+    """For each package those of ours, and their extras, that need it."""
+    found: dict[str, list[str]] = {}
+    for package in PACKAGES:
+        needs = closure(package, None)
+        # What a package needs through another one of ours stands there.
+        through = {name for other in needs & {*PACKAGES} for name in (other, *closure(other, None))}
+        for name in needs - through:
+            found.setdefault(name, []).append(package)
+        for extra in sorted({*(distribution(package).metadata.get_all("Provides-Extra") or [])} - {"all"}):
+            for name in closure(package, extra) - needs - {*PACKAGES}:
+                found.setdefault(name, []).append(f"{package}[{extra}]")
     return dict(sorted(found.items()))
 
 

@@ -1,51 +1,60 @@
-"""Writes the locks, with hashes: requirements.lock for development, and its part for the runtime.
+"""Writes the locks, with hashes: of uv, of all that development needs, and of the part of it that running needs.
 
-Runs pip-compile on pyproject.toml. Addresses of package indexes are left out of the files.
+Runs `uv pip compile` on what the packages and the workspace require. Addresses of package indexes are left out. What is
+locked already keeps its version: pass `--upgrade`, or `--upgrade-package NAME`, to take later ones.
 """
 
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 from typing import Final
 
-ROOT = Path(__file__).parents[1]
-BUILD_TOOLS = ["hatchling>=1.27", "editables"]
-"""The editable install is built without isolation, so that `make setup` resolves nothing outside the lock."""
-KEPT_BACK = ["soupsieve<3.0.2", "pymdown-extensions<13"]
+from places import PACKAGES, ROOT
+
+KEPT_BACK: Final = ["soupsieve<3.0.2", "pymdown-extensions<13"]
 """Later ones need Python 3.11.5, and Debian 12 has 3.11.2. tests/contract/test_imports.py finds such packages."""
 UNLOCKED: Final = frozenset({"trackio", "wandb", "mlflow"})
 """Extras for programs of others, which bring a hundred packages; `make test-full` gives them an environment."""
+INSTALLER: Final = "requirements-uv.lock"
 EVERYTHING: Final = "requirements.lock"
 RUNTIME: Final = "requirements-runtime.lock"
-"""The packages that reeltalk itself needs, so that the first `make demo` does not wait for torch and test tools."""
+"""What the packages need without extras, so that the first `make demo` does not wait for torch and test tools."""
 
 
 def main() -> None:
-    """Compiles the locks in place."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    build = ROOT / "build"
-    build.mkdir(exist_ok=True)
-    development, runtime = build / "dev-requirements.in", build / "runtime-requirements.in"
-    development.write_text(
-        "\n".join([*project["dependency-groups"]["dev"], *BUILD_TOOLS, *KEPT_BACK]) + "\n", encoding="utf-8"
-    )
+    """Compile the locks in place."""
+    workspace = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    dev = workspace["dependency-groups"]["dev"]
+    needed, extra = _requirements()
+    build_tools = [line for line in dev if line.startswith(("hatchling", "editables"))]
+    _compile(INSTALLER, [line for line in dev if line.startswith("uv>")])
+    _compile(EVERYTHING, [*needed, *extra, *dev, *KEPT_BACK])
     # The same versions in both: the second is a part of the first.
-    runtime.write_text("\n".join([*BUILD_TOOLS, f"-c {ROOT / EVERYTHING}"]) + "\n", encoding="utf-8")
-    extras = sorted(set(project["project"]["optional-dependencies"]) - UNLOCKED)
-    _compile(EVERYTHING, development, *(f"--extra={extra}" for extra in extras))
-    _compile(RUNTIME, runtime)
+    _compile(RUNTIME, [*needed, *build_tools], "--constraint", EVERYTHING)
 
 
-def _compile(output: str, also: Path, *options: str) -> None:
+def _requirements() -> tuple[list[str], list[str]]:
+    """What the packages need without and with extras, but for each other."""
+    needed, extra = set[str](), set[str]()
+    for file in PACKAGES.glob("*/pyproject.toml"):
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        needed.update(project["dependencies"])
+        for name, lines in project.get("optional-dependencies", {}).items():
+            extra.update(() if name in UNLOCKED else lines)
+    return _others(needed), _others(extra)
+
+
+def _others(lines: set[str]) -> list[str]:
+    return sorted(line for line in lines if not line.startswith("reeltalk"))
+
+
+def _compile(output: str, lines: list[str], *options: str) -> None:
     command = [
-        *(sys.executable, "-m", "piptools", "compile", "--quiet", "--generate-hashes"),
-        *options,
-        *("--strip-extras", "--allow-unsafe", "--no-emit-index-url", "--no-emit-find-links", "--no-header"),
-        *("--no-emit-trusted-host", "--no-annotate"),
-        *("--output-file", output, "pyproject.toml", str(also.relative_to(ROOT))),
+        *("uv", "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--strip-extras"),
+        *("--no-emit-index-url", "--no-emit-find-links", "--python", sys.executable, *options, *sys.argv[1:]),
+        *("--output-file", output, "-"),
     ]
-    subprocess.run(command, cwd=ROOT, check=True)
+    subprocess.run(command, cwd=ROOT, check=True, input="\n".join(lines), text=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Runs files of tests that need much memory in processes of their own, so that the workers of pytest-xdist stay small.
 
-A plugin of pytest, loaded by `tests/conftest.py`. Each worker imports every file that it collects, and keeps what it
+A plugin of pytest, loaded by `conftest.py`. Each worker imports every file that it collects, and keeps what it
 imported: torch and its packages take 400 MB. So a worker does not import these files. It runs each as one test, in a
 process that is forked from one that has imported torch. Without workers (`-n 0`), and where tests are chosen by name,
 they run as all others do.
@@ -17,21 +17,21 @@ from launched_runs import OF_ALL_TESTS, Launcher, launcher_of_tests
 NAME: Final = "in a process of its own"
 FILES: Final = frozenset(
     {
-        "tests/integration/test_training_data.py",
-        "tests/integration/test_tuned_on_single_turns.py",
-        "tests/unit/evaluate/playing/test_local_model.py",
-        "tests/unit/inference/test_aesthetics.py",
-        "tests/unit/inference/test_detection.py",
-        "tests/unit/inference/test_streaming_model.py",
-        "tests/unit/inference/test_text_tokens.py",
-        "tests/unit/inference/test_video_model.py",
-        "tests/unit/streaming/test_collate.py",
-        "tests/unit/streaming/test_lora_training.py",
-        "tests/unit/streaming/test_mini_onnx.py",
-        "tests/unit/streaming/test_mini_training.py",
-        "tests/unit/streaming/test_network.py",
-        "tests/unit/streaming/test_trainers.py",
-        "tests/unit/streaming/test_training_options.py",
+        "packages/reeltalk/tests/integration/test_training_data.py",
+        "packages/reeltalk-build/tests/integration/test_tuned_on_single_turns.py",
+        "packages/reeltalk-streaming/tests/unit/evaluate/playing/test_local_model.py",
+        "packages/reeltalk-build/tests/unit/inference/test_aesthetics.py",
+        "packages/reeltalk-build/tests/unit/inference/test_detection.py",
+        "packages/reeltalk-streaming/tests/unit/inference/test_streaming_model.py",
+        "packages/reeltalk/tests/unit/inference/test_text_tokens.py",
+        "packages/reeltalk-streaming/tests/unit/inference/test_video_model.py",
+        "packages/reeltalk-streaming/tests/unit/streaming/test_collate.py",
+        "packages/reeltalk-streaming/tests/unit/streaming/test_lora_training.py",
+        "packages/reeltalk-household/tests/unit/streaming/test_mini_onnx.py",
+        "packages/reeltalk-household/tests/unit/streaming/test_mini_training.py",
+        "packages/reeltalk-household/tests/unit/streaming/test_network.py",
+        "packages/reeltalk-streaming/tests/unit/streaming/test_trainers.py",
+        "packages/reeltalk-streaming/tests/unit/streaming/test_training_options.py",
     }
 )
 OF_ALL_S: Final = 1800

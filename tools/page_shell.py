@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from doc_pages import ROOT, Block, script_of
+from doc_pages import Block, script_of
+from places import PACKAGES, ROOT
 
 from reeltalk.cli import app, run
 
@@ -177,14 +178,29 @@ def serves(arguments: Sequence[str]) -> bool:
     return len(arguments) > 1 and arguments[0] == "review" and arguments[1] not in list(app["review"])
 
 
+def known_extras() -> dict[str, set[str]]:
+    """The extras of each package, by its name."""
+    files = PACKAGES.glob("*/pyproject.toml")
+    projects = [tomllib.loads(file.read_text(encoding="utf-8"))["project"] for file in files]
+    return {project["name"]: set(project.get("optional-dependencies", ())) for project in projects}
+
+
+def named_extras(text: str) -> list[tuple[str, list[str]]]:
+    """The packages of ours that a text names, each with the extras in brackets behind it."""
+    named = re.findall(r"(?<![\w-])(reeltalk(?:-\w+)*)(?:\[([\w,-]+)\])?", text)
+    return [(package, extras.split(",") if extras else []) for package, extras in named]
+
+
 def main(arguments: list[str]) -> int:
-    """Reports unknown extras in `pip install`."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for named in re.findall(r"reeltalk\[([\w,-]+)\]", " ".join(arguments)):
-        for extra in named.split(","):
-            if extra not in project["optional-dependencies"]:
-                print(f"reeltalk has no extra {extra}", file=sys.stderr)
-                return 1
+    """Reports unknown packages of ours, and unknown extras, in `pip install`."""
+    known = known_extras()
+    for package, extras in named_extras(" ".join(arguments)):
+        if package not in known:
+            print(f"there is no package {package}", file=sys.stderr)
+            return 1
+        if unknown := set(extras) - known[package]:
+            print(f"{package} has no extra {min(unknown)}", file=sys.stderr)
+            return 1
     return 0
 
 

@@ -15,19 +15,20 @@ from typing import Any, Final
 
 import av
 import numpy as np
-from doc_pages import ROOT, Block, commands_of
+from doc_pages import Block, commands_of
 from filelock import FileLock
+from places import ROOT
 from told_households import told
 
 from reeltalk.cli import run
-from reeltalk.construct.graph_writer import GraphWriter
-from reeltalk.construct.settings import ConstructSettings
-from reeltalk.construct.stage import construct
-from reeltalk.construct.step import ConstructRun
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.world.film import film
-from reeltalk.world.settings import FilmSettings
+from reeltalk_build.construct.settings import ConstructSettings
+from reeltalk_build.construct.stage import construct
+from reeltalk_build.construct.step import ConstructRun
+from reeltalk_household.world.film import film
+from reeltalk_household.world.settings import FilmSettings
+from reeltalk_household.writer.graph_writer import GraphWriter
 
 SAMPLES: Final = ROOT / "tests" / "samples"
 ENDPOINT: Final = "http://localhost:8000/v1"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reeltalk.graph.rdf import parse_rdf, quads_of
-from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story
-from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, RDF_TYPE, TIME, XSD
+from reeltalk.language.vocabulary import INSTANCE, ONTOLOGY, RDF_TYPE, TIME, XSD
+from reeltalk_build.graph.rdf import parse_rdf, quads_of
+from reeltalk_build.graph.reading import read_activity
+from reeltalk_build.graph.story import Story
 
 FEELS = {"smile": "HAPPY", "frown": "SAD", "scowl": "ANGRY", "gasp": "SURPRISED", "calm": None}
 TURNS = {"switchOn": "ON", "switchOff": "OFF", "open": "OPEN", "close": "CLOSED", "boil": "HOT", "break": "BROKEN"}

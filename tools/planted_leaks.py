@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story
-from reeltalk.questions.asking import stories
-from reeltalk.questions.wording import WordedQuestion, turn_of, word_question, write_dialogue
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.record import DialogueId
 from reeltalk.store.benchmark import Benchmark
+from reeltalk_build.graph.reading import read_activity
+from reeltalk_build.graph.story import Story
+from reeltalk_household.questions.asking import stories
+from reeltalk_household.questions.wording import WordedQuestion, turn_of, word_question, write_dialogue
 
 STATEMENTS: Final = {
     "first_thing": "The first thing he picks up is {o}.",

@@ -24,13 +24,12 @@ import numpy as np
 from PIL import Image
 from walk_report import SCHEMES, find_chromium, open_browser
 
-from reeltalk.benchmarks.walkthrough import evaluate_or_resume
 from reeltalk.evaluate.settings import FrameSettings, PlaySettings, RunConfig
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.progress import Progress
 from reeltalk.schema.dialogue import QAChain, Turn
-from reeltalk.stages import construct, film, report
+from reeltalk.stages import report
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import MEDIA
 from reeltalk.store.runs import Run
@@ -38,7 +37,10 @@ from reeltalk.store.tables import CHAINS, PATHS, VIDEOS
 from reeltalk.video.encode import jpeg
 from reeltalk.video.frames import frames_at
 from reeltalk.video.stream import rgb
-from reeltalk.world.settings import FilmSettings
+from reeltalk_build.stages import construct
+from reeltalk_household.benchmarks.walkthrough import evaluate_or_resume
+from reeltalk_household.stages import film
+from reeltalk_household.world.settings import FilmSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.review import work
-from reeltalk.review.database import ReviewProject
-from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
 from reeltalk.schema.record import Json
+from reeltalk_review import work
+from reeltalk_review.database import ReviewProject
+from reeltalk_review.events import OPERATOR, Transaction, transaction
+from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
 
 QUEUE: Final = "turns"
 

@@ -1,7 +1,7 @@
 """Activity graphs for tests, line by line, as VDAct releases them."""
 
-from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.reading import read_activity
+from reeltalk_build.graph.activity import ActivityGraph
+from reeltalk_build.graph.reading import read_activity
 
 EX, ONTOLOGY = "<vh2kg_url/instance/", "<vh2kg_url/ontology/"
 NAME = "Use_lamp1_scene1"

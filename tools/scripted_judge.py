@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import scripted_vision
 from scripted_server import Script, Server, serve
 
-from reeltalk.construct.prompting import PromptedModel
-from reeltalk.construct.writers import Language
 from reeltalk.llm import Endpoint, LanguageModel
+from reeltalk_build.construct.prompting import PromptedModel
+from reeltalk_build.construct.writers import Language
 
 
 @contextlib.contextmanager

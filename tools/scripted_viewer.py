@@ -11,11 +11,11 @@ from pathlib import Path
 import scripted_vision
 from scripted_server import Body, Script, count_images, words
 
-from reeltalk.construct.equivalence import UNKNOWN
-from reeltalk.construct.probing import claims_dialogue, parent_of
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES
+from reeltalk_build.construct.equivalence import UNKNOWN
+from reeltalk_build.construct.probing import claims_dialogue, parent_of
 
 
 def viewer(folder: Path) -> Script:

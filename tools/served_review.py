@@ -18,19 +18,6 @@ import uvicorn
 from sample_videos import Numbered, cached
 from sqlalchemy import delete, select
 
-from reeltalk.review import people
-from reeltalk.review.access import Role
-from reeltalk.review.app import create_app, listen
-from reeltalk.review.assigning import ANNOTATOR, take_unit
-from reeltalk.review.credentials import HashCost
-from reeltalk.review.database import PLAYABLE, ReviewProject
-from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.importing import import_benchmark
-from reeltalk.review.people import make_token
-from reeltalk.review.playable import ServedVideo, prepare_videos
-from reeltalk.review.settling import next_dispute
-from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
-from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
@@ -38,6 +25,19 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
+from reeltalk_review import people
+from reeltalk_review.access import Role
+from reeltalk_review.app import create_app, listen
+from reeltalk_review.assigning import ANNOTATOR, take_unit
+from reeltalk_review.credentials import HashCost
+from reeltalk_review.database import PLAYABLE, ReviewProject
+from reeltalk_review.events import OPERATOR, transaction
+from reeltalk_review.importing import import_benchmark
+from reeltalk_review.people import make_token
+from reeltalk_review.playable import ServedVideo, prepare_videos
+from reeltalk_review.settling import next_dispute
+from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
+from reeltalk_review.web import cookie_name
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext

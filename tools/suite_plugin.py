@@ -1,6 +1,6 @@
 """How the test suite runs: in a home of its own, in which order, for how long, and with how much memory.
 
-A plugin of pytest, loaded by `tests/conftest.py`.
+A plugin of pytest, loaded by `conftest.py`.
 """
 
 import contextlib
@@ -31,16 +31,23 @@ EXPECTED_S: Final = {
     "tests/contract": 5.0,
     "tests/integration/test_examples.py": 100.0,
     "tests/integration/test_full_disks.py": 80.0,
-    "tests/integration/test_review_roles.py": 70.0,
+    "packages/reeltalk-review/tests/integration/test_review_roles.py": 70.0,
     "tests/integration": 20.0,
-    "tests/unit/video/test_shots.py": 70.0,
-    "tests/unit/evaluate/test_frames.py": 40.0,
-    "tests/unit/construct/test_graph_writer.py": 60.0,
-    "tests/unit/construct": 8.0,
-    "tests/unit/review/test_defects.py": 60.0,
-    "tests/unit/review": 8.0,
-    "tests/unit/streaming": 15.0,
-    "tests/unit/world": 30.0,
+    "packages/reeltalk/tests/integration": 20.0,
+    "packages/reeltalk-build/tests/integration": 20.0,
+    "packages/reeltalk-household/tests/integration": 20.0,
+    "packages/reeltalk-review/tests/integration": 20.0,
+    "packages/reeltalk-streaming/tests/integration": 20.0,
+    "packages/reeltalk-build/tests/unit/video/test_shots.py": 70.0,
+    "packages/reeltalk/tests/unit/evaluate/test_frames.py": 40.0,
+    "packages/reeltalk-build/tests/unit/construct/test_graph_writer.py": 60.0,
+    "packages/reeltalk-build/tests/unit/construct": 8.0,
+    "packages/reeltalk-household/tests/unit/construct": 8.0,
+    "packages/reeltalk-review/tests/unit/review/test_defects.py": 60.0,
+    "packages/reeltalk-review/tests/unit": 8.0,
+    "packages/reeltalk-streaming/tests/unit": 15.0,
+    "packages/reeltalk-household/tests/unit/streaming": 15.0,
+    "packages/reeltalk-household/tests/unit/world": 30.0,
 }
 """How long a file takes that has not run here yet, by the start of its path; others take a second."""
 TRIMMED_MB: Final = 64.0

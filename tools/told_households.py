@@ -12,8 +12,8 @@ from typing import Final
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, SPEECH, TABLES, VIDEOS
-from reeltalk.world.film import FilmPlan, FilmRows, film_rows, film_video, plan, play_film
-from reeltalk.world.settings import FilmSettings
+from reeltalk_household.world.film import FilmPlan, FilmRows, film_rows, film_video, plan, play_film
+from reeltalk_household.world.settings import FilmSettings
 
 STAGE: Final = "world tell"
 NAMED: Final = re.compile(

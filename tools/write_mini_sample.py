@@ -5,10 +5,10 @@ from pathlib import Path
 
 import torch
 
-from reeltalk.inference.mini_input import MiniShape
-from reeltalk.streaming.export_onnx import export_mini
-from reeltalk.streaming.mini_training import train_words
-from reeltalk.streaming.network import Mini
+from reeltalk_household.mini.mini_input import MiniShape
+from reeltalk_household.training.export_onnx import export_mini
+from reeltalk_household.training.mini_training import train_words
+from reeltalk_household.training.network import Mini
 
 SAMPLE = Path(__file__).parents[1] / "tests" / "mini_sample"
 SHAPE = MiniShape(

@@ -22,19 +22,19 @@ from reeltalk import errors
 from reeltalk.analysis.published.records import FILES, markdown, published_overview, read_published
 from reeltalk.cli import app
 from reeltalk.cli.evaluation_options import OF_PROTOCOLS
-from reeltalk.cli.projects import command_of, section_commands
-from reeltalk.construct.writer_options import CHECKED, ONLY_WITH, WRITER_OPTIONS, WRITERS
 from reeltalk.evaluate.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
-from reeltalk.project.sections import MODELS, SECTIONS, SHARED
-from reeltalk.review.access import Role
-from reeltalk.review.app import AREAS
-from reeltalk.review.describing_api import api_document
 from reeltalk.schema.labels import VOCABULARIES, label_title
 from reeltalk.schema.sft import TRAINING_NEEDS
 from reeltalk.store.tables import TABLES
 from reeltalk.store.text_tables import markdown_table
+from reeltalk_build.cli.projects import command_of, section_commands
+from reeltalk_build.construct.writer_options import CHECKED, ONLY_WITH, WRITER_OPTIONS, WRITERS
+from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED
+from reeltalk_review.access import Role
+from reeltalk_review.app import AREAS
+from reeltalk_review.describing_api import api_document
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -265,7 +265,7 @@ an option never are the same run. *Signed*: the option can change an answer or a
 In a project file, a setting that all models share is left out for the models on which it has no effect.
 
 Tests try every option on every kind of model: `test_option_effects.py`, `test_judge_options.py` and
-`test_construct_options.py` in `tests/integration`, and `tests/unit/streaming/test_training_options.py`.
+`test_construct_options.py` of reeltalk-build, and `test_training_options.py` of reeltalk-streaming.
 """
 ABOUT_JUDGE = """The columns are the models of `--judge`. What is left out here, such as `--limit`, has an effect with
 each. `evaluate`, where no protocol asks a model, and `judge --attack` refuse the options of a judge's model too.
@@ -274,7 +274,7 @@ ABOUT_CONSTRUCT = """*Checked*: yes if `--judge`, `--attacker` or `--probe` name
 effect on every writer. The manifest of the
 benchmark keeps the settings of each step. `--steps` runs a part of a command: options of other steps may stay.
 """
-ABOUT_TRAIN = """Every other option of `train lora`, `train mini` and `train merge` has an effect on its own."""
+ABOUT_TRAIN = """Every other option of `train lora`, `world train` and `train merge` has an effect on its own."""
 
 
 def model_options() -> str:
@@ -303,10 +303,10 @@ def model_options() -> str:
     header = ("Option", *WRITERS.values(), "Only with")
     parts += ["## construct\n", ABOUT_CONSTRUCT, *markdown_table(header, rows, numbers=[False] * len(header)), ""]
     rows = []
-    for words in ("lora", "mini"):
+    for words in (("train", "lora"), ("world", "train")):
         rows += [
-            (f"`{one.flag}`", f"`train {words}`", TRAINING_NEEDS[one.key])
-            for one in command_of(("train", words)).options
+            (f"`{one.flag}`", f"`{' '.join(words)}`", TRAINING_NEEDS[one.key])
+            for one in command_of(words).options
             if one.key in TRAINING_NEEDS
         ]
     table = markdown_table(("Option", "Command", "Only with"), rows, numbers=[False] * 3)

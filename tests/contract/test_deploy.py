@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from places import doc_page
 
 from reeltalk.cli import app
 
@@ -33,7 +34,7 @@ def test_units_start_commands_that_exist(unit: str) -> None:
     parsed.read_string((DEPLOY / unit).read_text(encoding="utf-8").replace("\\\n", "\n"))
     program, *arguments = shlex.split(parsed["Service"]["ExecStart"].replace("\n", " "))
     assert parsed["Install"]["WantedBy"] == "multi-user.target"
-    assert (ROOT / "docs/how-to/scale.md").read_text(encoding="utf-8").count(f"deploy/{unit}")
+    assert (doc_page("how-to/scale.md")).read_text(encoding="utf-8").count(f"deploy/{unit}")
     if program.endswith("/reeltalk"):
         command, bound, *_ = app.parse_args(arguments, exit_on_error=False, print_error=False)
         assert command.__name__ == "serve"
@@ -41,7 +42,7 @@ def test_units_start_commands_that_exist(unit: str) -> None:
 
 
 def test_the_page_and_the_files_say_the_same() -> None:
-    page = (ROOT / "docs/how-to/scale.md").read_text(encoding="utf-8")
+    page = (doc_page("how-to/scale.md")).read_text(encoding="utf-8")
     assert "deploy/ray-cluster.yaml" in page
     unit = (DEPLOY / "vllm.service").read_text(encoding="utf-8")
     options = set(re.findall(r"(?<=\s)--[a-z-]+", unit.partition("ExecStart=")[2].partition("Restart")[0]))

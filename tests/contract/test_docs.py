@@ -1,21 +1,27 @@
 """The documentation says what the code does."""
 
+import itertools
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import doc_links
 import pytest
 import write_pictures
 import write_reference
+from assemble_docs import assemble
+from places import PACKAGES, REVIEW, ROOT, SOURCES, doc_page
 
+from reeltalk.cli.commands import COMMANDS
 from reeltalk.formats import FORMATS, TRAINING
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
+from reeltalk.plugins import GROUPS
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
@@ -41,22 +47,93 @@ def test_every_format_has_a_page() -> None:
 
 def test_the_site_lists_every_page() -> None:
     listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
-    assert listed == {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    folders = (DOCS, *PACKAGES.glob("*/docs"))
+    assert listed == {path.relative_to(docs).as_posix() for docs in folders for path in docs.rglob("*.md")}
 
 
-def test_the_readme_draws_the_packages_that_there_are() -> None:
-    tree = (ROOT / "README.md").read_text(encoding="utf-8").partition("└── src/reeltalk/")[2].partition("```")[0]
-    drawn = re.findall(r"^    [├└]── (\S+?)/? ", tree, re.MULTILINE)
-    there = {path.name for path in (ROOT / "src" / "reeltalk").iterdir() if path.suffix != ".typed"}
-    # What trains may be left out of an installation, and tests pass all the same.
-    assert set(drawn) == (there | {"streaming"}) - {"__init__.py", "__main__.py", "__pycache__"}
+def projects() -> Mapping[str, Mapping[str, Any]]:
+    """What each package says of itself in its `pyproject.toml`, by its name."""
+    found = [tomllib.loads(file.read_text(encoding="utf-8"))["project"] for file in PACKAGES.glob("*/pyproject.toml")]
+    return {project["name"]: project for project in found}
+
+
+def rows(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without the line of its titles."""
+    table = text.partition(f"\n{heading}\n")[2].partition("\n## ")[0].partition("\n| --- |")[2]
+    lines = itertools.takewhile(lambda line: line.startswith("|"), table.splitlines()[1:])
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def commands_of_packages() -> dict[str, set[str]]:
+    """The names of the commands of each package."""
+    added = {name: project.get("entry-points", {}) for name, project in projects().items()}
+    found = {name: {*points.get("reeltalk.commands", ())} for name, points in added.items()}
+    return found | {"reeltalk": {row[0] for group in COMMANDS.values() for row in group}}
+
+
+def test_the_readme_names_the_packages_with_their_commands() -> None:
+    told = {}
+    for package, _, commands in rows((ROOT / "README.md").read_text(encoding="utf-8"), "## Five packages"):
+        name = package.partition("]")[0].removeprefix("[")
+        assert package == f"[{name}](packages/{name}/README.md)"
+        told[name] = set(re.findall(r"`(\w+)`", commands))
+    there = commands_of_packages()
+    # The table names the commands of reeltalk that a newcomer needs.
+    assert told.pop("reeltalk") < there.pop("reeltalk")
+    assert told == there
+
+
+def test_the_page_of_installation_lists_every_package_with_its_commands() -> None:
+    page = (DOCS / "installation.md").read_text(encoding="utf-8")
+    told = {name.strip("`"): commands.partition(";")[0] for name, commands, _ in rows(page, "## Packages")}
+    assert {name: {*re.findall(r"`(\w+)`", commands)} for name, commands in told.items()} == commands_of_packages()
 
 
 def test_the_page_of_installation_lists_every_extra_with_its_purpose() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    page = (DOCS / "installation.md").read_text(encoding="utf-8").partition("| Extra |")[2].partition("\n\n")[0]
-    listed = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", page, re.MULTILINE))
-    assert set(listed) == set(project["optional-dependencies"])
+    page = (DOCS / "installation.md").read_text(encoding="utf-8")
+    listed = {name.strip("`"): purpose for name, purpose, _ in rows(page, "## Extras")}
+    assert all(listed.values())
+    there = {
+        f"{name}[{extra}]" for name, project in projects().items() for extra in project.get("optional-dependencies", ())
+    }
+    assert set(listed) == there - {"reeltalk[all]"}
+
+
+@pytest.mark.parametrize("package", sorted(projects()))
+def test_the_readme_of_a_package_fits_a_page_and_its_picture_is_small(package: str) -> None:
+    text = (PACKAGES / package / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 80
+    (picture,) = re.findall(r"```mermaid\n(.*?)```", text, re.DOTALL)
+    arrows = re.sub(r'"[^"]*"', "", picture)
+    nodes = re.findall(r"^ +(\w+)|> *(?:\|\| *)?(\w+)", arrows, re.MULTILINE)
+    assert 5 <= len({first or second for first, second in nodes}) <= 14
+
+
+@pytest.mark.parametrize("package", sorted(projects()))
+def test_every_file_that_the_readme_of_a_package_names_is_there(package: str) -> None:
+    text = (PACKAGES / package / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.(?:py|js|toml|md|txt|html))`", text)
+    places = [ROOT, REVIEW / "static", *SOURCES]
+    assert len(named) > 10
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+@pytest.mark.parametrize("package", sorted({*projects()} - {"reeltalk"}))
+def test_the_readme_of_a_package_lists_its_entry_points(package: str) -> None:
+    text = (PACKAGES / package / "README.md").read_text(encoding="utf-8")
+    told = {group.strip("`"): names for group, names in rows(text, "## Entry points")}
+    points = projects()[package]["entry-points"]
+    assert set(told) == set(points)
+    for group, names in points.items():
+        listed = re.findall(r"`([\w-]+)`", told[group].partition(", with")[0])
+        assert set(listed) == set(names)
+
+
+def test_pages_list_the_groups_of_entry_points_that_there_are() -> None:
+    core = (PACKAGES / "reeltalk" / "README.md").read_text(encoding="utf-8")
+    page = doc_page("how-to/extend.md").read_text(encoding="utf-8")
+    for text, heading in ((core, "## What other packages add"), (page, "## A package of your own")):
+        assert {row[0].strip("`") for row in rows(text, heading)} == set(GROUPS)
 
 
 def test_terms_of_the_glossary_are_sorted_and_explained_in_at_most_three_sentences() -> None:
@@ -89,7 +166,7 @@ def test_no_link_of_a_page_is_broken() -> None:
 
 
 def test_no_link_of_the_site_is_broken(tmp_path: Path) -> None:
-    shutil.copytree(DOCS, tmp_path / "docs")
+    assemble(tmp_path / "build" / "docs-source")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     built = subprocess.run(
         [sys.executable, "-m", "zensical", "build"], cwd=tmp_path, capture_output=True, text=True, check=False

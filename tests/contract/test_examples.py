@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import PACKAGES, ROOT
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+PAGES = sorted(PACKAGES.glob("*/docs/how-to/*.md"))
 NOT_OF_A_PAGE = {"first_leaderboard", "answer_questions", "train_with_trl"}
 """Scripts that other pages name."""
 

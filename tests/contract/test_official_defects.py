@@ -13,20 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import doc_page
 from pydantic import BaseModel, ValidationError
 from scripted_server import Body, serve, words
 
 from reeltalk.cli import app, run
-from reeltalk.construct.quality import MIN_QUALITY, write_checked_chain
-from reeltalk.construct.writers import ChainJudgement
-from reeltalk.curate.stage import clips_of, clips_of_script
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.answers import AnswerSet, answer_sets
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.play import HistoryTurn, ShownFrame, TurnInput
 from reeltalk.evaluate.playing.script import Step, make_scripts
 from reeltalk.evaluate.settings import FrameSettings, PlaySettings
-from reeltalk.formats import mt_video_bench, vdact
+from reeltalk.formats import mt_video_bench
 from reeltalk.formats.mt_video_bench_layout import event_of
 from reeltalk.judge.checklist import ChecklistJudge, official_replies, self_check
 from reeltalk.judge.judge import JudgeUnit
@@ -44,8 +42,10 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, Json, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.video.sampling import svbench, svbench_published
-
-DOCS = Path(__file__).parents[2] / "docs"
+from reeltalk_build.construct.quality import MIN_QUALITY, write_checked_chain
+from reeltalk_build.construct.writers import ChainJudgement
+from reeltalk_build.curate.stage import clips_of, clips_of_script
+from reeltalk_build.formats import vdact
 
 
 class Pairs(BaseModel):
@@ -574,7 +574,7 @@ def test_defect_22_two_tables_give_one_model_two_figures(numbers: dict[str, Any]
     five = dict(zip(of_five["columns"], of_five["rows"]["StreamingChat"], strict=True))
     assert (four["METEOR_multi"], four["GPT4Score_multi"]) == (35.58, 57.94)
     assert (five["METEOR"], five["GPT4-Score"]) == (37.58, 57.88)
-    page = (DOCS / "concepts" / "official-scripts.md").read_text(encoding="utf-8")
+    page = doc_page("concepts/official-scripts.md").read_text(encoding="utf-8")
     assert "35.58 and 57.94 in Table 4" in page
     assert "37.58 and 57.88 in Table 5" in page
 
@@ -583,7 +583,7 @@ def test_defect_22_two_tables_give_one_model_two_figures(numbers: dict[str, Any]
 
 
 def test_the_page_and_the_tests_tell_of_the_same_defects() -> None:
-    page = (DOCS / "concepts" / "official-scripts.md").read_text(encoding="utf-8")
+    page = doc_page("concepts/official-scripts.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
     tested = [match[1] for name in globals() if (match := re.match(r"test_defect_(\d\d)_", name))]
     assert list(map(int, listed)) == sorted(map(int, tested)) == list(range(1, 23))

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import yaml
 from cyclopts import CycloptsError
-from doc_pages import LANGUAGES, REASONS, ROOT, SHELL, Block, blocks_of, commands_of, pages
-from page_shell import Shell
+from doc_pages import LANGUAGES, REASONS, SHELL, Block, blocks_of, commands_of, pages
+from page_shell import Shell, known_extras, named_extras
 from page_world import World
+from places import ROOT
 
 from reeltalk.cli import app, run
 
@@ -106,10 +107,10 @@ def test_few_blocks_are_not_run_and_each_for_a_reason() -> None:
 
 
 def test_extras_that_pages_name_can_be_installed() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    known = known_extras()
     for page in PAGES:
-        for named in re.findall(r"reeltalk\[([\w,-]+)\]", (ROOT / page).read_text(encoding="utf-8")):
-            assert set(named.split(",")) <= set(project["optional-dependencies"]), f"{page}: reeltalk[{named}]"
+        for package, extras in named_extras((ROOT / page).read_text(encoding="utf-8")):
+            assert set(extras) <= known.get(package, set()), f"{page}: {package}[{','.join(extras)}]"
 
 
 @pytest.mark.parametrize("page", PAGES)

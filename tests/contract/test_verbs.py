@@ -1,23 +1,21 @@
-"""The verbs of `reeltalk.stages` and the commands that they are: the same names, and results that people can read."""
+"""The verbs of `stages` and the commands that they are: the same names, and results that people can read."""
 
 import inspect
 import re
 import typing
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
-from api_reference import returned_types
+from api_reference import VERBS, returned_types
+from places import ROOT
 from pydantic import BaseModel
 
-from reeltalk import stages
 from reeltalk.cli import app
-from reeltalk.cli.projects import command_of
 from reeltalk.schema.overview import HasOverview
+from reeltalk_build.cli.projects import command_of
 
-VERBS: Final = [name for name in stages.__all__ if inspect.isfunction(getattr(stages, name))]
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "api.md"
+PAGE: Final = ROOT / "docs" / "reference" / "api.md"
 COMMANDS: Final = {
     "attack": "judge",
     "export_layout": "export",
@@ -68,7 +66,7 @@ def field_names(model: type[BaseModel]) -> Iterator[str]:
 
 def keywords(verb: str) -> set[str]:
     """Names of a verb's parameters, and of the fields of its settings."""
-    function = getattr(stages, verb)
+    function = VERBS[verb]
     hints, found = typing.get_type_hints(function), set()
     for name, parameter in inspect.signature(function).parameters.items():
         inner = settings_models(hints[name])
@@ -90,7 +88,7 @@ def options(command: str) -> set[str]:
 
 def results() -> set[type]:
     """Types of the values that verbs return."""
-    return {typing.get_type_hints(getattr(stages, verb))["return"] for verb in VERBS}
+    return {typing.get_type_hints(VERBS[verb])["return"] for verb in VERBS}
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -230,7 +230,7 @@ def words_of(text: str) -> dict[str, str]:
 
 
 def differences(old: Any, new: Any) -> Iterator[str]:
-    """Each place at which two records differ, with what stood and what stands there; of a table its columns."""
+    """Yield a line for each place at which two records differ: the place, the old value and the new one."""
     before, after = dict(places(old)), dict(places(new))
     for place in dict.fromkeys([*before, *after]):
         was, now = before.get(place, "nothing"), after.get(place, "nothing")

@@ -2,9 +2,9 @@
 
     python tests/goldens/write.py                  writes all parts
     python tests/goldens/write.py demo review      writes these
-    python tests/goldens/write.py --check          prints each difference: where, what stood, what stands; exit code 1
+    python tests/goldens/write.py --check          prints each difference with its place, old and new; exit code 1
 
-A golden is one JSON file a part, with the numbers that people read and hashes for the rest. `golden_files.plain` says
+Each part has one JSON file, with the numbers that people read and hashes for the rest. `golden_files.plain` says
 what is left out, and why.
 """
 
@@ -41,7 +41,7 @@ NEED_SHARED: Final = ("vdact",)
 
 
 def keep(name: str, *, check: bool) -> bool:
-    """Make a part, and write it or compare it; True if it differs from what stands."""
+    """Make a part, and write it or compare it; True if it differs from its file."""
     made = json.loads(json.dumps(PARTS[name]()))
     path = HERE / f"{name}.json"
     if not check:

@@ -13,7 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import willing_model
 from notebook_cells import code_cells
+from places import PYTHONPATH
 from scripted_server import Body, Server, serve, words
 
 from reeltalk import Benchmark, Run
@@ -35,7 +37,7 @@ def example_alone(name: str, *arguments: object) -> str:
     """What a script prints in a process of its own, whose packages need much memory."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{name}.py"), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -276,10 +278,11 @@ def test_published_and_reproduce_judge_by_the_papers_protocol(
 
 
 def test_tag_proposes_what_a_person_should_look_at(vdact: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    example("tag", vdact)
-    assert "tag: 15 turns tagged" in capsys.readouterr().out
-    example("tag", vdact)
-    assert "0 turns tagged" in capsys.readouterr().out
+    with serve(willing_model.reply) as server:
+        example("tag", vdact, "tiny", server.base_url)
+        assert "tag: 15 turns tagged" in capsys.readouterr().out
+        example("tag", vdact, "tiny", server.base_url)
+        assert "0 turns tagged" in capsys.readouterr().out
 
 
 def test_review_and_release_a_constructed_benchmark(
@@ -342,7 +345,7 @@ def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: P
     notebook.write_text(text, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "notebook_cells.py"), str(notebook)],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     shown = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -25,14 +25,14 @@ from sample_videos import numbered_picture
 from scripted_server import Body, serve
 
 from reeltalk.cli import run
-from reeltalk.review.database import ReviewProject
-from reeltalk.review.importing import import_benchmark
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
-from reeltalk.video.write import write_video
+from reeltalk_build.video.write import write_video
+from reeltalk_review.database import ReviewProject
+from reeltalk_review.importing import import_benchmark
 
 SIZE = 32 << 20
 NOBODY = 65534

@@ -1,8 +1,8 @@
 """Every option of a model has an effect, a place in the signature, or is refused: each is tried on each kind of model.
 
 `docs/reference/options.md` shows the table that is tested here; the options of `judge`, `construct` and `train` are
-tried in `test_judge_options.py`, `test_construct_options.py` and `tests/unit/streaming/test_training_options.py`. The
-full counts play every pair; otherwise the refusals and one pair of each option are tried.
+tried in `test_judge_options.py`, `test_construct_options.py` and `test_training_options.py`. The full counts play every
+pair; otherwise the refusals and one pair of each option are tried.
 """
 
 import itertools
@@ -190,7 +190,7 @@ def test_an_option_does_what_the_table_says(
     if takes and not full and kind != next(one for one in ON if one in kinds_of_option(option)):
         pytest.skip("full counts: make test-full")
     if option == "batch" and takes:
-        pytest.skip("a batch takes up to a day; tests/unit/llm/test_senders.py sends one")
+        pytest.skip("a batch takes up to a day; packages/reeltalk/tests/unit/llm/test_senders.py sends one")
     found = effect_of(option, kind, places, tmp_path, capsys)
     assert found is not None, f"--{option} is accepted and has no effect on {kind}"
     assert found == (("effect" if option in UNSIGNED else "signed") if takes else "refused")

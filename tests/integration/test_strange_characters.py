@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from reeltalk.attach.sources import find_videos
 from reeltalk.cli import run
-from reeltalk.construct.replies import CaptionReply
-from reeltalk.curate.sources import find_videos
 from reeltalk.errors import InputError
-from reeltalk.review.web import plain_json, plain_text
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import DialogueId, VideoId
@@ -21,6 +19,8 @@ from reeltalk.schema.texts import text_problem, twins
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.validate import validate
+from reeltalk_build.construct.replies import CaptionReply
+from reeltalk_review.web import plain_json, plain_text
 
 REFUSED = [chr(code) for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n\r"]
 KEPT = [

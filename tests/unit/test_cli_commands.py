@@ -7,7 +7,7 @@ import pytest
 from cyclopts import App, Argument
 
 from reeltalk.cli import app, run
-from reeltalk.cli.commands import COMMANDS, EXAMPLE, command_names
+from reeltalk.cli.commands import EXAMPLE, GROUPS, ORDER, command_names
 
 MOST_COMMANDS = 46
 UNNAMED = {"", "Options", "Parameters"}
@@ -89,10 +89,9 @@ def test_help_of_a_command_is_its_page(words: tuple[str, ...], capsys: pytest.Ca
 def test_help_shows_the_groups_and_their_commands_in_the_order_of_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     out = capsys.readouterr().out
-    titles = [out.index(f"─ {title} ─") for title in COMMANDS]
-    assert list(COMMANDS) == ["Build", "Evaluate", "Read", "Projects", "Tools"]
+    titles = [out.index(f"─ {title} ─") for title in GROUPS]
     assert titles == sorted(titles)
-    places = [out.index(f"│ {name} ") for rows in COMMANDS.values() for name, *_ in rows]
+    places = [out.index(f"│ {name} ") for name in ORDER]
     assert places == sorted(places)
 
 

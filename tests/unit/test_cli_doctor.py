@@ -42,7 +42,7 @@ def test_the_machine_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^ok +machine: encoder: libx264 works$", out, re.MULTILINE)
-    assert re.search(r"^ok +machine: packages: installed$", out, re.MULTILINE)
+    assert re.search(r"^ok +machine: reeltalk-build: installed$", out, re.MULTILINE)
     assert re.search(r"\d+ checks: 0 problems", out)
 
 
@@ -50,9 +50,9 @@ def test_packages_that_lack_or_differ_are_told_from_what_is_optional(monkeypatch
     needs = ["numpy<1", "pydantic", 'no-such-package; extra == "wandb"']
     monkeypatch.setattr("importlib.metadata.requires", lambda _: needs)
     found = {check.subject: check for check in doctor._packages()}
-    assert (found["packages"].status, found["extra wandb"].status) == ("problem", "optional")
-    assert found["packages"].found.startswith("numpy is ")
-    assert found["extra wandb"].advice == "pip install --upgrade 'reeltalk[wandb]'"
+    assert (found["reeltalk"].status, found["reeltalk[wandb]"].status) == ("problem", "optional")
+    assert found["reeltalk"].found.startswith("numpy is ")
+    assert found["reeltalk[wandb]"].advice == "pip install --upgrade 'reeltalk[wandb]'"
 
 
 def test_an_encoder_that_does_not_work_and_little_room_are_told(

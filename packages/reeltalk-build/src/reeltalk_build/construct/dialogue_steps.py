@@ -1,0 +1,368 @@
+"""The steps after MT-Video-Bench (arXiv 2510.17722): scenes, their suitability, and dialogues with checklists.
+
+MT-Video-Bench merges neighbouring clips twice by their captions, and joins distant scenes by an object memory bank. Its
+prompts and thresholds are not published. Here two captions describe one scene if they share enough of their content
+words, which is deterministic, needs no model and has one threshold; a writer may decide itself (`JudgesScenes`).
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from typing import Final
+
+from reeltalk.schema.dialogue import Checklist, Dialogue
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.labels import Task
+from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.record import ClipId, VideoId, derive_id
+from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, SPEECH, VIDEOS
+from reeltalk_build.construct.dialogue_quality import write_checked_dialogue
+from reeltalk_build.construct.linting import TASK_LABEL, repeated, topic_words
+from reeltalk_build.construct.quality import ReportsReplaced, remove_leaks, shorten_dialogue, unwritten_gate
+from reeltalk_build.construct.settings import SceneSettings
+from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, sign_rows, with_tags
+from reeltalk_build.construct.verification import unchecked_gate
+from reeltalk_build.construct.writers import (
+    JudgesScenes,
+    KnowsObjects,
+    RatesTasks,
+    SeesSurroundings,
+    TriedChecklist,
+    TriesChecklists,
+    Unwritten,
+)
+
+CHECKLIST: Final = "checklist"
+"""Gate of a checklist that is tried on the right answer and on wrong ones."""
+PASSES: Final = 2
+"""MT-Video-Bench merges twice."""
+
+
+def overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    """Overlap coefficient (Szymkiewicz and Simpson): common words as a share of the smaller set, 0 to 1; 0 if empty."""
+    smaller = min(len(first), len(second))
+    return len(first & second) / smaller if smaller else 0.0
+
+
+Alike = Callable[[str, str], bool]
+"""Decides if two neighbouring captions, the earlier first, describe one scene."""
+
+
+def by_words(settings: SceneSettings) -> Alike:
+    """A rule by which captions describe one scene if they share enough of their content words."""
+
+    def alike(before: str, after: str) -> bool:
+        return overlap(topic_words(before), topic_words(after)) >= settings.merge_similarity
+
+    return alike
+
+
+def single_scenes(
+    video_id: str,
+    clips: Sequence[Clip],
+    captions: Mapping[str, str],
+    settings: SceneSettings,
+    *,
+    writer: str,
+    alike: Alike | None = None,
+) -> list[Scene]:
+    """Merge neighbouring clips with similar captions into scenes.
+
+    Args:
+        video_id: The video.
+        clips: Its clips in order of time.
+        captions: Captions by clip. A clip without one becomes a separate scene.
+        settings: Thresholds.
+        writer: Signature of the writer of the captions.
+        alike: Compares two captions; by their words by default.
+
+    Returns:
+        The scenes in order of time.
+    """
+    alike = alike or by_words(settings)
+    groups = [([clip.id], captions.get(clip.id, "")) for clip in clips]
+    for _ in range(PASSES):
+        merged: list[tuple[list[ClipId], str]] = []
+        for ids, caption in groups:
+            last = merged[-1] if merged else None
+            fits = last is not None and len(last[0]) + len(ids) <= settings.max_scene_clips
+            if last is not None and fits and last[1] and caption and alike(last[1], caption):
+                merged[-1] = ([*last[0], *ids], f"{last[1]} {caption}".strip())
+            else:
+                merged.append((ids, caption))
+        groups = merged
+    return [
+        Scene(
+            id=derive_id("scene", video_id, ids),
+            video_id=VideoId(video_id),
+            clip_ids=tuple(ids),
+            caption=caption,
+            writer=writer,
+        )
+        for ids, caption in groups
+    ]
+
+
+def cross_scenes(
+    scenes: Sequence[Scene], objects: Mapping[str, frozenset[str]], settings: SceneSettings
+) -> list[Scene]:
+    """Segments of two scenes that share objects or a theme, those with most in common first.
+
+    Args:
+        scenes: Single scenes of one video in order of time.
+        objects: Names of objects by clip, for example `mug4` or an identity of the memory bank.
+        settings: The maximum number of segments and the threshold for themes.
+    """
+    held = [frozenset(name for clip in scene.clip_ids for name in objects.get(clip, ())) for scene in scenes]
+    words = [topic_words(scene.caption) for scene in scenes]
+    seen = Counter(name for names in held for name in names)
+    found: list[tuple[tuple[int, int, int, int], Scene]] = []
+    for a, b in combinations(range(len(scenes)), 2):
+        # An object that most scenes show joins none of them.
+        shared = sorted(name for name in held[a] & held[b] if seen[name] <= max(2, len(scenes) // 2))
+        themes = sorted(words[a] & words[b]) if overlap(words[a], words[b]) >= settings.theme_similarity else []
+        joined = (*(f"object:{name}" for name in shared), *(f"theme:{word}" for word in themes))
+        if not joined:
+            continue
+        ids = (*scenes[a].clip_ids, *scenes[b].clip_ids)
+        scene = Scene(
+            id=derive_id("scene", scenes[a].video_id, ids, "cross"),
+            video_id=scenes[a].video_id,
+            clip_ids=ids,
+            kind="cross",
+            caption=f"{scenes[a].caption} {scenes[b].caption}".strip(),
+            joined_by=joined,
+            parts=(scenes[a].id, scenes[b].id),
+            writer=scenes[a].writer,
+        )
+        # Shared objects count more than themes, distant scenes more than neighbours.
+        found.append(((-len(shared), -len(themes), a - b, a), scene))
+    found.sort(key=lambda pair: pair[0])
+    return [scene for _, scene in found[: settings.cross_per_video]]
+
+
+PROPOSED_WORDS: Final = 2
+"""Number of caption words in a proposed category."""
+
+
+def write_scenes(run: ConstructRun) -> StepResult:
+    """Scenes merged from clips, segments across scenes, and the suitability of each for each task."""
+    made = run.spooled(SCENES)
+    sighted = run.benchmark.table(SIGHTINGS, among=run.among).grouped(lambda row: row.get("clip_id"))
+
+    def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
+        video, clip = item
+        handled = run.writer.objects(video, clip) if isinstance(run.writer, KnowsObjects) else frozenset()
+        if isinstance(run.writer, SeesSurroundings):
+            return clip.id, *run.writer.checked_caption(video, clip), handled
+        return clip.id, run.writer.caption(video, clip), [], handled
+
+    captions: dict[str, str] = {}
+    objects: dict[str, frozenset[str]] = {}
+    clips = ((video, clip) for video in run.videos for clip in run.clips_of(video.id))
+    for clip_id, text, gates, handled in run.map_ordered("captioning clips", clips, caption, total=run.clip_count):
+        made.gates.extend(gates)
+        if held := handled | {str(sighting.entity) for sighting in sighted.get(clip_id, ())}:
+            objects[clip_id] = held
+        if isinstance(text, Unwritten):
+            made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
+        else:
+            captions[clip_id] = text
+    scenes = run.benchmark.spool(Scene)
+    for video in run.videos:
+        own = run.clips_of(video.id)
+        made.gates.extend(propose_category(video, own, captions))
+        settings = run.settings.scene_settings
+        alike = _judged_alike(run.writer, video, made.gates) if isinstance(run.writer, JudgesScenes) else None
+        single = single_scenes(video.id, own, captions, settings, writer=run.writer.signature, alike=alike)
+        scenes.extend((*single, *cross_scenes(single, objects, settings)))
+
+    def suit(item: tuple[Video, Scene]) -> tuple[Scene, dict[str, int], list[GateResult]]:
+        return item[1], *_suited(run, *item)
+
+    found = scenes.grouped()
+    pairs = ((video, scene) for video in run.videos for scene in found.get(video.id, ()))
+    for scene, suitability, gates in run.map_ordered("choosing tasks", pairs, suit, total=len(scenes)):
+        made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
+        made.gates.extend(gates)
+    return made
+
+
+def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, int], list[GateResult]]:
+    """How suitable a scene is by task."""
+    if isinstance(run.writer, RatesTasks):
+        rated = run.writer.suitabilities(video, scene)
+        if isinstance(rated, Unwritten):
+            return {}, [unwritten_gate("suitability", "scene", scene.id, rated)]
+        return {task.value: rated[task] for task in Task}, []
+    found: dict[str, int] = {}
+    gates: list[GateResult] = []
+    for task in Task:
+        score = run.writer.suitability(video, scene, task)
+        if isinstance(score, Unwritten):
+            gates.append(unwritten_gate(f"suitability.{task.value}", "scene", scene.id, score))
+        else:
+            found[task.value] = score
+    return found, gates
+
+
+def _judged_alike(writer: JudgesScenes, video: Video, gates: GateResults) -> Alike:
+    """Let the writer compare captions. If it gives no answer, they stay apart and a gate result says so."""
+
+    def alike(before: str, after: str) -> bool:
+        said = writer.same_scene(before, after)
+        if isinstance(said, Unwritten):
+            gates.append(unwritten_gate("merge", "video", video.id, said))
+            return False
+        return said
+
+    return alike
+
+
+def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str, str]) -> list[GateResult]:
+    """Propose a category for a video without one: the category of most clips, or the most frequent words of captions.
+
+    The proposal is flagged as not verified, and never written into the video.
+    """
+    if video.category is not None:
+        return []
+    known = Counter(str(clip.extra["category"]) for clip in clips if clip.extra.get("category"))
+    words = Counter(word for clip in clips for word in sorted(topic_words(captions.get(clip.id, ""))))
+    found = [name for name, _ in (known or words).most_common(1 if known else PROPOSED_WORDS)]
+    reason = f"no source states one; proposed and not verified: {', '.join(found)}" if found else "nothing to go by"
+    outcome = GateOutcome.FLAGGED if found else GateOutcome.UNCHECKED
+    return [GateResult(gate="category", unit="video", unit_id=video.id, outcome=outcome, reason=reason)]
+
+
+def write_dialogues(run: ConstructRun) -> StepResult:
+    """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
+    scenes = run.written_rows(SCENES).grouped()
+
+    def write(video: Video) -> StepResult:
+        made, own = StepResult({DIALOGUES: []}), list(scenes.get(video.id, ()))
+        for kind in ("single", "cross"):
+            fitting = [scene for scene in own if scene.kind == kind]
+            taken: Counter[str] = Counter()
+            for task in Task:
+                _write_task(run, video, task, fitting, taken, made)
+        return made
+
+    together = run.spooled(DIALOGUES)
+    for made in run.map_ordered("writing dialogues", run.videos, write):
+        together.rows[DIALOGUES] += sign_rows(made.rows[DIALOGUES], run.writer.signature)
+        together.gates.extend(made.gates)
+    return together
+
+
+def join_dialogues(run: ConstructRun, made: StepResult) -> StepResult:
+    """The dialogues of all videos, without rounds that their own question or an earlier round answers."""
+    spool = run.benchmark.spool
+    dialogues, gates = remove_leaks(made.rows[DIALOGUES], made.gates, shorten_dialogue, run.equivalence, spool=spool)
+    return StepResult({DIALOGUES: dialogues}, spool(GateResult, chain(gates, repeated(dialogues))))
+
+
+MOST_TRIED: Final = 2
+"""Most scenes about which a dialogue is tried for each one that is wanted, so that a poor writer or a strict judge does
+not take up every scene."""
+
+
+def _write_task(
+    run: ConstructRun, video: Video, task: Task, scenes: Sequence[Scene], taken: Counter[str], made: StepResult
+) -> None:
+    """Write dialogues for one task, about the most suitable and least used scenes."""
+    suited = [scene for scene in scenes if scene.suitability.get(task.value, 0) >= run.settings.suitability]
+    draw = random.Random(f"scenes {run.settings.seed} {video.id} {task.value}")
+    draw.shuffle(suited)
+    wanted = run.settings.dialogues
+    for tried, (number, scene) in enumerate(_in_turns(suited, wanted, taken, task)):
+        if wanted == 0 or tried == MOST_TRIED * run.settings.dialogues:
+            return
+        dialogue, gates = write_checked_dialogue(
+            run.writer,
+            video,
+            scene,
+            task,
+            number=number,
+            earlier=made.rows[DIALOGUES],
+            attempts=run.settings.attempts,
+            language=run.settings.language,
+        )
+        made.gates.extend(gates)
+        if dialogue is None:
+            continue
+        if isinstance(run.writer, ReportsReplaced):
+            made.gates.extend(run.writer.list_replaced(dialogue.id))
+        wanted -= 1
+        taken[scene.id] += 1
+        dialogue = dialogue.model_copy(update={"extra": dialogue.extra | {"scene": scene.id, "kind": scene.kind}})
+        dialogue = with_tags(run, dialogue, made.gates)
+        made.rows[DIALOGUES].append(_with_checklists(run, video, task, dialogue, made.gates))
+
+
+def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task) -> Iterator[tuple[int, Scene]]:
+    """Every scene once per wanted dialogue; the most suitable and least used come first."""
+    for number in range(rounds):
+        for scene in sorted(scenes, key=lambda s: (taken[s.id] - s.suitability[task.value] // 6, taken[s.id])):
+            yield number, scene
+
+
+def _with_checklists(run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: GateResults) -> Dialogue:
+    judged = [n for n, turn in enumerate(dialogue.turns) if _is_judged(task, turn.labels.get(TASK_LABEL, ()))]
+    found: Mapping[int, TriedChecklist | Checklist | Unwritten]
+    if isinstance(run.writer, TriesChecklists):
+        found = run.writer.checklists(video, dialogue, judged)
+    else:
+        found = {index: run.writer.checklist(video, dialogue, dialogue.turns[index]) for index in judged}
+    turns = list(dialogue.turns)
+    for index, written in found.items():
+        if isinstance(written, Unwritten):
+            gates.append(unwritten_gate(CHECKLIST, "dialogue", dialogue.id, written, turn=index))
+            continue
+        if isinstance(written, TriedChecklist):
+            gates.append(_tried(written, dialogue.id, index))
+            written = written.checklist
+        turns[index] = turns[index].model_copy(update={"checklist": written})
+    return dialogue.model_copy(update={"turns": tuple(turns)})
+
+
+def _tried(written: TriedChecklist, unit_id: str, turn: int) -> GateResult:
+    if written.untried is not None:
+        why = written.untried
+        return unchecked_gate(CHECKLIST, "dialogue", unit_id, why.reason, turn=turn, raw=why.replies)
+    return GateResult(gate=CHECKLIST, unit="dialogue", unit_id=unit_id, turn_index=turn, outcome=GateOutcome.PASSED)
+
+
+def _is_judged(task: Task, abilities: Sequence[str]) -> bool:
+    """MT-Video-Bench judges rounds of the tested ability; in topic shifting and proactive interaction, all rounds."""
+    return task in (Task.TOPIC_SHIFTING, Task.PROACTIVE_INTERACTION) or task.value in abilities
+
+
+DIALOGUE_STEPS = (
+    StepSpec(
+        "scenes",
+        write_scenes,
+        reads=(VIDEOS, CLIPS, SIGHTINGS, SPEECH),
+        writes=(SCENES,),
+        settings=("language", "limit", "seed", "merge_similarity", "theme_similarity", "cross_per_video", "frames"),
+    ),
+    StepSpec(
+        "dialogues",
+        write_dialogues,
+        reads=(VIDEOS, CLIPS, SCENES, SPEECH),
+        writes=(DIALOGUES,),
+        settings=(
+            "language",
+            "limit",
+            "seed",
+            "suitability",
+            "dialogues",
+            "attempts",
+            "frames",
+            "max_leaking",
+            "easy",
+            "easy_runs",
+        ),
+        join=join_dialogues,
+    ),
+)

@@ -1,0 +1,216 @@
+"""The gates step: finds turns that need no video, that the video does not answer, that need no dialogue, or are easy.
+
+Baselines (`leakage.py`) and a model (`probing.py`) answer turns with less than the video. All of them, the models of
+`--attacker` and scored runs are attackers (`difficulty.py`): a turn should be hard for the best of them. Learners of
+the text (`text_learners.py`) show which kinds of questions give their answers away.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import chain
+from typing import Final
+
+from reeltalk.metrics.text_bias import text_gate
+from reeltalk.schema.dialogue import Dialogue
+from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit, is_counted
+from reeltalk.schema.media import Video
+from reeltalk.schema.speech import Speech
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, SPEECH, VIDEOS, Table
+from reeltalk_build.construct.context import video_path
+from reeltalk_build.construct.difficulty import MOST, Item, check_difficulty, read_correct
+from reeltalk_build.construct.equivalence import AnswerPair, Verdicts
+from reeltalk_build.construct.frames import read_frames
+from reeltalk_build.construct.leakage import Conversation, LeakSettings, leaks, limit_leak_share
+from reeltalk_build.construct.probing import (
+    Condition,
+    FramesAt,
+    ModelProbe,
+    ProbedConversation,
+    ProbeSettings,
+    probe_conversation,
+)
+from reeltalk_build.construct.prompting import prompts
+from reeltalk_build.construct.step import Ask, C, ConstructRun, StepResult, StepSpec, is_written
+from reeltalk_build.construct.text_learners import measure_text_bias
+
+KEPT: Final = 32
+"""Sets of frames that are kept; several conditions show the same ones."""
+_ATTACKS: Final[dict[Condition, str]] = {
+    "blind": "a model that has only the question",
+    "history": "a model that has only the text",
+    "one_frame": "a model that sees one frame",
+    "shuffled": "a model that sees shuffled frames",
+}
+"""Attackers of the probe, from the one that sees least."""
+
+
+def check_gates(run: ConstructRun) -> StepResult:
+    """Check all turns with baselines, with models if some are given, and with the given runs."""
+    chains, dialogues = run.written_rows(CHAINS), run.written_rows(DIALOGUES)
+    conversations = _Units(run.benchmark, [chains, dialogues])
+    # Others' turns are checked too as far as it costs no model, since all turns are released together.
+    everything = _Units(
+        run.benchmark, [chains, dialogues, _others(run.benchmark, CHAINS), _others(run.benchmark, DIALOGUES)]
+    )
+    settings = LeakSettings(max_context_share=run.settings.max_leaking)
+    made = run.spooled()
+    total = len(everything)
+    in_order = partial(_compared, run, "asking without the video", total)
+    made.gates.extend(leaks(everything, settings=settings, equivalence=run.equivalence, in_order=in_order))
+    splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
+    made.gates.extend(map(text_gate, measure_text_bias(everything, splits, spool=run.benchmark.spool)))
+    probed, attackers = _probed(run, conversations)
+    made.gates.extend(probed)
+    share = limit_leak_share(dialogues, made.gates, settings.max_context_share)
+    # Put away first, since it reads the results that it is added to.
+    made.gates.extend(run.benchmark.spool(GateResult, share))
+    made.gates.extend(_too_easy(run, conversations, attackers))
+    return made
+
+
+def _others(benchmark: Benchmark, table: Table[C]) -> Sequence[C]:
+    """Rows that no writer of ours wrote, where there are others that one did."""
+    rows = benchmark.table(table)
+    others = rows.where(lambda row: not is_written(row))
+    return others if len(others) < len(rows) else others[:0]
+
+
+class _Units:
+    """Chains and dialogues of a benchmark, which stay in their files.
+
+    Args:
+        benchmark: The benchmark; `of_video` gives all of its chains and dialogues.
+        parts: The rows, in their order.
+    """
+
+    def __init__(self, benchmark: Benchmark, parts: Sequence[Sequence[Conversation]]) -> None:
+        self._benchmark, self._parts = benchmark, parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return chain.from_iterable(self._parts)
+
+    @cached_property
+    def _by_video(self) -> Sequence[Mapping[str, Sequence[Conversation]]]:
+        return [self._benchmark.table(CHAINS).grouped(), self._benchmark.table(DIALOGUES).grouped()]
+
+    def of_video(self, video_id: str) -> Iterable[Conversation]:
+        return chain.from_iterable(part.get(video_id, ()) for part in self._by_video)
+
+
+def _compared(
+    run: ConstructRun,
+    what: str,
+    total: int,
+    work: Callable[[Sequence[AnswerPair]], Verdicts],
+    pairs: Iterable[Sequence[AnswerPair]],
+) -> Iterable[Verdicts]:
+    return run.map_ordered(what, pairs, work, total=total)
+
+
+def _probed(
+    run: ConstructRun, conversations: _Units
+) -> tuple[Iterable[GateResult], dict[str, dict[Item, bool | None]]]:
+    """Results of the probe, and which turns it answers with less than the video and each attacker with all of it."""
+    if run.probe is None and not run.attackers:
+        return [], {}
+    videos = {str(video.id): video for video in run.videos}
+    settings = ProbeSettings(seed=run.settings.seed, language=run.settings.language)
+    prompt = prompts(run.settings.language, run.prompts)["probe"]
+    frames = _frames_of(run, videos) if run.probe_sees else None
+    speech = Speech(run.benchmark.read(SPEECH))
+
+    def opened(ask: Ask) -> ModelProbe:
+        return ModelProbe(ask, frames, run.equivalence, settings, prompt, speech)
+
+    probe = None if run.probe is None else opened(run.probe)
+    shown: Condition = "whole" if run.probe_sees else "history"
+    attackers = {f"the attacker {name}": opened(ask) for name, ask in run.attackers.items()}
+
+    def ask(conversation: Conversation) -> tuple[list[GateResult], dict[str, dict[int, bool | None]]]:
+        video = videos.get(conversation.video_id)
+        duration_s = video.duration_s if video else None
+        gates: list[GateResult] = []
+        attacks: dict[str, dict[int, bool | None]] = {}
+        left = [index for index, turn in enumerate(conversation.turns) if is_counted(turn)]
+        if probe is not None:
+            asked = ProbedConversation(probe, conversation, duration_s)
+            gates = probe_conversation(asked, sees=run.probe_sees)
+            attacks = {name: asked.verdicts(condition, left) for condition, name in _ATTACKS.items()}
+            # A turn that a weaker attacker answers is easy already.
+            left = [index for index in left if not any(right.get(index) for right in attacks.values())]
+        for name, attacker in attackers.items():
+            asked = ProbedConversation(attacker, conversation, duration_s)
+            asked.ask(shown, left)
+            attacks[name] = asked.verdicts(shown, left)
+        return gates, attacks
+
+    found = run.benchmark.spool(GateResult)
+    correct: dict[str, dict[Item, bool | None]] = {name: {} for name in (*_ATTACKS.values(), *attackers)}
+    results = run.map_ordered("probing", conversations, ask, total=len(conversations))
+    for conversation, (gates, attacks) in zip(conversations, results, strict=True):
+        found += gates
+        for name, verdicts in attacks.items():
+            correct[name] |= {(conversation.id, index): right for index, right in verdicts.items()}
+    return found, correct
+
+
+def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
+    @lru_cache(maxsize=KEPT)
+    def decoded(video_id: str, times_s: tuple[float, ...]) -> dict[float, bytes]:
+        video = videos[video_id]
+        found = read_frames(
+            video_path(run.benchmark, video),
+            times_s,
+            executor=run.executor,
+            rotation_deg=video.encoding.rotation_deg if video.encoding else 0,
+            longest_px=run.settings.frame_width_px,
+        )
+        return dict(zip(times_s, (frame.jpeg for frame in found), strict=True))
+
+    def frames(video_id: str, times_s: Sequence[float]) -> list[bytes]:
+        # The decoder moves forward in time; shuffled times get their order back afterwards.
+        by_time = decoded(video_id, tuple(sorted(times_s)))
+        return [by_time[time_s] for time_s in times_s]
+
+    return frames
+
+
+def _too_easy(
+    run: ConstructRun, conversations: _Units, attackers: dict[str, dict[Item, bool | None]]
+) -> list[GateResult]:
+    """Results for turns that attackers or enough runs answer, and for dialogues that consist mostly of such turns."""
+    if not run.runs and not attackers:
+        return []
+    in_order = partial(_compared, run, "comparing answers", len(conversations))
+    runs = read_correct(run.runs, run.equivalence, in_order)
+    units: dict[str, GateUnit] = {one.id: "dialogue" if isinstance(one, Dialogue) else "chain" for one in conversations}
+    found = check_difficulty(attackers, runs, units, at_least=run.settings.easy_runs)
+    easy = Counter(gate.unit_id for gate in found if gate.outcome is GateOutcome.FLAGGED and gate.unit == "dialogue")
+    turns: dict[str, int] = {one.id: len(one.turns) for one in conversations}
+    if run.settings.easy == "drop":
+        for name, count in sorted(easy.items()):
+            if count > MOST * turns[name]:
+                found.append(
+                    GateResult(
+                        gate=f"{DIFFICULTY}.share",
+                        unit="dialogue",
+                        unit_id=name,
+                        outcome=GateOutcome.DROPPED,
+                        reason=f"{count} of {turns[name]} turns are too easy",
+                    )
+                )
+    return found
+
+
+GATE_STEP = StepSpec(
+    "gates",
+    check_gates,
+    reads=(VIDEOS, CLIPS, CHAINS, DIALOGUES, SPEECH),
+    writes=(GATES,),
+    settings=("language", "limit", "seed", "frame_width_px", "max_leaking", "easy", "easy_runs"),
+)

@@ -1,0 +1,712 @@
+"""Faults of a chain or a dialogue that code can detect, without a model.
+
+`lint` applies rules that may be wrong about a turn, so it drops nothing: each fault is a flag with a reason, which the
+writer receives as advice and reviewers see. `check_structure` applies the structural rules of MT-Video-Bench's six
+tasks (arXiv 2510.17722): the number of rounds, the place of the ability, the moves between subjects. Whether a dialogue
+truly tests its ability takes a reader.
+
+Texts are compared by their words. English is split at word boundaries. Chinese is split into pairs of neighbouring
+characters, since it has no spaces and a segmenter would be a large dependency for a small use.
+"""
+
+import re
+import unicodedata
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from math import ceil
+from typing import Final
+
+from reeltalk.errors import shorten
+from reeltalk.metrics.agree import is_yes_no
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH, is_graph_written
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.labels import Task
+from reeltalk.schema.settings import Share
+from reeltalk_build.construct.replies import ROUNDS
+from reeltalk_build.construct.text_rules import TEXT_RULES, Part, TextSettings, declines
+from reeltalk_build.construct.writers import Language
+
+_WORD: Final = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_HAN_RUN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+_PAIR: Final = 2
+
+FUNCTION_WORDS: Final = frozenset(
+    "a an the and or but if of in on at to from by with for as into onto up down out off over under about is are was "
+    "were be been being am do does did done doing has have had having can could will would shall should may might must "
+    "not no nor so than too very just there here then that this these those it its he him his she her hers they them "
+    "their theirs we us our you your i me my what which who whom whose when where why how yes all any some each both "
+    "more most other another such same own only also while during before after again s t video scene".split()
+)
+"""English words that do not show the topic of a sentence."""
+FUNCTION_CHARACTERS: Final = frozenset(
+    "的了是在和与也就都而及着或一个这那他她它们什么怎哪谁为吗呢啊吧有没不会能可以到从对把被给"
+)
+"""Chinese characters that do not show the topic of a sentence."""
+
+
+@lru_cache(maxsize=4096)
+def normalise(text: str) -> str:
+    """The text in lower case, without punctuation, with single spaces between words."""
+    spelled = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    return " ".join(_WORD.findall(spelled))
+
+
+def text_words(text: str) -> list[str]:
+    """All words in order; each run of Chinese characters as pairs of neighbours."""
+    found: list[str] = []
+    for word in normalise(text).split():
+        found += _pairs(word) if _HAN.search(word) else [word]
+    return found
+
+
+def topic_words(text: str) -> frozenset[str]:
+    """The words that show the topic of a text, without their most common endings."""
+    kept = set()
+    for word in text_words(text):
+        if _HAN.search(word):
+            if not set(word) <= FUNCTION_CHARACTERS:
+                kept.add(word)
+        elif word.removesuffix("'s") not in FUNCTION_WORDS:
+            kept.add(_stem(word.removesuffix("'s")))
+    return frozenset(kept)
+
+
+def _pairs(text: str) -> list[str]:
+    found: list[str] = []
+    for run in _HAN_RUN.findall(text):
+        found += [run[at : at + _PAIR] for at in range(max(1, len(run) - 1))]
+    return found + [rest for rest in _HAN_RUN.split(text) if rest]
+
+
+def _stem(word: str) -> str:
+    # Enough to match "opens", "opened" and "opening". Errors do not matter, since both texts get the same ones.
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word.removesuffix(ending)
+            break
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+Found = Iterator[tuple[int, str]]
+"""Pairs of a turn's index, from 0, and its fault."""
+
+GATE: Final = "lint"
+
+
+class LintSettings(TextSettings):
+    """Bounds of the lint rules."""
+
+    min_overlap: Share = 0.8
+    """Questions whose words overlap by this share of both together are near-duplicates."""
+    min_given_away: Share = 0.9
+    """An answer of which the question already holds this share of the content words is given away."""
+    min_summed_up: Share = 0.5
+    """Least share of the earlier rounds about the video of which a summary holds a content word."""
+    max_recurring: Share = 0.5
+    """Largest share of a chain's questions that other chains of the video may ask too."""
+    max_recurring_elsewhere: Share = 0.75
+    """Largest share of a unit's questions that one unit of another video may ask too."""
+
+
+DEFAULT_LINT = LintSettings()
+
+
+GRAVE: Final = frozenset({"characters", "markup", "placeholder", "self", "prompt", "language", "looping", "task"})
+"""Rules after whose faults a text must not stay: it says nothing, says it to nobody, or is no turn of its task."""
+
+
+def text_faults(
+    text: str, *, part: Part, language: Language = "en", settings: TextSettings = DEFAULT_LINT
+) -> list[tuple[str, str]]:
+    """Find the faults of a single text.
+
+    Args:
+        text: A question, an answer, a caption, an item of a checklist.
+        part: What the text is.
+        language: The language that it should be written in.
+        settings: Bounds of the rules.
+
+    Returns:
+        A rule's name and a reason for each fault, grave ones first. The rules of `GRAVE` mean that the text must not
+        stay.
+    """
+    return [
+        (name, f"the {part} {said}")
+        for name, rule in TEXT_RULES.items()
+        for said in rule(text, part, language, settings)
+    ]
+
+
+def lint(
+    unit: QAChain | Dialogue, *, language: Language = "en", settings: LintSettings = DEFAULT_LINT
+) -> list[GateResult]:
+    """Find faults with all rules.
+
+    Args:
+        unit: A chain or a dialogue.
+        language: The language that it should be written in.
+        settings: Bounds of the rules.
+
+    Returns:
+        A flag of the gate `lint.RULE` for each fault, in the order of the turns.
+    """
+    faults = list(_texts(unit, language, settings))
+    faults += [
+        (index, name, reason) for name, rule in RULES.items() for index, reason in rule(unit, language, settings)
+    ]
+    return [_flag(unit, name, index, reason) for index, name, reason in sorted(faults, key=lambda fault: fault[0])]
+
+
+def _flag(unit: QAChain | Dialogue, rule: str, index: int | None, reason: str) -> GateResult:
+    return GateResult(
+        gate=f"{GATE}.{rule}",
+        unit="chain" if isinstance(unit, QAChain) else "dialogue",
+        unit_id=unit.id,
+        turn_index=index,
+        outcome=GateOutcome.FLAGGED,
+        reason=reason,
+    )
+
+
+def _texts(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Iterator[tuple[int, str, str]]:
+    for index, turn in enumerate(unit.turns):
+        for part, text in _parts(turn):
+            for name, reason in text_faults(text, part=part, language=language, settings=settings):
+                # A talk about photography is about pictures, and an assistant may not know what a user asks there.
+                if turn.extra.get(ABOUT) == "topic" and name in ("wording", "declines"):
+                    continue
+                yield index, name, reason
+
+
+def _parts(turn: Turn) -> list[tuple[Part, str]]:
+    asked: Part = "remark" if turn.extra.get(ABOUT) == "chat" else "question"
+    said: Part = "answer"
+    if is_labelled(turn, Task.ANSWER_REFUSAL):
+        said = "refusal"
+    elif is_labelled(turn, Task.CONTENT_SUMMARY):
+        said = "summary"
+    return [(asked, turn.question), *((said, text) for text in turn.references[:1])]
+
+
+def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -> Found:
+    # The rounds of a dialogue may change the subject, and some tasks demand it.
+    if isinstance(unit, Dialogue):
+        return
+    pattern = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
+    for index in range(1, len(unit.turns)):
+        question, before = unit.turns[index].question, unit.turns[:index]
+        shared = topic_words(question) & topic_words(" ".join(text for turn in before for text in turn.references[:1]))
+        if not shared and not pattern.search(question):
+            yield index, "it refers to nothing in the answers before: no pronoun and no shared word"
+
+
+def _order(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+    asked_s, begins_s = 0.0, None
+    for index, turn in enumerate(unit.turns):
+        if turn.asked_at_s is not None:
+            if turn.asked_at_s < asked_s:
+                yield index, f"it is asked at {turn.asked_at_s:g} s, before the question before it at {asked_s:g} s"
+            asked_s = max(asked_s, turn.asked_at_s)
+        if not turn.evidence:
+            continue
+        ends_s, first_s = max(e.end_s for e in turn.evidence), min(e.start_s for e in turn.evidence)
+        if turn.asked_at_s is not None and ends_s > turn.asked_at_s:
+            yield index, f"its evidence ends at {ends_s:g} s, after the question at {turn.asked_at_s:g} s"
+        # A dialogue may return to an earlier subject, and a chain to the origin of a thing.
+        if isinstance(unit, QAChain) and begins_s is not None and ends_s <= begins_s:
+            yield index, f"its evidence ends at {ends_s:g} s, before that of the first question at {begins_s:g} s"
+        begins_s = first_s if begins_s is None else begins_s
+
+
+def _duplicates(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        if turn.extra.get("about") == "chat":
+            continue
+        for before, earlier in enumerate(unit.turns[:index]):
+            if normalise(turn.question) == normalise(earlier.question):
+                yield index, f"it asks the same as question {before + 1}"
+                break
+            one, other = set(text_words(turn.question)), set(text_words(earlier.question))
+            if one and len(one & other) / len(one | other) >= settings.min_overlap:
+                yield index, f"it asks nearly the same as question {before + 1}"
+                break
+
+
+def _given_away(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        # A choice question names its answer, and a yes/no answer repeats its question.
+        if turn.extra.get("about") == "topic" or _is_closed(turn):
+            continue
+        answer = topic_words(" ".join(turn.references[:1]))
+        if answer and len(answer & topic_words(turn.question)) / len(answer) >= settings.min_given_away:
+            yield index, "the question already says what the answer says"
+
+
+def _is_closed(turn: Turn) -> bool:
+    answer = " ".join(turn.references[:1]).casefold()
+    return bool(re.search(r"\bor\b|还是", turn.question)) or bool(re.match(r"(yes|no)\b|是|不|没", answer))
+
+
+def _yes_no(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        # A graph may ask one such question. Rounds off the video, and requests to sum up, take any form.
+        if is_graph_written(turn) or turn.extra.get(ABOUT) in ("topic", "chat") or turn.options:
+            continue
+        if any(is_labelled(turn, task) for task in (Task.ANSWER_REFUSAL, Task.CONTENT_SUMMARY)):
+            continue
+        if is_yes_no(turn.question) and not _ASKS_OPENLY.search(turn.question):
+            yield index, "the question can be answered with yes or no"
+
+
+_ASKS_OPENLY: Final = re.compile(
+    r"\b(what|which|who|whom|whose|where|when|why|how|sum|summari[sz]e|tell|describe|explain|remind|recap|walk me)\b"
+    r"|或|还是|什么|哪|谁|怎|为何|多少|几|总结|说说|讲讲|描述",
+    re.IGNORECASE,
+)
+
+
+def _repeats_question(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        for answer in turn.references[:1]:
+            said, asked = normalise(answer), normalise(turn.question)
+            if asked and said == asked:
+                yield index, "the answer repeats the question"
+            elif turn.extra.get(ABOUT) != "chat" and len(asked.split()) >= 4 and said.startswith(asked):
+                yield index, "the answer begins with the question"
+
+
+def _task(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        answer = " ".join(turn.references[:1])
+        if is_labelled(turn, Task.ANSWER_REFUSAL) and answer and not _DENIES.search(answer) and not declines(answer):
+            yield index, f"the answer must say that the video does not show it, and says: {shorten(answer)}"
+        if is_labelled(turn, Task.CONTENT_SUMMARY) and any(
+            rule == "length" and "fewer" in reason
+            for rule, reason in text_faults(answer, part="summary", language=language, settings=settings)
+        ):
+            yield index, f"the answer sums up nothing: {shorten(answer)}"
+
+
+_DENIES: Final = re.compile(
+    r"\b(no|not|none|nor|neither|never|nothing|nobody|nowhere|without|cannot|unable|unclear|unknown|absent|absence|lacks?"
+    r"|lacking|missing|fails?|hidden|impossible|sorry|apologi[sz]e|only|instead|hard|difficult|rather"
+    r"|wrong|open|afraid|may be thinking"
+    r"|mistaken|mistake|actually|outside|beyond|unfortunately|unspecified|unseen|undetermined)\b|n['’]t\b"
+    r"|不|没|无|未|并非|抱歉|难以|只|超出|缺",
+    re.IGNORECASE,
+)
+
+
+def _ability(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
+    if not isinstance(unit, Dialogue):
+        return
+    about_video: set[str] = set()
+    reference = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
+    for index, turn in enumerate(unit.turns):
+        asked, answer = topic_words(turn.question), " ".join(turn.references[:1])
+        about = turn.extra.get(ABOUT)
+        if is_graph_written(turn):
+            continue
+        if index and is_labelled(turn, Task.OBJECT_REFERENCE) and not _REFERS.search(turn.question):
+            if not reference.search(turn.question) and about == "video":
+                yield index, "the question tests a reference and holds no word that refers to something said before"
+        if index and is_labelled(turn, Task.CONTENT_SUMMARY):
+            before = [row for row in unit.turns[:index] if row.extra.get(ABOUT) not in ("topic", "chat")]
+            said = topic_words(answer)
+            named = sum(bool(said & topic_words(" ".join(row.references[:1]))) for row in before)
+            if before and named < settings.min_summed_up * len(before):
+                yield index, f"the summary takes up {named} of the {len(before)} rounds about the video"
+        if is_labelled(turn, Task.MEMORY_RECALL) and (places := rounds_named(turn)):
+            named_rounds = [unit.turns[place - 1] for place in places if 0 < place <= index]
+            told = topic_words(" ".join(" ".join((row.question, *row.references[:1])) for row in named_rounds))
+            if named_rounds and not told & topic_words(answer):
+                yield index, f"it recalls round {', '.join(map(str, places))} and shares no word with it"
+        if about == "topic" and len(asked) >= 3 and len(asked & about_video) >= 0.75 * len(asked):
+            yield index, "it should leave the video, and nearly all its words are from the rounds about the video"
+        if about == "chat" and unit.task == Task.PROACTIVE_INTERACTION.value:
+            if answer and not _ENDS_WITH_A_QUESTION.search(answer):
+                yield index, "the user's remark is not answered with a question at the end"
+        if about == "video":
+            about_video |= asked | topic_words(answer)
+
+
+_REFERS: Final = re.compile(
+    r"\b(the|who|that's|same|also|still|too|back|again)\b|这|那|它|他|她|该|其|同|还|又|再|刚才|之前", re.IGNORECASE
+)
+
+
+RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Found]]] = {
+    "task": _task,
+    "ability": _ability,
+    "yes_no": _yes_no,
+    "dependence": _dependence,
+    "order": _order,
+    "duplicate": _duplicates,
+    "given_away": _given_away,
+    "repeats_question": _repeats_question,
+}
+"""Rules for the turns of a unit, by the last part of their gate's name."""
+
+
+def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT) -> Iterator[GateResult]:
+    """Find turns and units that say again what an earlier unit says, within and across clips and videos.
+
+    A turn recurs if its question and its answer do in the same video. A short question alone, such as *What does he do
+    next?*, may be asked about any clip; but a chain is generic if more than `max_recurring` of its questions are asked
+    in earlier chains of its video, and a unit if more than `max_recurring_elsewhere` are asked in one unit of another
+    video. Single turns of other videos are not compared: with
+    enough videos, true answers recur. Questions that a graph wrote are not compared either, since a graph has one form
+    for each kind of question.
+
+    Args:
+        units: Chains or dialogues, in their order.
+        settings: Bounds of the rules.
+
+    Yields:
+        A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
+        earlier one.
+    """
+    told = _Told(units, settings)
+    for unit in units:
+        for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}"):
+            yield _flag(unit, "repeated", index, reason)
+        told.add(unit)
+
+
+def repeats_of(
+    unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT
+) -> list[tuple[int, str]]:
+    """Find the turns of a draft that repeat earlier units of its video, as advice to its writer.
+
+    Args:
+        unit: A chain or a dialogue.
+        earlier: Units with which it is compared, such as the other chains of the video.
+        settings: Bounds of the rules.
+
+    Returns:
+        The index of each turn that repeats one, and a reason. If the draft as a whole is generic, these are all of its
+        questions that were asked before.
+    """
+    told = _Told([*earlier, unit], settings)
+    for one in earlier:
+        told.add(one)
+    found = list(told.recurring(unit, lambda seen: shorten(seen.question)))
+    kept = [(index, reason) for index, reason in found if index is not None]
+    if len(kept) == len(found):
+        return kept
+    asked = {index: seen[0] for index, turn in enumerate(unit.turns) if (seen := told.asked(turn))}
+    return [
+        (index, dict(kept).get(index, f"an earlier part of the video was asked the same: {shorten(seen.question)}"))
+        for index, seen in asked.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    video_id: str
+    unit_id: str
+    number: int
+    """Number of the turn, from 1."""
+    question: str
+
+
+class _Told:
+    """Turns of earlier units, found again by their words.
+
+    Args:
+        units: All units that are added or looked for.
+        settings: Bounds of the rules.
+    """
+
+    def __init__(self, units: Iterable[QAChain | Dialogue], settings: LintSettings) -> None:
+        self._settings = settings
+        of_questions: Counter[str] = Counter()
+        of_turns: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        for unit in units:
+            self._left[unit.video_id] += 1
+            for turn in filter(_is_compared, unit.turns):
+                of_questions.update(_recurring_words(turn.question))
+                of_turns.update(_turn_words(turn))
+        self._questions = _Alike(of_questions, settings.min_overlap)
+        # Whole turns are compared with those of their own video, and forgotten after its last unit.
+        self._turns: defaultdict[str, _Alike] = defaultdict(lambda: _Alike(of_turns, settings.min_overlap))
+
+    def add(self, unit: QAChain | Dialogue) -> None:
+        self._left[unit.video_id] -= 1
+        for index, turn in enumerate(unit.turns):
+            if _is_compared(turn):
+                seen = _Seen(unit.video_id, unit.id, index + 1, turn.question)
+                self._questions.add(_recurring_words(turn.question), topic_words(turn.question), seen)
+                self._turns[unit.video_id].add(_turn_words(turn), _topics(turn), seen)
+        if not self._left[unit.video_id]:
+            self._turns.pop(unit.video_id, None)
+
+    def asked(self, turn: Turn) -> list[_Seen]:
+        """The earlier turns with the question of a turn, in order."""
+        if not _is_compared(turn):
+            return []
+        return self._questions.find(_recurring_words(turn.question), topic_words(turn.question))
+
+    def recurring(self, unit: QAChain | Dialogue, place: Callable[[_Seen], str]) -> Iterator[tuple[int | None, str]]:
+        """The turns of a unit that recur, and last, without an index, the unit if it is generic."""
+        asked: list[_Seen] = []
+        elsewhere: Counter[str] = Counter()
+        for index, turn in enumerate(unit.turns):
+            again = self.asked(turn)
+            asked += [seen for seen in again if seen.video_id == unit.video_id][:1]
+            elsewhere.update({seen.unit_id for seen in again if seen.video_id != unit.video_id})
+            # "Yes." to "Did he sit?" says too little to be a repetition.
+            if not _is_compared(turn) or len(_topics(turn)) < _FEWEST_TOPICS:
+                continue
+            if told := self._turns[unit.video_id].find(_turn_words(turn), _topics(turn)):
+                yield index, f"it asks and answers the same as {place(told[0])}"
+        of = len(unit.turns)
+        if isinstance(unit, QAChain) and len(asked) > self._settings.max_recurring * of:
+            yield None, f"{len(asked)} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"
+        elif elsewhere and (count := max(elsewhere.values())) > self._settings.max_recurring_elsewhere * of:
+            one = min(unit_id for unit_id, times in elsewhere.items() if times == count)
+            yield None, f"{count} of its {of} questions are asked in {one}, about another video"
+
+
+_FEWEST_TOPICS: Final = 3
+_MOST_PLACES: Final = 50
+"""Most places that are kept of one text, so that a question that every unit asks does not slow the search."""
+
+
+class _Alike:
+    """Texts as sets of words; finds those that are similar to another and speak of the same things.
+
+    "What makes the nurse smile?" and "What makes the cook smile?" have nearly the same words, and ask different things.
+    Not all texts are compared. Two sets whose Jaccard similarity is at least t share a word among the first
+    `n - ceil(t * n) + 1` of each, if the words of both are in one order, here the rare ones first (prefix filtering,
+    Chaudhuri et al. 2006, doi 10.1109/ICDE.2006.9).
+
+    Args:
+        times: How often each word occurs in all sets that are added or looked for.
+        least: The least similarity, t.
+    """
+
+    def __init__(self, times: Counter[str], least: float) -> None:
+        self._least, self._times = least, times
+        # Each word has a number, and a set is kept as bytes. Sets of strings take several times as much memory.
+        self._numbers: dict[str, int] = {}
+        self._places: dict[tuple[bytes, bytes], list[_Seen]] = {}
+        self._by_word: dict[str, list[tuple[bytes, bytes]]] = {}
+
+    def add(self, words: frozenset[str], topics: frozenset[str], seen: _Seen) -> None:
+        if not words:
+            return
+        text = (_packed(self._numbered(words)), _packed(self._numbered(topics)))
+        places = self._places.setdefault(text, [])
+        if not places:
+            for word in self._prefix(words):
+                self._by_word.setdefault(word, []).append(text)
+        if len(places) < _MOST_PLACES:
+            places.append(seen)
+
+    def find(self, words: frozenset[str], topics: frozenset[str]) -> list[_Seen]:
+        near = dict.fromkeys(text for word in self._prefix(words) for text in self._by_word.get(word, ()))
+        own, own_topics = self._numbered(words), self._numbered(topics)
+        return [seen for text in near if self._is_like(own, own_topics, *text) for seen in self._places[text]]
+
+    def _is_like(self, words: frozenset[int], topics: frozenset[int], packed: bytes, packed_topics: bytes) -> bool:
+        other, spoken_of = _unpacked(packed), _unpacked(packed_topics)
+        # One may say more than the other, but nothing else in its place.
+        speaks_of_the_same = topics <= spoken_of or spoken_of <= topics
+        return speaks_of_the_same and len(words & other) >= self._least * len(words | other)
+
+    def _numbered(self, words: frozenset[str]) -> frozenset[int]:
+        return frozenset(self._numbers.setdefault(word, len(self._numbers)) for word in words)
+
+    def _prefix(self, words: frozenset[str]) -> list[str]:
+        ordered = sorted(words, key=lambda word: (self._times[word], word))
+        return ordered[: len(ordered) - ceil(self._least * len(ordered)) + 1]
+
+
+def _packed(numbers: frozenset[int]) -> bytes:
+    return array("I", sorted(numbers)).tobytes()
+
+
+def _unpacked(numbers: bytes) -> frozenset[int]:
+    return frozenset(memoryview(numbers).cast("I"))
+
+
+def _is_compared(turn: Turn) -> bool:
+    # People ask for a summary in the same words, and "Okay." is said often.
+    return not (is_graph_written(turn) or turn.extra.get(ABOUT) == "chat" or is_labelled(turn, Task.CONTENT_SUMMARY))
+
+
+def _recurring_words(text: str) -> frozenset[str]:
+    return frozenset(_PERSONS.get(word, word) for word in text_words(text))
+
+
+def _turn_words(turn: Turn) -> frozenset[str]:
+    answer = _recurring_words(" ".join(turn.references[:1]))
+    return frozenset(f"q {word}" for word in _recurring_words(turn.question)) | {f"a {word}" for word in answer}
+
+
+def _topics(turn: Turn) -> frozenset[str]:
+    return topic_words(" ".join((turn.question, *turn.references[:1])))
+
+
+_PERSONS: Final = {"she": "he", "they": "he", "her": "his", "their": "his", "him": "his", "them": "his", "woman": "man"}
+
+
+TASK_LABEL: Final = "mt_video_bench.task"
+ABILITY_LABEL: Final = "mt_video_bench.ability"
+"""Vocabulary of the abilities that are not among the six tasks."""
+ABOUT: Final = "about"
+"""Key in a turn's `extra` for the subject of the user's turn: `video`, `topic` or `chat`."""
+
+MIN_SHIFTS: Final = 2
+"""Fewest shifts to a subject outside the video and back."""
+MIN_VIDEO_ROUNDS: Final = 2
+"""Fewest rounds about the video alone in topic shifting."""
+
+_NAMES_A_ROUND: Final = re.compile(
+    r"\b(round|turn|question)\s+(no\.?\s*|number\s+)?(\d+|one|two|three|four|five|six|seven|eight)\b"
+    r"|\b(first|second|third|fourth|fifth|sixth|seventh|previous|last|opening|\d+(st|nd|rd|th))\s+(round|turn|question)\b"
+    r"|第\s*[0-9一二三四五六七八]+\s*(轮|个问题|次)|上一轮|首轮|第一次",
+    re.IGNORECASE,
+)
+_ENDS_WITH_A_QUESTION: Final = re.compile(r"[?？][\s\"'”’」』)）]*$")
+
+
+def check_structure(dialogue: Dialogue, task: Task) -> list[str]:
+    """List violations of a task's structural rules, one sentence each; empty if there are none.
+
+    Args:
+        dialogue: Its turns carry their abilities as labels and, if subjects shift, `extra["about"]`.
+        task: The task that it should test.
+    """
+    problems: list[str] = []
+    rounds = len(dialogue.turns)
+    if not ROUNDS[0] <= rounds <= ROUNDS[1]:
+        problems.append(f"it has {rounds} rounds, not {ROUNDS[0]} to {ROUNDS[1]}")
+    problems += [f"round {number} has no answer" for number, turn in _numbered(dialogue) if not turn.references]
+    problems += _never_said(dialogue.turns)
+    return problems + _RULES[task](dialogue.turns, task)
+
+
+def _never_said(turns: Sequence[Turn]) -> list[str]:
+    # A boxer has rounds, too; so only rounds that recall or sum up the conversation are read.
+    recalling = (Task.MEMORY_RECALL, Task.CONTENT_SUMMARY)
+    return [
+        f"round {number} speaks of round {named}, and only {number - 1} rounds are before it"
+        for number, turn in enumerate(turns[1:], start=2)
+        if any(is_labelled(turn, task) for task in recalling)
+        for named in rounds_named(turn)
+        if named >= number or named == 0
+    ]
+
+
+def is_labelled(turn: Turn, task: Task) -> bool:
+    """True if a turn carries the label of a task."""
+    return task.value in turn.labels.get(TASK_LABEL, ())
+
+
+def names_a_round(turn: Turn) -> bool:
+    """True if a turn mentions a round by its number or position."""
+    return any(_NAMES_A_ROUND.search(text) for text in (turn.question, *turn.references[:1]))
+
+
+def rounds_named(turn: Turn) -> list[int]:
+    """The numbers of the rounds that a turn speaks of as rounds of its dialogue, from 1, in order."""
+    found = set()
+    for text in (turn.question, *turn.references[:1]):
+        for match in _ROUND_NUMBER.finditer(text):
+            name = next(group for group in match.groups() if group).casefold()
+            found.add(int(name) if name.isdecimal() else _NUMBERS[name])
+    return sorted(found)
+
+
+_NUMBERS: Final = {
+    name: number
+    for names in ("one two three four five six seven eight nine ten", "一 二 三 四 五 六 七 八 九 十",
+                  "first second third fourth fifth sixth seventh eighth ninth tenth")
+    for number, name in enumerate(names.split(), start=1)
+}  # fmt: skip
+_CARDINAL, _ORDINAL = (
+    "one|two|three|four|five|six|seven|eight|nine|ten",
+    ("first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"),
+)
+_ROUND_NUMBER: Final = re.compile(
+    rf"\b(?:round|turn)\s+(?:no\.?\s*|number\s+)?(\d{{1,3}}|{_CARDINAL})\b|\b(?:(\d{{1,3}})(?:st|nd|rd|th)|({_ORDINAL}))\s+round\b"
+    r"|第\s*(\d{1,3}|[一二三四五六七八九十])\s*轮",
+    re.IGNORECASE,
+)
+
+
+def _numbered(dialogue: Dialogue) -> list[tuple[int, Turn]]:
+    return list(enumerate(dialogue.turns, start=1))
+
+
+def _after_the_first(turns: Sequence[Turn], task: Task) -> list[str]:
+    found = any(is_labelled(turn, task) for turn in turns[1:])
+    return [] if found else [f"no round after the first carries the ability {task.value}"]
+
+
+def _recalled(turns: Sequence[Turn], task: Task) -> list[str]:
+    if problems := _after_the_first(turns, task):
+        return problems
+    return [
+        f"the answer of round {number} does not name the round that it goes back to"
+        for number, turn in enumerate(turns[1:], start=2)
+        if is_labelled(turn, task) and not any(_NAMES_A_ROUND.search(answer) for answer in turn.references[:1])
+    ]
+
+
+def _summed_up(turns: Sequence[Turn], task: Task) -> list[str]:
+    numbers = [number for number, turn in enumerate(turns, start=1) if is_labelled(turn, task)]
+    if numbers == [len(turns)] and turns:
+        return []
+    where = ", ".join(map(str, numbers)) or "none"
+    return [f"exactly the last round must carry the ability {task.value}, not round {where}"]
+
+
+def _shifted(turns: Sequence[Turn], _: Task) -> list[str]:
+    about, problems = _abouts(turns)
+    # Chat is neither the video nor a new subject, so it does not end a stretch of either.
+    stays = [subject for subject, _ in groupby(subject for subject in about if subject in ("video", "topic"))]
+    shifts = sum(stays[at - 1 : at + 2] == ["video", "topic", "video"] for at in range(1, len(stays)))
+    if shifts < MIN_SHIFTS:
+        problems.append(f"the subject leaves the video and comes back {shifts} times, not at least {MIN_SHIFTS}")
+    if (pure := about.count("video")) < MIN_VIDEO_ROUNDS:
+        problems.append(f"{pure} rounds are about nothing but the video, not at least {MIN_VIDEO_ROUNDS}")
+    return problems
+
+
+def _won_back(turns: Sequence[Turn], _: Task) -> list[str]:
+    about, problems = _abouts(turns)
+    remarks = [turn for turn, subject in zip(turns, about, strict=True) if subject == "chat"]
+    if not remarks:
+        problems.append("in no round does the user make a neutral or uninterested remark")
+    elif not any(_ENDS_WITH_A_QUESTION.search(answer) for turn in remarks for answer in turn.references[:1]):
+        problems.append("no neutral or uninterested remark is answered with a question at the end")
+    return problems
+
+
+def _abouts(turns: Sequence[Turn]) -> tuple[list[object], list[str]]:
+    about = [turn.extra.get(ABOUT) for turn in turns]
+    return about, [
+        f"round {number} does not say whether it is about the video, another topic or chat"
+        for number, subject in enumerate(about, start=1)
+        if subject not in ("video", "topic", "chat")
+    ]
+
+
+_RULES: Final[dict[Task, Callable[[Sequence[Turn], Task], list[str]]]] = {
+    Task.OBJECT_REFERENCE: _after_the_first,
+    Task.MEMORY_RECALL: _recalled,
+    Task.CONTENT_SUMMARY: _summed_up,
+    Task.ANSWER_REFUSAL: _after_the_first,
+    Task.TOPIC_SHIFTING: _shifted,
+    Task.PROACTIVE_INTERACTION: _won_back,
+}

@@ -1,0 +1,721 @@
+"""A writer that asks a language model for chains, linkages, drafts, captions, dialogues and checklists.
+
+Construction follows SVBench (arXiv 2502.10810) and MT-Video-Bench (arXiv 2510.17722); the prompts are our own. If a
+reply cannot be used, the model is asked once more; after that the result is `Unwritten` with the raw replies. A model
+that cannot be reached and a spent budget raise errors.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, TypeVar
+
+from reeltalk.llm import Model, RecordResult
+from reeltalk.llm.prompts import Prompts
+from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
+from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import Task
+from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
+from reeltalk.schema.rewriting import Rewrite
+from reeltalk_build.construct.linting import GATE as LINT
+from reeltalk_build.construct.linting import GRAVE, text_faults
+from reeltalk_build.construct.model_checklists import write_checklists
+from reeltalk_build.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
+from reeltalk_build.construct.model_linking import LinkageResult, find_linkages, judge_standing
+from reeltalk_build.construct.model_rewriting import PairDrafting
+from reeltalk_build.construct.prompting import (
+    ContextOf,
+    PromptedModel,
+    VisualContext,
+    number_turns,
+    prompts,
+    record_or_unwritten,
+    thin_out,
+    unwritten_from,
+)
+from reeltalk_build.construct.replies import (
+    CaptionReply,
+    ChainReply,
+    ChainTurnReply,
+    MergeReply,
+    QualityReply,
+    TagsReply,
+    TurnCheck,
+)
+from reeltalk_build.construct.tagging.turns import UNVERIFIED
+from reeltalk_build.construct.verification import (
+    DialogueVerdict,
+    TurnVerdict,
+    check_numbers,
+    combine_checks,
+    unchecked_gate,
+    verdict_gates,
+)
+from reeltalk_build.construct.writers import (
+    NO_JUDGE,
+    ChainJudgement,
+    Language,
+    RewriteResult,
+    Surroundings,
+    TriedChecklist,
+    Unwritten,
+)
+
+SLIP_S: Final = 1.0
+"""Seconds by which evidence may reach beyond its clip; it is then cut to the clip."""
+MOST_ASKED: Final = 60
+"""Most earlier questions that a writer is shown, the latest ones."""
+T = TypeVar("T")
+EVERY_OTHER: Final = 0.5
+"""Share of the frames of two clips for their rewriting drafts; the writer has described both clips before."""
+TEXT_ONLY: Final = "writer:text-only"
+"""Part of the signature of a writer that sees no images."""
+
+
+class ModelWriter:
+    """Writes with a language model. Safe to share among threads if the context is."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        context: ContextOf,
+        clips: Mapping[ClipId, Clip] | None = None,
+        language: Language = "en",
+        threads: int = 1,
+        judges: Sequence[Model] = (),
+        judge_context: ContextOf | None = None,
+        own_prompts: Path | None = None,
+    ) -> None:
+        """Load the prompts. The model is not asked yet.
+
+        Args:
+            model: The model that writes.
+            context: Gives frames or object texts for parts of a video.
+            clips: Clips by identifier, needed for the scenes in `suitability` and `dialogue`.
+            language: Language of all written text.
+            threads: Most simultaneous calls.
+            judges: Models that check what is written, each once for every sample. Without one nothing is judged.
+            judge_context: Shows them parts of a video; by default they are shown the same as the writer.
+            own_prompts: A folder of prompts to use instead of ours.
+
+        Raises:
+            ValueError: `threads` is below 1.
+            SettingError: The folder of prompts does not exist.
+            InputError: A prompt in it cannot replace ours.
+        """
+        if threads < 1:
+            raise ValueError(f"threads must be 1 or more, got {threads}")
+        self._context, self._clips, self._threads = context, clips or {}, threads
+        self.language: Language = language
+        own = prompts(language, own_prompts)
+        self._writer = PromptedModel(model, language, own)
+        self._judge_context = judge_context or context
+        self._judges = tuple(PromptedModel(judge, language, own) for judge in judges)
+        self._signature = _signature(model, judges, own, language)
+
+    @property
+    def signature(self) -> str:
+        """`model:NAME#` and a hash of all that can change a reply; then language, judges and `writer:text-only`."""
+        return self._signature
+
+    @property
+    def threads(self) -> int:
+        """Most simultaneous calls."""
+        return self._threads
+
+    def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
+        """Write five or six questions about a clip without the rest of the video; see `chain_among`.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return self.chain_among(video, clip, Surroundings(), advice=advice)
+
+    def chain_among(
+        self, video: Video, clip: Clip, around: Surroundings, *, advice: Sequence[str] = ()
+    ) -> QAChain | Unwritten:
+        """Write five or six questions about a clip. A new attempt has the identifier of the one that it replaces.
+
+        Args:
+            video: The video of the clip.
+            clip: The clip.
+            around: What the neighbouring clips show, and what was asked about earlier ones.
+            advice: What was wrong with an earlier attempt, line by line.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        interval = _interval(clip)
+        if isinstance(interval, Unwritten):
+            return interval
+        is_copy = self._writer.refused("chain", ChainReply, lambda reply: reply.texts)
+        asked = self._writer.ask(
+            "chain",
+            ChainReply,
+            seen=self._context(video, (interval,)),
+            parts={
+                "start_s": f"{interval.start_s:.1f}",
+                "end_s": f"{interval.end_s:.1f}",
+                "around": self._around(around),
+                "wanted": self._wanted(around.wanted),
+                "advice": self._advice(advice),
+            },
+            check=lambda reply: is_copy(reply) or evidence_complaint(reply, interval),
+        )
+        if asked.record is None:
+            return unwritten_from(asked)
+        return QAChain(
+            id=ChainId(derive_id("chain", clip.id, "model", self.language)),
+            video_id=video.id,
+            clip_id=clip.id,
+            turns=tuple(
+                Turn(
+                    question=turn.question,
+                    references=(turn.answer,),
+                    asked_at_s=interval.end_s,
+                    evidence=(_clamped(turn, interval),),
+                    extra=self._made,
+                )
+                for turn in asked.record.turns
+            ),
+            extra=self._made,
+        )
+
+    def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
+        """Judge every turn of a chain, and the chain by SVBench's seven dimensions and an overall score. Never None.
+
+        With several judges or samples, a turn gets the verdict of `combine_checks`, and a number is the mean of theirs.
+        A judge whose replies cannot be used is left out; without any judge the result is `Unwritten`.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        if not self._judges:
+            return Unwritten(NO_JUDGE)
+        interval = _interval(clip)
+        if isinstance(interval, Unwritten):
+            return interval
+        seen = self._judge_context(video, (interval,))
+        asked = [
+            (
+                judge.model.name,
+                judge.ask(
+                    "quality",
+                    QualityReply,
+                    seen=seen,
+                    data={"chain": number_turns(chain.turns)},
+                    check=lambda reply: check_numbers(reply.turns, len(chain.turns)),
+                ),
+            )
+            for judge in self._judges
+        ]
+        return _combined(asked)
+
+    def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
+        """Find related turns of two chains. `link_chains` also reports pairs that could not be used.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        found = self.link_chains(video, before, after)
+        return found if isinstance(found, Unwritten) else found.linkages
+
+    def link_chains(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
+        """Find related turns of two chains, and report the pairs that could not be used.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return self.link_by(video, before, after, ())
+
+    def link_by(
+        self, video: Video, before: QAChain, after: QAChain, relations: Sequence[str]
+    ) -> LinkageResult | Unwritten:
+        """Find related turns of two chains, by some relations first.
+
+        Args:
+            video: The video of the chains.
+            before: The earlier chain.
+            after: The later chain.
+            relations: Relations that are short; empty if none is.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return find_linkages(self._writer, before, after, signature=self.signature, wanted=relations)
+
+    def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
+        """Write one draft for the later turn of a linkage. `rewrite_pair` writes those of all linkages at once.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        found = self.rewrite_pair(video, [linkage], before, after, drafts=1, attempts=0)
+        gone = [gate for gate in found.gates if gate.outcome in GONE]
+        return found.rewrites or Unwritten("; ".join(gate.reason or gate.gate for gate in gone), gone[0].raw)
+
+    def rewrite_pair(
+        self,
+        video: Video,
+        linkages: Sequence[Linkage],
+        before: QAChain,
+        after: QAChain,
+        *,
+        drafts: int,
+        attempts: int,
+        skills: Collection[str] = (),
+    ) -> RewriteResult:
+        """Write drafts for the later turns of linkages, and let the judges check them. Both see both clips.
+
+        The writer has described both clips before, so it gets every other frame.
+
+        Args:
+            video: The video of the chains.
+            linkages: Linkages from turns of `before` to turns of `after`.
+            before: The earlier chain.
+            after: The later chain.
+            drafts: Wanted drafts for each linkage.
+            attempts: Most times that faulty drafts go back.
+            skills: Skills of which the benchmark has too few questions.
+
+        Raises:
+            ModelError: A model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        if not linkages:
+            return RewriteResult([], [])
+        parts = [part for part in map(self._part, (before, after)) if part is not None]
+        seen = self._context(video, parts) if parts else VisualContext()
+        return PairDrafting(
+            self._writer,
+            self._judges,
+            thin_out(seen, EVERY_OTHER),
+            seen,
+            linkages,
+            before,
+            after,
+            self.signature,
+            drafts,
+            attempts,
+            skills,
+        ).run()
+
+    def _part(self, chain: QAChain) -> Interval | None:
+        """The clip of a chain; without a clip, the span of its evidence, if it has any."""
+        clip = self._clips.get(chain.clip_id) if chain.clip_id else None
+        if clip is not None and clip.interval is not None:
+            return clip.interval
+        evidence = [interval for turn in chain.turns for interval in turn.evidence]
+        if not evidence:
+            return None
+        return Interval(
+            start_s=min(interval.start_s for interval in evidence), end_s=max(interval.end_s for interval in evidence)
+        )
+
+    def stand(
+        self, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
+    ) -> list[EntranceVerdict]:
+        """Let the first judge decide from the turns that paths asked, skip, and ask next. Without one the rule decides.
+
+        A turn in the chain's own words that refers back by its wording does not stand; the judge is not asked.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return judge_standing(self._judges[0], entered, after) if self._judges else list(map(verdict_by_rule, entered))
+
+    def caption(self, video: Video, clip: Clip) -> str | Unwritten:
+        """Describe a clip in two to four sentences; see `checked_caption`.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return self.checked_caption(video, clip)[0]
+
+    def checked_caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
+        """Describe a clip in two to four sentences, and let the judges compare the caption with the video.
+
+        A caption in which a rule for texts or a judge finds a fault is written once more with what is wrong. One that
+        the video contradicts, or with a grave fault, never stays; other faults are flags.
+
+        Returns:
+            The caption, and the results of its checks.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        interval = _interval(clip)
+        if isinstance(interval, Unwritten):
+            return interval, []
+        is_copy = self._writer.refused("caption", CaptionReply, lambda reply: _sentences(reply.caption))
+        advice: list[str] = []
+        tried: list[tuple[str, TurnVerdict]] = []
+        replies: tuple[str, ...] = ()
+        while True:
+            asked = self._writer.ask(
+                "caption",
+                CaptionReply,
+                seen=self._context(video, (interval,)),
+                parts={"advice": self._advice(advice)},
+                check=self._caption_complaint(is_copy),
+            )
+            replies += asked.replies
+            if asked.record is None:
+                if not tried:
+                    return unwritten_from(asked), []
+                break
+            caption = asked.record.caption
+            verdict = self._check_caption(video, interval, caption)
+            if isinstance(verdict, Unwritten):
+                unchecked = unchecked_gate(VERIFIED, "clip", clip.id, verdict.reason)
+                return caption, [*self._caption_faults(clip, caption), unchecked]
+            tried.append((caption, verdict))
+            if len(tried) == 2 or not (verdict.verdict == "contradicted" or verdict.faults):
+                break
+            advice = ["\n".join([caption, *(f"! {fault}" for fault in verdict.complaints)])]
+        best = min(reversed(tried), key=lambda one: (one[1].verdict == "contradicted", len(one[1].complaints)))
+        gates = [
+            row
+            for one in tried
+            if one is not best
+            for row in verdict_gates(one[1], "clip", clip.id, None, GateOutcome.REPLACED)
+        ]
+        caption, verdict = best
+        gates += [*self._caption_faults(clip, caption), *verdict_gates(verdict, "clip", clip.id, None)]
+        if verdict.verdict == "contradicted":
+            return Unwritten(f"the judge says after a revision: {verdict.complaints[0]}", replies), gates
+        return caption, gates
+
+    def _caption_complaint(self, more: Callable[[CaptionReply], str | None]) -> Callable[[CaptionReply], str | None]:
+        """A function that complains about each fault of a caption once, and after that about grave ones alone."""
+        tries = count()
+
+        def complaint(reply: CaptionReply) -> str | None:
+            last = next(tries) > 0
+            faults = text_faults(reply.caption, part="caption", language=self.language)
+            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or more(reply)
+
+        return complaint
+
+    def _caption_faults(self, clip: Clip, caption: str) -> list[GateResult]:
+        return [
+            GateResult(gate=f"{LINT}.{rule}", unit="clip", unit_id=clip.id, outcome=GateOutcome.FLAGGED, reason=reason)
+            for rule, reason in text_faults(caption, part="caption", language=self.language)
+        ]
+
+    def _check_caption(self, video: Video, interval: Interval, caption: str) -> TurnVerdict | Unwritten:
+        if not self._judges:
+            return Unwritten(NO_JUDGE)
+        seen = self._judge_context(video, (interval,))
+        asked = [
+            (
+                judge.model.name,
+                judge.ask(
+                    "caption_check",
+                    TurnCheck,
+                    seen=seen,
+                    data={"caption": caption},
+                    check=lambda reply: check_numbers((reply,), 1),
+                ),
+            )
+            for judge in self._judges
+        ]
+        said = [(name, (one.record,)) for name, one in asked if one.record is not None]
+        return combine_checks(said)[0] if said else _no_verdict([one for _, one in asked])
+
+    def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
+        """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays.
+
+        Args:
+            kind: Class that the detector gives it.
+            picture: The crop of the object as a JPEG file.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        if not self._writer.model.sees_images:
+            return Unwritten("a model without sight cannot describe what an object looks like")
+        complaint = self._caption_complaint(lambda _: None)
+        asked = self._writer.ask(
+            "object_caption", CaptionReply, images=(picture,), data={"kind": kind}, check=complaint
+        )
+        reply = record_or_unwritten(asked)
+        return reply if isinstance(reply, Unwritten) else reply.caption
+
+    def same_scene(self, before: str, after: str) -> bool | Unwritten:
+        """Decide if the captions of two neighbouring clips describe one scene.
+
+        Args:
+            before: Caption of the earlier clip.
+            after: Caption of the later clip.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
+        return reply if isinstance(reply, Unwritten) else reply.same_scene
+
+    def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
+        """Rate how suitable a scene is for a task, 1 to 6.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        rated = self.suitabilities(video, scene)
+        return rated if isinstance(rated, Unwritten) else rated[task]
+
+    def suitabilities(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
+        """Rate how suitable a scene is for each task, 1 to 6, by its caption if it has one.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        intervals = self._intervals(scene)
+        if isinstance(intervals, Unwritten):
+            return intervals
+        return rate_tasks(self._writer, scene, lambda: self._context(video, intervals))
+
+    def dialogue(
+        self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
+    ) -> Dialogue | Unwritten:
+        """Write a dialogue of 5 to 8 rounds that keeps the structural rules of its task.
+
+        Args:
+            video: The video of the scene.
+            scene: The scene.
+            task: The task that the dialogue tests.
+            number: Index, from 0, among the dialogues of this scene and task.
+            advice: Reasons why an earlier attempt was sent back.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return self.dialogue_unlike(video, scene, task, number=number, earlier=(), advice=advice)
+
+    def dialogue_unlike(
+        self,
+        video: Video,
+        scene: Scene,
+        task: Task,
+        *,
+        number: int,
+        earlier: Sequence[str],
+        advice: Sequence[str] = (),
+    ) -> Dialogue | Unwritten:
+        """Write a dialogue as `dialogue` does, with other questions than those of earlier dialogues about the video.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        intervals = self._intervals(scene)
+        if isinstance(intervals, Unwritten):
+            return intervals
+        return ask_for_dialogue(
+            self._writer,
+            self._context(video, intervals),
+            scene,
+            task,
+            intervals,
+            number=number,
+            earlier=earlier,
+            advice=self._advice(advice),
+            name=DialogueId(derive_id("dialogue", scene.id, task.value, number, "model", self.language)),
+            made=self._made,
+        )
+
+    def judge_dialogue(self, video: Video, scene: Scene, dialogue: Dialogue, task: Task) -> DialogueVerdict | Unwritten:
+        """Let the judges check every round against the video, and whether the dialogue does its task.
+
+        Raises:
+            ModelError: A model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        intervals = self._intervals(scene)
+        if isinstance(intervals, Unwritten):
+            return intervals
+        return judge_rounds(self._judges, self._judge_context(video, intervals), dialogue, task)
+
+    def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
+        """Write five items, four expected Yes and one No, that the right answer passes and wrong ones do not.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+            ValueError: The turn is not in the dialogue.
+        """
+        index = dialogue.turns.index(turn)
+        found = self.checklists(video, dialogue, [index])[index]
+        return found if isinstance(found, Unwritten) else found.checklist
+
+    def checklists(
+        self, video: Video, dialogue: Dialogue, turns: Sequence[int]
+    ) -> dict[int, TriedChecklist | Unwritten]:
+        """Write checklists for some turns; the first judge tries each on the right answer and on three wrong ones.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return write_checklists(self._writer, self._judges[0] if self._judges else None, dialogue, turns)
+
+    def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
+        """The turns with CogME's tags and VDAct's question types, marked as not verified by a person.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return _propose_tags(self._writer, turns, made=self._made)
+
+    def _advice(self, reasons: Sequence[str]) -> str:
+        # A text of several lines is an earlier draft with its faults.
+        lines = [reason if "\n" in reason else f"- {reason}" for reason in reasons]
+        return self._writer.part("advice", {"reasons": "\n".join(lines)}) if reasons else ""
+
+    def _around(self, around: Surroundings) -> str:
+        captions = {"around_before": around.before, "around_after": around.after}
+        known = [self._writer.part(name, {"caption": text}) for name, text in captions.items() if text]
+        if around.asked:
+            questions = "\n".join(f"- {question}" for question in around.asked[-MOST_ASKED:])
+            known.append(self._writer.part("around_asked", {"questions": questions}))
+        return self._writer.part("around", {"known": "\n".join(known)}) if known else ""
+
+    def _wanted(self, labels: Sequence[tuple[str, str]]) -> str:
+        """The kinds of questions that are short, in the words of the manual by which people tag."""
+        manual = self._writer.prompts["manual"].text.splitlines()
+        names = [label for _, label in labels]
+        kinds = [line for line in manual for name in names if re.match(rf"- {re.escape(name)}(?:: |（)", line)]
+        return self._writer.part("wanted", parts={"kinds": "\n".join(kinds)}) if kinds else ""
+
+    @property
+    def _made(self) -> dict[str, Any]:
+        return {"writer": self.signature}
+
+    def _intervals(self, scene: Scene) -> tuple[Interval, ...] | Unwritten:
+        found: list[Interval] = []
+        for clip_id in scene.clip_ids:
+            clip = self._clips.get(clip_id)
+            if clip is None:
+                return Unwritten(f"clip {clip_id!r} of scene {scene.id!r} is not known")
+            interval = _interval(clip)
+            if isinstance(interval, Unwritten):
+                return interval
+            found.append(interval)
+        if not found:
+            return Unwritten(f"scene {scene.id!r} has no clips")
+        return tuple(sorted(found, key=lambda interval: (interval.start_s, interval.end_s)))
+
+
+def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
+    """The complaint about evidence that is no stretch of a clip; None if there is none.
+
+    Args:
+        reply: A chain.
+        interval: The clip. A bound may lie outside it by `SLIP_S`.
+    """
+    for number, turn in enumerate(reply.turns, start=1):
+        found = f"the evidence of question {number}, {turn.start_s:g} to {turn.end_s:g} s,"
+        if turn.start_s < interval.start_s - SLIP_S or turn.end_s > interval.end_s + SLIP_S:
+            return f"{found} lies outside this part, {interval.start_s:.1f} to {interval.end_s:.1f} s"
+        if max(turn.start_s, interval.start_s) >= min(turn.end_s, interval.end_s):
+            return f"{found} does not end after it starts"
+    return None
+
+
+def _clamped(turn: ChainTurnReply, interval: Interval) -> Interval:
+    return Interval(start_s=max(turn.start_s, interval.start_s), end_s=min(turn.end_s, interval.end_s))
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?\u3002\uff01\uff1f])\s*", text) if part]
+
+
+def _combined(asked: Sequence[tuple[str, RecordResult[QualityReply]]]) -> ChainJudgement | Unwritten:
+    said = [(name, one.record) for name, one in asked if one.record is not None]
+    if not said:
+        return _no_verdict([one for _, one in asked])
+    return ChainJudgement(
+        overall=fmean(reply.overall for _, reply in said),
+        dimensions={name: fmean(reply.dimensions[name] for _, reply in said) for name in said[0][1].dimensions},
+        reasons=tuple(dict.fromkeys(reason for _, reply in said for reason in reply.reasons)),
+        turns=tuple(combine_checks([(name, reply.turns) for name, reply in said])),
+    )
+
+
+def _no_verdict(asked: Sequence[RecordResult[T]]) -> Unwritten:
+    why = "; ".join(dict.fromkeys(unwritten_from(one).reason for one in asked))
+    return Unwritten(f"the judge's reply cannot be used: {why}", tuple(reply for one in asked for reply in one.replies))
+
+
+def _interval(clip: Clip) -> Interval | Unwritten:
+    return clip.interval or Unwritten(f"clip {clip.id!r} has no interval, so nothing of it can be shown")
+
+
+def _propose_tags(
+    writer: PromptedModel, turns: Sequence[Turn], *, made: Mapping[str, Any]
+) -> tuple[Turn, ...] | Unwritten:
+    """The turns with the tags that the model proposes; their labels in other vocabularies stay."""
+
+    def complaint(reply: TagsReply) -> str | None:
+        same = len(reply.tags) == len(turns)
+        return None if same else f"there are {len(turns)} questions but {len(reply.tags)} entries"
+
+    reply = record_or_unwritten(writer.ask("tags", TagsReply, data={"chain": number_turns(turns)}, check=complaint))
+    if isinstance(reply, Unwritten):
+        return reply
+    return tuple(
+        turn.model_copy(
+            update={
+                "labels": turn.labels
+                | {
+                    "cogme.target": tuple(tag.value for tag in tags.target),
+                    "cogme.content": tuple(tag.value for tag in tags.content),
+                    "cogme.thinking": (tags.thinking.value,),
+                    "vdact.question_type": tuple(tag.value for tag in tags.types),
+                },
+                "extra": {**turn.extra, **made, UNVERIFIED: False},
+            }
+        )
+        for turn, tags in zip(turns, reply.tags, strict=True)
+    )
+
+
+def _signature(model: Model, judges: Sequence[Model], own: Prompts, language: Language) -> str:
+    moving = {
+        "prompts": sorted(prompt.signature for prompt in own.values()),
+        "asked": [(dict(asked.sampling), asked.sees_images) for asked in (model, *judges)],
+    }
+    digest = hashlib.sha256(json.dumps(moving, sort_keys=True).encode()).hexdigest()[:8]
+    parts = [f"model:{model.name}#{digest}"]
+    if language != "en":
+        parts.append(f"language:{language}")
+    samples = Counter(judge.name for judge in judges)
+    parts += [f"judge:{name}" if times == 1 else f"judge:{name}*{times}" for name, times in samples.items()]
+    if not model.sees_images:
+        parts.append(TEXT_ONLY)
+    return "|".join(parts)

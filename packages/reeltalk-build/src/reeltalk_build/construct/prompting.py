@@ -1,0 +1,371 @@
+"""Asks a language model with the prompts of one language, and gets a record back.
+
+Text from a video, a person or another model is put between two lines of equals signs, and cannot contain such a line. A
+model that sees no images gets the objects that a detector found, as text.
+
+Prompts contain worked examples about another, invented video. The JSON replies in a prompt are examples; if there are
+none, the quoted texts are, also in a user's own prompts. A draft that repeats an example is refused.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from reeltalk.errors import shorten
+from reeltalk.llm import Message, Model, Prompt, RecordResult, ask_for
+from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
+from reeltalk.llm.structured import REPAIR
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import TAGGING_MANUALS
+from reeltalk.schema.media import Video
+from reeltalk.video.sampling import evenly
+from reeltalk_build.construct import replies
+from reeltalk_build.construct.costs import CountedModel
+from reeltalk_build.construct.linting import normalise, topic_words
+from reeltalk_build.construct.writers import Language, Unwritten
+
+T = TypeVar("T")
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
+    "caption": replies.CaptionReply,
+    "caption_check": replies.TurnCheck,
+    "chain": replies.ChainReply,
+    "checklist": replies.ChecklistReply,
+    "checklist_trial": replies.TrialReply,
+    "dialogue": replies.DialogueReply,
+    "dialogue_check": replies.DialogueCheckReply,
+    "equivalence": replies.EquivalenceReply,
+    "linkages": replies.LinkageReply,
+    "merge": replies.MergeReply,
+    "object_caption": replies.CaptionReply,
+    "quality": replies.QualityReply,
+    "rewrite": replies.RewriteReply,
+    "rewrite_check": replies.RewriteCheckReply,
+    "rubric": replies.RubricReply,
+    "standing": replies.StandingReply,
+    "suitability": replies.SuitabilityReply,
+    "tags": replies.TagsReply,
+    "wrong_answers": replies.WrongAnswersReply,
+}
+"""Type of the reply, by prompt."""
+MAY_LACK: Final = {
+    name: frozenset({"seen", *more})
+    for name, more in {
+        "caption": ("advice",),
+        "caption_check": (),
+        "chain": ("advice", "around", "start_s", "end_s", "wanted"),
+        "dialogue": ("advice", "earlier"),
+        "dialogue_check": (),
+        "linkages": ("wanted",),
+        "quality": (),
+        "rewrite": ("advice", "wanted"),
+        "rewrite_check": (),
+        "suitability": (),
+    }.items()
+}
+"""Fields that a user's own prompt may omit: images are sent with the text, and the others say what helps."""
+
+
+@dataclass(frozen=True)
+class VisualContext:
+    """What a model is shown of a part of a video."""
+
+    images: tuple[bytes, ...] = ()
+    """JPEG files in order of time."""
+    times_s: tuple[float, ...] = ()
+    """Presentation time of each image in seconds."""
+    objects_text: str = ""
+    """Detected objects with times, one a line, for a model that sees no images."""
+    title: str = ""
+    """Title and category of the video; empty if they are not known."""
+    speech: str = ""
+    """What is said in it, one utterance a line with its times and speaker; empty if that is not known."""
+
+
+class ContextOf(Protocol):
+    """Shows parts of a video. May be called from several threads."""
+
+    def __call__(self, video: Video, intervals: Sequence[Interval], /) -> VisualContext:
+        """Images from inside the intervals, or the objects in them.
+
+        Args:
+            video: The video.
+            intervals: Parts of it, in order of time.
+        """
+        ...
+
+
+@cache
+def construction_prompts(language: Language) -> PromptGroup:
+    """The prompts of a language, and what replacements for them must contain."""
+    return PromptGroup(
+        f"construct/{language}",
+        {path.stem: path for path in sorted((PROMPTS / language).glob("*.md"))}
+        | {"manual": TAGGING_MANUALS[language], "repair": REPAIR},
+        optional=MAY_LACK,
+        replies={
+            name: tuple(word for word, field in kind.model_fields.items() if field.is_required())
+            for name, kind in REPLY_TYPES.items()
+        }
+        | {"probe": ("UNKNOWN",)},
+    )
+
+
+PROMPT_GROUPS: Final = (construction_prompts("en"), construction_prompts("zh"))
+
+
+@cache
+def _ours(language: Language) -> Prompts:
+    return _with_manual(our_prompts(construction_prompts(language)))
+
+
+def _with_manual(found: Prompts) -> Prompts:
+    tags = found["manual"].followed_by(found["tags"])
+    return Prompts(found.group, {**found, "tags": tags}, found.replaced)
+
+
+def prompts(language: Language, folder: Path | None = None) -> Prompts:
+    """All prompts of a language by name: a folder's prompts, and ours for the rest.
+
+    The prompt for tags begins with the manual that people tag by.
+
+    Args:
+        language: Language of the prompts.
+        folder: A user's own folder of prompts.
+
+    Raises:
+        SettingError: The folder does not exist.
+        InputError: A file in it cannot replace our prompt.
+    """
+    return _ours(language) if folder is None else _with_manual(prompts_in(folder, construction_prompts(language)))
+
+
+class PromptedModel:
+    """A model with the prompts of one language."""
+
+    def __init__(self, model: Model, language: Language, own: Prompts | None = None) -> None:
+        self.model, self.language = model, language
+        self.prompts = prompts(language) if own is None else own
+
+    def part(self, name: str, data: Mapping[str, str] | None = None, parts: Mapping[str, str] | None = None) -> str:
+        """A prompt with its fields filled in.
+
+        Args:
+            name: Name of the prompt.
+            data: Foreign text by field; the prompt puts it between lines of equals signs.
+            parts: Our own text by field.
+        """
+        fields = {field: without_fences(text) for field, text in (data or {}).items()} | dict(parts or {})
+        return self.prompts[name].fill(**fields)
+
+    def refused(self, name: str, kind: type[T], texts: Callable[[T], Sequence[str]]) -> Callable[[T], str | None]:
+        """A function that returns the reason to refuse a draft that copies an example, or None.
+
+        Args:
+            name: Name of the prompt with the examples.
+            kind: Type of the replies.
+            texts: Gives the texts of a reply.
+        """
+        prompt = self.prompts[name]
+        examples = [texts(example) for example in examples_in(prompt, kind)] or [quoted_in(prompt)]
+
+        def why(draft: T) -> str | None:
+            return next(filter(None, (copy_complaint(texts(draft), example) for example in examples)), None)
+
+        return why
+
+    def ask(
+        self,
+        name: str,
+        kind: type[T],
+        *,
+        seen: VisualContext | None = None,
+        images: tuple[bytes, ...] = (),
+        data: Mapping[str, str] | None = None,
+        parts: Mapping[str, str] | None = None,
+        before: Sequence[Message] = (),
+        check: Callable[[T], str | None] | None = None,
+    ) -> RecordResult[T]:
+        """Ask for a record. If the reply cannot be used, ask once more.
+
+        Args:
+            name: Name of the prompt.
+            kind: Type of the record.
+            seen: Fills the prompt's `{seen}`.
+            images: Images to send without a text about them.
+            data: Foreign text by field.
+            parts: Our own text by field.
+            before: The conversation to continue.
+            check: Returns a complaint about a record, or None.
+
+        Returns:
+            The record with the replies; without a record and replies, but with a reason, if there was nothing to show.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        ours = dict(parts or {})
+        if seen is not None:
+            if missing := self._missing(seen):
+                return RecordResult(None, (), (missing,))
+            ours["seen"] = self._shown(seen)
+            images = seen.images if self.model.sees_images else ()
+        message = Message("user", self.part(name, data, ours), images)
+        again = self.prompts["repair"]
+        conversation = [*self.opening(before), message]
+        if isinstance(self.model, CountedModel):
+            return self.model.converse(name, conversation, kind, check=check, repair=again)
+        return ask_for(self.model, conversation, kind, check=check, repair=again)
+
+    def opening(self, before: Sequence[Message] = ()) -> Sequence[Message]:
+        """The conversation so far, or the system message that starts one."""
+        return before or [Message("system", self.part("system"))]
+
+    def _missing(self, seen: VisualContext) -> str | None:
+        if self.model.sees_images:
+            return None if seen.images else "there is no picture of this part of the video"
+        return (
+            None
+            if seen.objects_text.strip() or seen.speech
+            else "nothing was detected that a model without sight could write about"
+        )
+
+    def _shown(self, seen: VisualContext) -> str:
+        pictured = self._pictured(seen)
+        texts = {"title": seen.title, "speech": seen.speech}
+        more = [self.part(f"seen_{name}", {name: text}) for name, text in texts.items() if text]
+        return "\n\n".join([pictured, *more])
+
+    def _pictured(self, seen: VisualContext) -> str:
+        if not self.model.sees_images:
+            return self.part("seen_objects", {"objects": seen.objects_text})
+        moments = ", ".join(f"{moment_s:.1f}" for moment_s in seen.times_s)
+        return self.part("seen_pictures", parts={"count": str(len(seen.images)), "moments": moments})
+
+
+def thin_out(seen: VisualContext, share: float) -> VisualContext:
+    """The same with a part of the frames, the first and the last among them.
+
+    Args:
+        seen: Frames of one or more parts.
+        share: Share of the frames that stay, rounded up to whole frames, at least two.
+    """
+    wanted = min(len(seen.images), max(2, math.ceil(len(seen.images) * share)))
+    places = [int(place) for place in evenly(range(len(seen.images)), wanted)]
+    return replace(
+        seen,
+        images=tuple(seen.images[place] for place in places),
+        times_s=tuple(seen.times_s[place] for place in places),
+    )
+
+
+def without_fences(text: str) -> str:
+    """The text without runs of equals signs, which could end the fence around it."""
+    return re.sub(r"={3,}", lambda run: " ".join(run[0]), text.strip())
+
+
+def number_turns(turns: Sequence[Turn]) -> str:
+    """Questions and preferred answers, numbered from 1."""
+    return "\n".join(
+        f"{number}. Q: {turn.question}\n   A: {turn.references[0] if turn.references else ''}"
+        for number, turn in enumerate(turns, start=1)
+    )
+
+
+def record_or_unwritten(asked: RecordResult[T]) -> T | Unwritten:
+    """The record, or the reason why there is none with the raw replies."""
+    return unwritten_from(asked) if asked.record is None else asked.record
+
+
+def unwritten_from(asked: RecordResult[T]) -> Unwritten:
+    """The reason why there is no record, with the raw replies."""
+    return Unwritten("; then ".join(asked.reasons), asked.replies)
+
+
+_QUOTED: Final = re.compile(r'"([^"\n]+)"|\u201c([^\u201d\n]+)\u201d')
+_BLANK: Final = '"\u2026"'
+"""Placeholder for a text in the form of a reply."""
+
+MOST_SHARED: Final = 0.75
+"""A text copies an example's text if the two share at least this share of its topic words."""
+FEWEST_WORDS: Final = 4
+"""A text with fewer topic words may share all of them by chance, as "What does she do next?"; only an identical text is
+a copy."""
+FEWEST_SAME: Final = 3
+"""With fewer topic words even an identical text is no copy, as "Okay."."""
+MOST_OF_SUBJECT: Final = 0.75
+"""A draft with this share of the words that an example repeats has the example's subject."""
+FEWEST_OF_SUBJECT: Final = 5
+"""And at least this number of them."""
+
+
+def examples_in(prompt: Prompt, kind: type[T]) -> tuple[T, ...]:
+    """The example replies in a prompt. A form with blanks, as `{"caption": "…"}`, is not an example.
+
+    Args:
+        prompt: Any prompt.
+        kind: Type of the replies to it.
+    """
+    return tuple(_records(prompt.text, TypeAdapter(kind)))
+
+
+def quoted_in(prompt: Prompt) -> tuple[str, ...]:
+    """The quoted texts in a prompt, for examples in prose.
+
+    Args:
+        prompt: Any prompt.
+    """
+    return tuple(straight or curved for straight, curved in _QUOTED.findall(prompt.text))
+
+
+def copy_complaint(draft: Sequence[str], example: Sequence[str]) -> str | None:
+    """The reason to refuse a draft that copies an example; None if it does not.
+
+    Args:
+        draft: The texts of the draft.
+        example: The texts of the example.
+    """
+    known = [(normalise(text), topic_words(text)) for text in example]
+    seen = Counter(word for _, words in known for word in words)
+    subject = {word for word, times in seen.items() if times > 1}
+    for text in draft:
+        own = topic_words(text)
+        for said, words in known:
+            same = len(own) >= FEWEST_SAME and normalise(text) == said
+            alike = len(own) >= FEWEST_WORDS and len(own & words) >= MOST_SHARED * len(own)
+            # "Please sum up what we have talked about so far." may occur in any dialogue.
+            if (same or alike) and own & words & subject:
+                return f"it repeats the example in place of this video: {shorten(text)}"
+    shared = subject & {word for text in draft for word in topic_words(text)}
+    if len(shared) >= max(FEWEST_OF_SUBJECT, MOST_OF_SUBJECT * len(subject)):
+        return f"it has the subject of the example in place of this video's: {', '.join(sorted(shared))}"
+    return None
+
+
+def _records(text: str, adapter: TypeAdapter[T]) -> Iterator[T]:
+    decoder = json.JSONDecoder()
+    start = text.find("{")
+    while start >= 0:
+        try:
+            found, end = decoder.raw_decode(text, start)
+            if _BLANK in text[start:end]:
+                start = text.find("{", end)
+                continue
+            yield adapter.validate_json(json.dumps(found), strict=True)
+        except ValidationError:
+            start = text.find("{", end)
+        except ValueError:
+            start = text.find("{", start + 1)
+        else:
+            start = text.find("{", end)

@@ -1,0 +1,1 @@
+"""Layouts that need activity graphs: VDAct."""

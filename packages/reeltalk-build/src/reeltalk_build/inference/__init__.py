@@ -1,0 +1,1 @@
+"""Networks that building asks: detectors, shot boundaries, aesthetics and taggers."""

@@ -1,0 +1,1 @@
+"""Measures of what building makes: identities of objects, and agreement of tags."""

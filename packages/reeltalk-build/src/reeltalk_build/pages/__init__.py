@@ -1,0 +1,1 @@
+"""Report pages on scenarios of activity graphs."""

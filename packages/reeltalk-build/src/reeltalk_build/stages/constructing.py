@@ -1,0 +1,372 @@
+"""Construct: a graph or a language model writes chains, linkages, paths, dialogues and checklists about clips."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import SettingError
+from reeltalk.extension import PREFIX, made_of
+from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, Model, ReplyStore
+from reeltalk.llm.preflight import breaker_with_preflight
+from reeltalk.llm.retrying import Breaker
+from reeltalk.llm.wire import create_breaker
+from reeltalk.metrics.counting import BenchmarkCounts, count_benchmark
+from reeltalk.metrics.counting import format_counts as counted_lines
+from reeltalk.metrics.turn_checks import benchmark_quality, quality_sentences
+from reeltalk.parallel import Executor, open_executor
+from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.overview import HasOverview, Overview
+from reeltalk.schema.server_address import check_server
+from reeltalk.stages.prompt_folders import check_folder
+from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.runs import Run
+from reeltalk.store.tables import CLIPS
+from reeltalk_build.construct.added_writers import find_writer
+from reeltalk_build.construct.balance import benchmark_shortfall
+from reeltalk_build.construct.balance import format_shortfalls as balance_lines
+from reeltalk_build.construct.context import DENSER, VideoContext
+from reeltalk_build.construct.costs import CountedModel, StepCounter, construct_cost, format_costs
+from reeltalk_build.construct.model_writer import ModelWriter
+from reeltalk_build.construct.prompting import PromptedModel, construction_prompts, prompts
+from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, Step
+from reeltalk_build.construct.stage import construct as compute
+from reeltalk_build.construct.step import Ask
+from reeltalk_build.construct.step import ConstructRun as ConstructRun
+from reeltalk_build.construct.writer_options import GRAPH, check_writer_options
+from reeltalk_build.construct.writers import Writer
+
+
+class WritingModels:
+    """Opens models that share a budget and the kept replies."""
+
+    def __init__(
+        self, writer: str, asking: AskSettings, store: ReplyStore, budget: Budget, tell: Callable[[str], object]
+    ) -> None:
+        self._writer, self._asking, self._store, self._budget, self._tell = writer, asking, store, budget, tell
+        self.opened: list[Model] = []
+        self.counter = StepCounter()
+        self._breakers: dict[str, Breaker] = {}
+
+    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CountedModel:
+        """A model by its name, or `inspect:PROVIDER/MODEL`. Its requests are counted.
+
+        Args:
+            name: Name of the model.
+            sees_images: True if it gets frames.
+            sample: Number of the sample, if the same is asked several times. Each but the first has a temperature and a
+                seed of its own.
+
+        Raises:
+            SettingError: The model has no address.
+            OutageError: Its server was tried, and no request can succeed.
+        """
+
+        def opened(retry: int) -> CachedModel:
+            return self._open(name, sees_images=sees_images, sample=sample + RETRY_STRIDE * retry)
+
+        return CountedModel(opened, self.counter, retries=self._asking.retry_unwritten)
+
+    def _open(self, name: str, *, sees_images: bool, sample: int) -> CachedModel:
+        asking = self._asking
+        option = {name: "--attacker" for name in asking.attacker} | {name: "--judge" for name in asking.judge}
+        option |= {asking.probe or "": "--probe", self._writer: "--writer"}
+        key_variable = None if len(self._store) else asking.api_key_env
+        check_server(name, asking.base_url, key_variable, name=option.get(name, "--writer"))
+        key = os.environ.get(asking.api_key_env)
+        endpoint = endpoint_of(name, asking, sample=sample)
+        breaker = self._breakers.get(name)
+        if breaker is None and asking.preflight:
+            breaker = breaker_with_preflight(
+                endpoint,
+                kept=self._store,
+                tell=self._tell,
+                api_key=key,
+                key_variable=asking.api_key_env,
+                images=sees_images,
+                schema=True,
+                budget=self._budget,
+            )
+        self._breakers[name] = breaker = breaker or create_breaker(endpoint)
+        model = LanguageModel(
+            endpoint, api_key=key, budget=self._budget, sees_images=sees_images, kept=self._store, breaker=breaker
+        )
+        self.opened.append(model)
+        return CachedModel(model, self._store, sample=sample)
+
+    def spent(self) -> str | None:
+        """The requests so far, as a sentence; None if no model was opened."""
+        if not self.opened:
+            return None
+        spent = self._budget.spent
+        money = f", {spent.cost:,.4f} in money" if self._asking.price_in is not None else ""
+        return f"{spent}{money}; {len(self._store):,} replies are kept"
+
+
+def endpoint_of(name: str, asking: AskSettings, *, sample: int = 0) -> Endpoint:
+    """How a model is asked for a sample.
+
+    Args:
+        name: Name of the model.
+        asking: How models are asked.
+        sample: Number of the sample. Each but the first has a temperature and a seed of its own.
+    """
+    endpoint: Endpoint = Endpoint(
+        model=name,
+        base_url=asking.base_url,
+        max_tokens=asking.max_reply_tokens,
+        timeout_s=asking.timeout_s,
+        give_up_after_s=asking.give_up_after_s,
+        image_tokens=asking.image_tokens,
+        price_in=asking.price_in,
+        price_out=asking.price_out,
+    )
+    return endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample}) if sample else endpoint
+
+
+@contextlib.contextmanager
+def open_models(
+    benchmark: Benchmark, writer: str, asking: AskSettings, *, tell: Callable[[str], object]
+) -> Iterator[WritingModels]:
+    """Create the models of a stage that writes into a benchmark.
+
+    Args:
+        benchmark: The benchmark that stores the replies.
+        writer: Name of the model that writes.
+        asking: How the models are asked.
+        tell: Receives a sentence about anything that a model's server does not support.
+
+    Raises:
+        SettingError: There is no model of this name.
+    """
+    if not writer or writer != writer.strip():
+        raise SettingError(f"--writer {writer!r}: give graph or the name of a model")
+    budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost)
+    folder = benchmark.path / WORK
+    folder.mkdir(exist_ok=True)
+    with ReplyStore(folder / "replies.sqlite") as store:
+        models = WritingModels(writer, asking, store, budget, tell)
+        try:
+            yield models
+        finally:
+            for model in models.opened:
+                model.close()
+
+
+SAMPLED: Final = 0.7
+"""Temperature of further samples. With temperature 0 all samples would be the same."""
+RETRY_STRIDE: Final = 1000
+"""Difference in sample numbers between a sample and its retry, which is more samples than anyone asks for."""
+WRITES = (
+    "signature", "threads", "chain", "judge", "linkages", "rewrite", "caption", "suitability", "dialogue", "checklist",
+)  # fmt: skip
+"""Methods that a user's writer must have."""
+
+
+@dataclass(frozen=True, repr=False)
+class ConstructReport(HasOverview):
+    """Result of construction, with the number of malformed replies."""
+
+    stage: StageReport
+    """Rows written by table, rejections and warnings."""
+    counted: BenchmarkCounts
+    """The benchmark's units, turns and gates in numbers."""
+    asked: tuple[str, ...] = ()
+    """What each step asked of models, one line each."""
+    checked: tuple[str, ...] = ()
+    """How far the benchmark is checked: what was not, and the share of turns that passed, in sentences."""
+    balance: tuple[str, ...] = ()
+    """What is missing for the balance that the settings require, one line each."""
+
+    @property
+    def complete(self) -> bool:
+        """True if all models' replies were valid. Otherwise the command line exits with 1."""
+        return not self.counted.malformed
+
+    def lines(self) -> Iterable[str]:
+        """The lines that the command line prints."""
+        yield from self.stage.lines()
+        yield from self.asked
+        yield from counted_lines(self.counted)
+        yield from self.balance
+        yield from self.checked
+
+    def overview(self) -> Overview:
+        """The rows written by table, the rejections, and how far the benchmark is checked."""
+        first, *rest = self.lines()
+        rejected = self.stage.overview()
+        told = set(self.stage.lines())
+        return dataclasses.replace(rejected, title=first, notes=tuple(line for line in rest if line not in told))
+
+
+def construct(
+    benchmark: Benchmark,
+    *,
+    writer: str = GRAPH,
+    settings: ConstructSettings | None = None,
+    asking: AskSettings | None = None,
+    steps: Sequence[Step] = (),
+    runs: Sequence[Run | Path | str] = (),
+    executor: Executor | None = None,
+    progress: Progress = unseen,
+    tell: Tell = silent,
+) -> ConstructReport:
+    """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
+
+    Call it again to continue after an interruption. Replies are kept, and steps with unchanged inputs are skipped.
+
+    Args:
+        benchmark: One with clips.
+        writer: `graph` for videos with graphs. Otherwise the name of a model, `inspect:PROVIDER/MODEL`, or
+            `python:MODULE:CLASS` for your own class, which is created with the benchmark and the settings.
+        settings: What to write, and the gates that it must pass.
+        asking: How models are asked, and their limits.
+        steps: Steps to run. The default is all.
+        runs: Runs with scores. Their correct answers show which turns are easy.
+        executor: Runs the decoding. The default is one process for each core of this machine.
+        progress: Called with the share of a step that is done.
+        tell: Receives a sentence about the requests to models.
+
+    Raises:
+        SettingError: There is no such writer, it does not support these settings, or one has no effect on it.
+        BenchmarkError: There are no clips, or reviewed work would be overwritten.
+        FrozenError: The benchmark is a release.
+        BudgetError: A limit would be exceeded. The same call with a higher limit continues.
+        OutageError: A model's server does not answer. The same call continues from the kept replies.
+        UnusableError: The first replies of a model in a step cannot be used. Earlier steps and all replies are kept.
+        ModelError: A model cannot be opened.
+    """
+    benchmark.check_changeable()
+    settings, asking = settings or ConstructSettings(), asking or AskSettings()
+    check_writer_options(writer, settings, asking, has_runs=bool(runs))
+    check_folder(asking.prompts, construction_prompts(settings.language))
+    executor = executor or open_executor()
+    if writer in asking.judge:
+        tell(f"{writer} is writer and judge: a model overlooks its own faults; name another model as --judge")
+    with open_models(benchmark, writer, asking, tell=tell) as models:
+        run = prepare_run(benchmark, writer, settings, asking, models, executor, steps)
+        run.progress = progress
+        run.runs = tuple(one.path if isinstance(one, Run) else Path(one) for one in runs)
+        try:
+            report = compute(run, tuple(steps) or STEPS)
+        finally:
+            if spent := models.spent():
+                tell(spent)
+    written = Benchmark.open(benchmark.path)
+    balance: tuple[str, ...] = ()
+    if settings.balance is not None:
+        balance = tuple(balance_lines(benchmark_shortfall(written, settings.balance, settings.targets)))
+    ran = {step: asked for step, asked in construct_cost(written).items() if step in (steps or STEPS)}
+    checked = tuple(quality_sentences(benchmark_quality(written)))
+    return ConstructReport(report, count_benchmark(written), tuple(format_costs(ran)), checked, balance)
+
+
+def prepare_run(
+    benchmark: Benchmark,
+    writer: str,
+    settings: ConstructSettings,
+    asking: AskSettings,
+    models: WritingModels,
+    executor: Executor,
+    steps: Sequence[Step],
+) -> ConstructRun:
+    """The writer, the judges and the models that answer, with the benchmark that they work on.
+
+    Args:
+        benchmark: The benchmark.
+        writer: As for `construct`.
+        settings: As for `construct`.
+        asking: As for `construct`.
+        models: Opens models.
+        executor: Runs the decoding.
+        steps: Steps to run; empty for all.
+
+    Raises:
+        SettingError: There is no such writer, or it does not support these settings.
+    """
+    added = find_writer(writer)
+    return ConstructRun(
+        benchmark,
+        settings,
+        _writer(benchmark, writer, settings, asking, models, executor, paths_alone=set(steps) == {"paths"}),
+        executor,
+        judges=_judges(models, settings, asking),
+        probe=_answering(models, asking.probe, asking) if asking.probe else None,
+        probe_name=asking.probe,
+        probe_sees=asking.sees == "images",
+        attackers={name: _answering(models, name, asking) for name in asking.attacker},
+        prompts=asking.prompts,
+        counter=models.counter,
+        retries=asking.retry_unwritten,
+        blocks=None if added is None else added.blocks,
+    )
+
+
+def _writer(
+    benchmark: Benchmark,
+    name: str,
+    settings: ConstructSettings,
+    asking: AskSettings,
+    models: WritingModels,
+    executor: Executor,
+    *,
+    paths_alone: bool,
+) -> Writer:
+    if (added := find_writer(name)) is not None:
+        return added.create(benchmark, settings, paths_alone)
+    if name.startswith(PREFIX):
+        own: Writer = made_of(name.removeprefix(PREFIX), benchmark, settings, needs=WRITES).object
+        for method in ("chain", "dialogue"):
+            taken = signature(getattr(own, method)).parameters
+            if "advice" not in taken and all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
+                raise SettingError(
+                    f"{name}: its method {method}() does not take 'advice', which says why a draft was sent back; add "
+                    "the parameter advice=()"
+                )
+        return own
+    sees_images = asking.sees == "images"
+    context, denser = (
+        VideoContext(
+            benchmark,
+            executor,
+            frames=settings.frames,
+            longest_px=settings.frame_width_px,
+            sees_images=sees_images,
+            denser=times,
+        )
+        for times in (1.0, DENSER)
+    )
+    return ModelWriter(
+        models.open(name, sees_images=sees_images),
+        context=context,
+        clips={clip.id: clip for clip in benchmark.read(CLIPS)},
+        language=settings.language,
+        threads=asking.connections,
+        judges=[
+            models.open(judge, sees_images=sees_images, sample=sample)
+            for judge in asking.judge
+            for sample in range(asking.samples)
+        ],
+        judge_context=denser,
+        own_prompts=asking.prompts,
+    )
+
+
+def _judges(models: WritingModels, settings: ConstructSettings, asking: AskSettings) -> tuple[PromptedModel, ...]:
+    own = prompts(settings.language, asking.prompts)
+    opened = [models.open(name, sees_images=asking.sees == "images") for name in asking.judge]
+    return tuple(PromptedModel(model, settings.language, own) for model in opened)
+
+
+def _answering(models: WritingModels, name: str, asking: AskSettings) -> Ask:
+    model = models.open(name, sees_images=asking.sees == "images")
+
+    def ask(prompt: str, images: Sequence[bytes]) -> str:
+        return model.ask([Message("user", prompt, tuple(images))]).text
+
+    return ask

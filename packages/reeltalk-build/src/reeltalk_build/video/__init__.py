@@ -1,0 +1,1 @@
+"""What curation reads from pixels in one pass: shots, sharpness, motion; and files that are joined."""

@@ -1,0 +1,404 @@
+"""Faults that are found without a model: one passing and one failing example of every rule at least."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import Task
+from reeltalk_build.construct.linting import (
+    ABOUT,
+    GRAVE,
+    RULES,
+    TASK_LABEL,
+    LintSettings,
+    check_structure,
+    lint,
+    repeated,
+    repeats_of,
+    text_faults,
+)
+from reeltalk_build.construct.text_rules import TEXT_RULES, Part
+from reeltalk_build.construct.writers import Language
+
+GOOD = (
+    ("What does the man carry into the kitchen?", "He carries a wooden crate."),
+    ("What does he take out of it?", "Three green bottles."),
+    ("Where do they end up?", "On the shelf above the sink."),
+)
+GOOD_ZH = (
+    ("男人把什么搬进了厨房？", "他搬进了一个木箱。"),
+    ("他从里面拿出了什么？", "三个绿色的瓶子。"),
+    ("它们最后放在哪里？", "水槽上方的架子上。"),
+)
+
+
+def chain(*pairs: tuple[str, str], **fields: Any) -> QAChain:
+    turns = tuple(Turn(question=q, references=(a,) if a else (), **fields) for q, a in pairs)
+    return QAChain(id="c", video_id="v", turns=turns)
+
+
+def dialogue(*turns: Turn) -> Dialogue:
+    return Dialogue(id="d", video_id="v", turns=turns)
+
+
+def found(unit: QAChain | Dialogue, rule: str, **options: Any) -> list[int | None]:
+    return [result.turn_index for result in lint(unit, **options) if result.gate == f"lint.{rule}"]
+
+
+def test_a_good_chain_has_no_faults() -> None:
+    assert lint(chain(*GOOD)) == []
+    assert lint(chain(*GOOD_ZH), language="zh") == []
+
+
+def test_a_fault_names_unit_turn_and_reason() -> None:
+    (fault,) = lint(chain(*GOOD, ("Which colour has that frame?", "Blue.")))
+    assert (fault.gate, fault.unit, fault.unit_id, fault.turn_index) == ("lint.wording", "chain", "c", 3)
+    assert fault.outcome is GateOutcome.FLAGGED
+    assert fault.reason == "the question speaks of a frame: 'frame'"
+
+
+def test_a_later_question_refers_or_shares_a_word() -> None:
+    assert found(chain(*GOOD, ("What colour is the sink?", "It is white.")), "dependence") == []
+    assert found(chain(*GOOD, ("What colour is the sofa?", "It is white.")), "dependence") == [3]
+    assert found(chain(*GOOD, ("What happened before?", "A van arrived.")), "dependence") == []
+    assert found(chain(*GOOD, ("What happened before noon?", "A van arrived.")), "dependence") == [3]
+    assert found(chain(*GOOD, ("How many people are there?", "Two persons.")), "dependence") == [3]
+
+
+def test_a_later_chinese_question_refers_or_shares_a_word() -> None:
+    assert found(chain(*GOOD_ZH, ("架子是什么颜色？", "白色。")), "dependence", language="zh") == []
+    assert found(chain(*GOOD_ZH, ("沙发应该是什么颜色？", "白色。")), "dependence", language="zh") == [3]
+
+
+def test_a_dialogue_may_change_its_subject() -> None:
+    turns = [Turn(question=q, references=(a,)) for q, a in (GOOD[0], ("What colour is the sofa?", "White."))]
+    assert found(dialogue(*turns), "dependence") == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does he do at 0:32?",
+        "What does he do 12 seconds in?",
+        "What does he do 12 s into the video?",
+        "What does he do at the 5th second?",
+        "What does he hold at second 9?",
+        "Which timestamp shows him?",
+        "What can be seen in this frame?",
+        "What do the keyframes tell of him?",
+        "What is he doing in the image?",
+        "What does he do while the picture shows a dog?",
+        "Who stands behind him in the photo?",
+        "他在第12秒做什么？",
+        "他在第三分钟做什么？",
+        "他在12秒左右做什么？",
+        "画面第三十秒他在做什么？",
+        "这一帧里他在做什么？",
+        "图片里他在做什么？",
+        "他在截图中做什么？",
+    ],
+)
+def test_times_frames_and_images_are_not_spoken_of(question: str) -> None:
+    language = "en" if question.isascii() else "zh"
+    assert found(chain(*GOOD[:1], (question, "x")), "wording", language=language) == [1]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does he lean against the window frame?",
+        "What does he hang up in the picture frame?",
+        "How does it look after 12 minutes in the oven?",
+        "What does he imagine then?",
+        "Why does he take a second bottle out of it?",
+        "What does he do for a minute?",
+        "他花了多少分钟才打开它？",
+        "他第二次做了什么？",
+    ],
+)
+def test_things_and_lengths_may_be_spoken_of(question: str) -> None:
+    assert found(chain(*GOOD[:1], (question, "x")), "wording") == []
+
+
+def test_a_talk_about_another_topic_may_be_about_images() -> None:
+    turns = [Turn(question="How does a camera store an image?", extra={"about": about}) for about in ("topic", "video")]
+    assert found(dialogue(*turns), "wording") == [1]
+
+
+def test_answers_are_read_too() -> None:
+    assert found(chain(("What does he carry?", "A crate, in the image.")), "wording") == [0]
+
+
+def at(asked_s: float | None, start_s: float, end_s: float) -> Turn:
+    return Turn(question="?", asked_at_s=asked_s, evidence=(Interval(start_s=start_s, end_s=end_s),))
+
+
+def test_time_never_goes_back_in_a_chain() -> None:
+    def chained(*turns: Turn) -> QAChain:
+        return QAChain(id="c", video_id="v", turns=turns)
+
+    assert found(chained(at(10, 0, 10), at(10, 0, 10), at(20, 10, 20)), "order") == []
+    assert found(chained(at(20, 0, 10), at(10, 0, 10), at(20, 0, 10)), "order") == [1]
+    assert found(chained(at(20, 10, 20), at(20, 0, 10)), "order") == [1]
+    assert found(chained(at(20, 0, 30)), "order") == [0]
+    assert found(chained(at(None, 0, 30), at(5, 0, 5)), "order") == []
+
+
+def test_a_dialogue_may_go_back_to_earlier_evidence_but_not_in_time() -> None:
+    assert found(dialogue(at(20, 10, 20), at(20, 0, 10)), "order") == []
+    assert found(dialogue(at(20, 10, 20), at(10, 0, 10)), "order") == [1]
+
+
+def test_questions_are_asked_once() -> None:
+    assert found(chain(*GOOD, ("what does he take out of it", "Bottles.")), "duplicate") == [3]
+    near = chain(*GOOD, ("What does he then take out of it?", "Bottles."))
+    assert found(near, "duplicate") == [3]
+    assert found(near, "duplicate", settings=LintSettings(min_overlap=1.0)) == []
+    assert found(chain(*GOOD_ZH, ("他从里面又拿出了什么？", "瓶子。")), "duplicate", language="zh") == []
+    assert found(chain(*GOOD_ZH, ("他从里面拿出了什么", "瓶子。")), "duplicate", language="zh") == [3]
+
+
+def test_a_bored_user_may_repeat_himself() -> None:
+    turns = [Turn(question="Okay.", references=("What about the dog?",), extra={"about": "chat"})] * 2
+    assert lint(dialogue(*turns)) == []
+
+
+def test_a_question_does_not_say_its_answer() -> None:
+    given_away = ("Why does he put the green bottles on the shelf?", "He put bottles on the green shelf.")
+    assert found(chain(*GOOD, given_away), "given_away") == [3]
+    assert found(chain(*GOOD, ("Why does he put them there?", "To keep bottles dry.")), "given_away") == []
+    assert found(chain(("他把木箱放在厨房吗？", "木箱放在厨房。")), "given_away", language="zh") == [0]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "language", "faulty"),
+    [
+        ("Why?", "", "en", True),
+        ("Why is it?", "", "en", False),
+        ("why " * 41, "", "en", True),
+        ("Why is it?", "so " * 121, "en", True),
+        ("什么？", "", "zh", True),
+        ("为什么？他呢", "", "zh", False),
+        ("为什么" * 24, "", "zh", True),
+        ("他为什么走？", "因为" * 121, "zh", True),
+    ],
+)
+def test_lengths_are_bounded(question: str, answer: str, language: str, faulty: bool) -> None:
+    assert bool(found(chain((question, answer)), "length", language=language)) is faulty
+
+
+def test_text_is_in_the_language_that_was_asked_for() -> None:
+    assert found(chain(*GOOD_ZH), "language") == [0, 0, 1, 1, 2, 2]
+    assert found(chain(*GOOD), "language", language="zh") == [0, 0, 1, 1, 2, 2]
+    assert found(chain(("NASA的宇航员在做什么？", "42")), "language", language="zh") == []
+    assert found(chain(("What does the sign 出口 mean?", "It means exit.")), "language") == []
+
+
+GOOD_TEXTS: dict[Part, list[str]] = tomllib.loads(
+    (Path(__file__).parent / "good_texts.toml").read_text(encoding="utf-8")
+)  # type: ignore[assignment]
+FAULTY: dict[str, list[str]] = tomllib.loads((Path(__file__).parent / "faulty_texts.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in FAULTY.items() for text in texts])
+def test_each_class_of_fault_is_found_in_a_text(rule: str, text: str) -> None:
+    chinese = any("\u4e00" <= character <= "\u9fff" for character in text) and rule != "language"
+    assert rule in [name for name, _ in text_faults(text, part="answer", language="zh" if chinese else "en")]
+
+
+@pytest.mark.parametrize(
+    ("question", "fault"),
+    [
+        ("Does he sit down?", True), ("Is the cup red?", True), ("Has he left it there?", True), ("他坐下了吗？", True),
+        ("有没有人进来？", True), ("And is she happy with that?", True), ("What does he do?", False),
+        ("Can you tell me where he sits?", False), ("Do you remember who came in?", False), ("他怎么坐下的？", False),
+        ("Is it red or blue?", False), ("After that, where does he go?", False),
+    ],
+)  # fmt: skip
+def test_questions_are_open(question: str, fault: bool) -> None:
+    language = "en" if question.isascii() else "zh"
+    assert (found(chain((question, "x")), "yes_no", language=language) == [0]) is fault
+    assert found(dialogue(Turn(question=question, extra={"about": "topic"})), "yes_no", language=language) == []
+
+
+def test_an_answer_is_no_question() -> None:
+    assert found(chain((GOOD[0][0], GOOD[0][0])), "repeats_question") == [0]
+    assert found(chain((GOOD[0][0], f"{GOOD[0][0]} A crate.")), "repeats_question") == [0]
+    assert found(chain(*GOOD), "repeats_question") == []
+
+
+def labelled(task: Task, question: str, answer: str, about: str = "video") -> Turn:
+    return Turn(question=question, references=(answer,), labels={TASK_LABEL: (task.value,)}, extra={ABOUT: about})
+
+
+VIDEO = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in GOOD]
+
+
+@pytest.mark.parametrize(
+    ("turn", "rule"),
+    [
+        (labelled(Task.ANSWER_REFUSAL, "What colour is the umbrella?", "It is red."), "task"),
+        (labelled(Task.ANSWER_REFUSAL, "What colour is the umbrella?", "The video shows no umbrella."), None),
+        (labelled(Task.CONTENT_SUMMARY, "Please sum up.", "Yes."), "task"),
+        (
+            labelled(
+                Task.CONTENT_SUMMARY, "Please sum up.", "A dog runs over a wide meadow in the rain and barks at cows."
+            ),
+            "ability",
+        ),
+        (labelled(Task.CONTENT_SUMMARY, "Please sum up.", "He takes a crate with bottles to the shelf at home."), None),
+        (labelled(Task.OBJECT_REFERENCE, "What colour do bicycles have?", "They are red."), "ability"),
+        (labelled(Task.OBJECT_REFERENCE, "What colour does it have?", "It is red."), None),
+        (labelled(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we spoke of a dog."), "ability"),
+        (labelled(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we spoke of a crate."), None),
+        (labelled(Task.TOPIC_SHIFTING, "What does the man take out of the wooden crate?", "x", "topic"), "ability"),
+        (labelled(Task.TOPIC_SHIFTING, "How are bottles made in a factory?", "x", "topic"), None),
+    ],
+)  # fmt: skip
+def test_a_round_does_what_its_task_demands(turn: Turn, rule: str | None) -> None:
+    results = {result.gate for result in lint(dialogue(*VIDEO, turn)) if result.turn_index == 3}
+    assert f"lint.{rule}" in results if rule else not results & {"lint.task", "lint.ability"}
+
+
+def ends_with(task: Task, question: str, answer: str, language: Language = "en") -> set[str]:
+    """The rules of tasks that find fault with the last round, `structure` among them."""
+    pairs = GOOD_ZH if language == "zh" else GOOD
+    before = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in pairs]
+    unit = dialogue(*before, before[-1], labelled(task, question, answer))
+    rules = {row.gate.removeprefix("lint.") for row in lint(unit, language=language) if row.turn_index == 4}
+    return rules & {"task", "ability"} | {
+        "structure" for told in check_structure(unit, task) if "speaks of round" in told
+    }
+
+
+def test_a_refusal_refuses() -> None:
+    umbrella = "What colour is the umbrella?"
+    for answer in (
+        "It is red.", "Red.", "He carries a red umbrella.", "The umbrella is blue with white dots.", "A Toyota.",
+        "He put it on the sofa.", "The dog sleeps under the table.", "He opens it at the door.", "She gave it to him.",
+        "It leans at the wall.", "It has three handles.",
+    ):  # fmt: skip
+        assert ends_with(Task.ANSWER_REFUSAL, umbrella, answer) == {"task"}, answer
+    for answer in ("红色的。", "它是蓝色的。", "他把伞放在门口。"):
+        assert ends_with(Task.ANSWER_REFUSAL, "雨伞是什么颜色的？", answer, "zh") == {"task"}, answer
+    for answer in (
+        "The video shows no umbrella.", "There isn't an umbrella in the video.", "That is never shown.", "He has none.",
+        "I can't see an umbrella anywhere; he only carries a crate.", "Sorry, I don't see one.",
+        "An umbrella does not come up in the video.", "I'm afraid the video leaves that open.",
+        "You may be thinking of the crate; he carries that.", "Nothing in the video tells us.",
+    ):  # fmt: skip
+        assert ends_with(Task.ANSWER_REFUSAL, umbrella, answer) == set(), answer
+    for answer in ("视频里没有出现雨伞。", "看不到雨伞。", "视频并未提到，无法回答。"):
+        assert ends_with(Task.ANSWER_REFUSAL, "雨伞是什么颜色的？", answer, "zh") == set(), answer
+
+
+def test_a_summary_sums_up() -> None:
+    for answer in (
+        "Yes.", "Okay.", "A man.", "We talked about a video.", "He sits.", "Sure.", "That is all.", "Nothing much.",
+        "It was nice to talk about all of this with you today, thank you.",
+        "The video shows several things that happen one after another in a place.",
+        "A dog chases a ball over the lawn while two children laugh.",
+    ):  # fmt: skip
+        assert ends_with(Task.CONTENT_SUMMARY, "Please sum up.", answer), answer
+    for answer in ("好的。", "一个男人。", "我们聊了很多有趣的事情，谢谢你今天的提问。"):
+        assert ends_with(Task.CONTENT_SUMMARY, "请总结一下。", answer, "zh"), answer
+    good = "A man carries a crate into the kitchen, takes three bottles out and puts them on the shelf."
+    assert ends_with(Task.CONTENT_SUMMARY, "Please sum up.", good) == set()
+    good = "男人把木箱搬进厨房，拿出三个绿色的瓶子放到水槽上方的架子上。"
+    assert ends_with(Task.CONTENT_SUMMARY, "请总结一下。", good, "zh") == set()
+
+
+def test_a_recall_recalls_a_round_that_there_is() -> None:
+    for answer in (
+        "In round 9 we said that he carries a crate.", "As said in round 5, he carries a crate.",
+        "In round 7 it was a wooden crate.", "In the ninth round you asked about the crate.",
+        "In turn 8 we said a crate.", "In round seven we spoke of a crate.", "Round 12 says that it was a crate.",
+        "In the 6th round we said a crate.",
+        "In round no. 9 he carries a crate.", "In round 0 we said a crate.",
+    ):  # fmt: skip
+        assert ends_with(Task.MEMORY_RECALL, "What did he bring?", answer) == {"structure"}, answer
+    assert ends_with(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we said that he rode a horse.") == {
+        "ability"
+    }
+    assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第九轮说过他搬进木箱。", "zh") == {"structure"}
+    assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第一轮我们说他骑马。", "zh") == {"ability"}
+    assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第一轮说过，他搬进了一个木箱。", "zh") == set()
+    assert ends_with(Task.MEMORY_RECALL, "What about bottles?", "In the second round: three green bottles.") == set()
+
+
+def test_a_remark_is_answered_with_a_question() -> None:
+    for answer, faulty in (("Nice.", True), ("What do you think he wants with it?", False)):
+        turn = labelled(Task.PROACTIVE_INTERACTION, "Okay.", answer, "chat")
+        unit = dialogue(*VIDEO, turn).model_copy(update={"task": Task.PROACTIVE_INTERACTION.value})
+        assert found(unit, "ability") == ([3] if faulty else [])
+
+
+def test_a_checklist_asks_for_what_is_said() -> None:
+    good = "Does the answer say that he carries a wooden crate?"
+    assert text_faults(good, part="checklist item") == []
+    assert text_faults("回答是否说他搬了一个木箱？", part="checklist item", language="zh") == []
+    for bad in (
+        "Does the answer contain at least 5 words?", "Is the answer fluent?", "Is it written in full sentences?",
+        "Does the answer reply?", "Is the answer polite?", "Is the answer detailed?", "Is the answer in English?",
+        "Does it have more than two sentences?", "Does the answer contain at least k words?",
+        "Is the text grammatical?", "Does the answer have five words or more?", "Is the response longer than 10 words?",
+        "Does the answer contain the word 'the'?", "Is the answer correct?", "Is the answer about the video?",
+    ):  # fmt: skip
+        assert "form" in [rule for rule, _ in text_faults(bad, part="checklist item")], bad
+    for bad in ("回答是否至少有十个字？", "回答是否流畅？", "回答是否正确？"):
+        assert "form" in [rule for rule, _ in text_faults(bad, part="checklist item", language="zh")], bad
+
+
+@pytest.mark.parametrize(("part", "text"), [(part, text) for part, texts in GOOD_TEXTS.items() for text in texts])
+def test_a_good_text_has_no_faults(part: Part, text: str) -> None:
+    chinese = (text[0] >= "\u4e00" and text[0] <= "\u9fff") or "的" in text
+    assert text_faults(text, part=part, language="zh" if chinese else "en") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "language"),
+    [
+        ("Yes.", "summary", "en"), ("好的。", "summary", "zh"), ("A man.", "caption", "en"),
+        ("一个人。", "caption", "zh"), ("Cup", "object caption", "en"), ("Why?", "question", "en"),
+        ("Red?", "checklist item", "en"),
+    ],
+)  # fmt: skip
+def test_a_text_is_long_enough_for_what_it_is(text: str, part: Part, language: Language) -> None:
+    assert [rule for rule, _ in text_faults(text, part=part, language=language)] == ["length"]
+
+
+def test_a_turn_recurs_if_question_and_answer_do() -> None:
+    first, again = chain(*GOOD), chain(("Who comes in?", "A woman in a coat."), GOOD[1]).model_copy(update={"id": "e"})
+    next_one = chain(("Who goes out?", "A boy."), (GOOD[1][0], "A dusty old violin.")).model_copy(update={"id": "f"})
+    (fault,) = repeated([first, again, next_one])
+    assert (fault.gate, fault.unit_id, fault.turn_index) == ("lint.repeated", "e", 1)
+    assert fault.reason == "it asks and answers the same as c, question 2"
+    assert repeats_of(again, [first]) == [(1, f"it asks and answers the same as {GOOD[1][0]!r}")]
+    assert repeats_of(next_one, [first]) == []
+
+
+def test_a_turn_that_many_videos_share_recurs_in_its_own_video_only() -> None:
+    told = [chain(*GOOD).model_copy(update={"id": f"{n}", "video_id": f"video {n}"}) for n in range(60)]
+    told.append(told[-1].model_copy(update={"id": "again"}))
+    turns = [flag for flag in repeated(told) if flag.turn_index is not None]
+    assert {flag.unit_id for flag in turns} == {"again"}
+    assert {flag.reason for flag in turns} <= {f"it asks and answers the same as 59, question {n}" for n in (1, 2, 3)}
+
+
+def test_a_chain_is_generic_if_most_of_its_questions_are_asked_elsewhere() -> None:
+    generic = chain(*((question, f"A thing, the {number}th.") for number, (question, _) in enumerate(GOOD)))
+    (fault,) = repeated([chain(*GOOD), generic.model_copy(update={"id": "e"})])
+    assert fault.turn_index is None
+    assert fault.reason == "3 of its 3 questions are asked in earlier chains, first: c, question 1"
+    assert [index for index, _ in repeats_of(generic, [chain(*GOOD)])] == [0, 1, 2]
+
+
+def test_every_rule_is_tried_here() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert all(f'"{name}"' in source or name in FAULTY for name in (*RULES, *TEXT_RULES))
+    assert {*RULES, *TEXT_RULES} >= GRAVE

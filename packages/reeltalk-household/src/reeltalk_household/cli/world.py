@@ -1,0 +1,314 @@
+"""Commands on the simulated household: release a benchmark, film scenarios or one program, list a house."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Group, Parameter
+from pydantic import Field
+
+from reeltalk.cli.options import FRAMES, HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing, say
+from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
+from reeltalk_household.world.settings import FilmSettings
+
+if TYPE_CHECKING:
+    from reeltalk_household.world.house import House
+
+world = App(name="world", group_commands=Group("Commands", sort_key=0), group_parameters=Group("Household", sort_key=1))
+
+DEFAULTS = FilmSettings()
+IN_FRAMES = Parameter(group=FRAMES)
+
+
+@world.command(sort_key=1)
+def film(
+    *,
+    into: Annotated[Path, OUT],
+    workers: Annotated[int | None, HOW] = None,
+    executor: ExecutorName = "local",
+    settings: Annotated[FilmSettings, Parameter(name="*", group=Group("Film", sort_key=2))] = DEFAULTS,
+) -> int:
+    """Film scenarios of a household into a benchmark: videos, clips, graphs, template summaries, splits by house.
+
+    Run it again to continue after an interruption. The same settings give the same tables and the same frames.
+
+    Example: `reeltalk world film --scenarios 20 --seed 7 --into benchmarks/household`.
+
+    Parameters
+    ----------
+    into
+        Folder of the benchmark to write.
+    workers
+        Videos that are filmed at a time; by default one for each core.
+    """
+    from reeltalk.parallel import open_executor
+    from reeltalk_household.stages.filming import film as run_stage
+
+    with ProgressBar() as bar:
+        done = run_stage(
+            into=into, settings=settings, executor=open_executor(executor, workers, shared=[into]), progress=bar.show
+        )
+    print_report(done)
+    print(f"benchmark: {into}")
+    return 0
+
+
+@world.command(sort_key=2)
+def play(
+    program: Path | None = None,
+    /,
+    *,
+    house: int = 1,
+    room: str = "livingroom",
+    view: str = "switching",
+    labels: bool = False,
+    width_px: Annotated[int, IN_FRAMES] = 640,
+    fps: Annotated[int, IN_FRAMES] = 10,
+    out: Annotated[Path | None, OUT] = None,
+    graphs: Annotated[Path | None, OUT] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Film your own program, in the syntax of VirtualHome.
+
+    A line such as `<char1> [WALK] <sofa> (12)` is for the second person, and a line without a person for the first.
+    People act at the same time. Without a program, list the rooms and objects of the house by the names that programs
+    use. With --graphs, export the full graph of every activity of the house: every object at every situation.
+
+    Example: `reeltalk world play --house 3` lists the house, and `reeltalk world play tea.txt --house 3 --out tea.mp4`
+    films it, where tea.txt holds lines such as `[WALK] <fridge> (3)`.
+
+    Parameters
+    ----------
+    program
+        File with one command per line.
+    house
+        Number of the house.
+    room
+        Room in which the people start.
+    view
+        switching or fixed.
+    labels
+        Write the names of objects into the pictures.
+    width_px
+        Width of the pictures.
+    fps
+        Frames per second.
+    out
+        Video file to write.
+    graphs
+        Folder of N-Triples to create, for `reeltalk graph curate`; no program is filmed.
+    overwrite
+        Replace an existing file or folder.
+    """
+    if graphs is not None:
+        if program is not None or out is not None:
+            raise SettingError("--graphs exports every activity of a house; leave out the program and --out")
+        return _export_graphs(house, graphs, overwrite=overwrite)
+    if program is None:
+        if out is not None:
+            raise SettingError("--out needs a program, a file with one command per line")
+        return _list_objects(house)
+    if out is None:
+        raise SettingError("world play needs --out, the video file to write")
+    from reeltalk.store.documents import read_text
+    from reeltalk_build.video.write import write_video
+    from reeltalk_household.world.camera import Camera
+    from reeltalk_household.world.house import ROOM_ORDER
+    from reeltalk_household.world.performance import carry_out
+    from reeltalk_household.world.situation import begin, read_program
+
+    settings = FilmSettings(width_px=width_px, fps=fps, labels=labels, first_house=house, houses=1)
+    if room not in ROOM_ORDER:
+        raise SettingError(f"--room {room!r}: one of {', '.join(ROOM_ORDER)}")
+    if view not in ("switching", "fixed"):
+        raise SettingError(f"--view {view!r}: switching or fixed")
+    refuse_existing(out, overwrite=overwrite)
+    built = _house(house)
+    commands = read_program(read_text(program), file=program)
+    count = max(int(name.removeprefix("character")) for command in commands for name in command.people)
+    if count > len(built.people):
+        raise SettingError(f"{program} needs {count} people and a house has {len(built.people)}")
+    room_name = next(name for name, r in built.rooms.items() if r.class_name == room)
+    start = begin(built, [room_name] * count)
+    steps = carry_out(built, commands, start)
+    camera = Camera(
+        built, width_px=settings.width_px, fps=fps, view="fixed" if view == "fixed" else "switching", labels=labels
+    )
+    partial = out.with_name(f".{out.name}.part")
+    frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=fps)
+    partial.replace(out)
+    print(f"{len(steps)} steps, {frames / fps:.1f} s: {out}")
+    return 0
+
+
+@world.command(sort_key=3)
+def release(
+    *,
+    out: Annotated[Path, OUT],
+    videos: int = 1000,
+    seed: int = 1,
+    workers: Annotated[int | None, HOW] = None,
+    executor: ExecutorName = "local",
+) -> int:
+    """Make reeltalk-household: films, questions, dialogues, streams, checks, baselines, leaderboard, card, Croissant.
+
+    The folder becomes a project with its recipe, `project.yaml`. Run the same command again to continue after an
+    interruption. To change the recipe, edit the file, then run `reeltalk run FOLDER`. The same recipe gives the same
+    release. Exit code 1 if a step has findings, as questions that could not be written.
+
+    Example: `reeltalk world release --videos 12 --out household`.
+
+    Parameters
+    ----------
+    out
+        Folder of the project.
+    videos
+        Number of videos; there is a house for ten of them, and at least five.
+    seed
+        Decides the scenarios.
+    workers
+        Videos that are filmed and decoded at a time; by default one for each core.
+    """
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.documents import read_text
+    from reeltalk_build.cli.projects import PROJECT_FILE, run_project
+    from reeltalk_household.benchmarks.household import release_recipe
+
+    recipe = release_recipe(videos, seed, workers=workers, executor=executor)
+    file = out / PROJECT_FILE
+    if file.exists() and read_text(file) != recipe:
+        raise BenchmarkError(
+            f"{file} has another recipe; run it with 'reeltalk run {out}', or choose another folder as --out"
+        )
+    write_bytes(file, recipe.encode())
+    return run_project(out)
+
+
+MODEL = "model"
+CHECKPOINT = "checkpoint"
+"""Folders, in the folder of a run, of the exported model and of the network as a torch checkpoint."""
+
+
+@world.command(sort_key=4)
+def train(
+    bench: Path,
+    /,
+    *,
+    out: Annotated[Path, OUT],
+    seed: int = 17,
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0,
+    eye_steps: Annotated[int, Field(ge=1)] | None = None,
+    speech_steps: Annotated[int, Field(ge=1)] | None = None,
+    threads: Annotated[int, Field(ge=1)] = 2,
+    frames: Path | None = None,
+) -> int:
+    """Train reeltalk-mini from nothing on a filmed household, and export it for use without torch. Needs `train`.
+
+    Run it again to continue after an interruption; the losses are the same; then `reeltalk evaluate BENCH --model
+    mini:models/mini/model`.
+
+    Example: `reeltalk world train benchmarks/household --out models/mini --seed 17`.
+
+    Parameters
+    ----------
+    bench
+        A benchmark as `reeltalk world film` makes it, with train and dev videos.
+    out
+        Folder to create: model/ for use without torch, checkpoint/ for use with it, the state to continue from,
+        loss.jsonl and run.json.
+    seed
+        Seed of the initial weights and of the questions.
+    share
+        Share of the steps of both parts, for a point of a learning curve.
+    eye_steps
+        Steps of the vision encoder, of 24 frames.
+    speech_steps
+        Steps of projector and decoder, of 8 dialogues.
+    threads
+        Number of cores to use.
+    frames
+        Folder for decoded frames, which several seeds may share; in the folder of the run by default.
+    """
+    if share != 1 and eye_steps is not None and speech_steps is not None:
+        raise SettingError("--share has no effect: --eye-steps and --speech-steps set the steps of both parts")
+    try:
+        from reeltalk.parallel.local import LocalExecutor
+        from reeltalk.store.benchmark import Benchmark
+        from reeltalk_household.mini.mini_input import TOKENIZER
+        from reeltalk_household.training.export_onnx import export_mini
+        from reeltalk_household.training.mini_training import train_mini
+        from reeltalk_household.training.network import save_mini
+        from reeltalk_streaming.training.settings import MiniSettings, SpeechSettings, VisionSettings
+    except ImportError:
+        raise MissingExtraError("training reeltalk-mini", extra="train", of="reeltalk-household") from None
+
+    def steps(part: VisionSettings | SpeechSettings, asked: int | None) -> dict[str, int]:
+        count = asked or max(1, round(part.steps * share))
+        return {"steps": count, "warmup": min(part.warmup, max(1, count // 5))}
+
+    settings = MiniSettings(seed=seed, threads=threads)
+    settings = settings.model_copy(
+        update={
+            "eye": settings.eye.model_copy(update=steps(settings.eye, eye_steps)),
+            "speech": settings.speech.model_copy(update=steps(settings.speech, speech_steps)),
+        }
+    )
+    benchmark = Benchmark.open(bench)
+    with ProgressBar() as bar:
+        model, _ = train_mini(
+            benchmark, out, settings, frames=frames or out / "frames", executor=LocalExecutor(threads),
+            progress=bar.show,
+        )  # fmt: skip
+    save_mini(out / CHECKPOINT, model, out / TOKENIZER, overwrite=True)
+    export_mini(model, out / TOKENIZER, out / MODEL, overwrite=True)
+    say(f"reeltalk-mini: {out / MODEL}")
+    return 0
+
+
+def _house(number: int) -> "House":
+    from reeltalk_household.world.house import build_house
+
+    try:
+        return build_house(number)
+    except ValueError as error:
+        raise SettingError(f"--house: {error}") from None
+
+
+def _list_objects(house: int) -> int:
+    built = _house(house)
+    for room in built.rooms.values():
+        print(f"<{room.class_name}> ({room.name[len(room.class_name) :]})")
+        for thing in built.things.values():
+            if thing.room == room.name:
+                place = "" if thing.support in built.rooms else f", {'in' if thing.inside else 'on'} {thing.support}"
+                colour = f"{thing.colour} " if thing.colour else ""
+                number = thing.name[len(thing.class_name) :]
+                print(f"  <{thing.class_name}> ({number}): {colour}{', '.join(thing.states)}{place}")
+    return 0
+
+
+def _export_graphs(house: int, out: Path, *, overwrite: bool) -> int:
+    from reeltalk.store.atomic import writing_directory
+    from reeltalk_household.world.activities import activities, perform
+    from reeltalk_household.world.facts import activity_triples
+    from reeltalk_household.world.situation import CannotError, begin
+
+    built = _house(house)
+    written = triples = 0
+    missing: list[str] = []
+    with writing_directory(out, overwrite=overwrite) as folder, ProgressBar() as bar:
+        for done, (name, activity) in enumerate(activities().items(), 1):
+            try:
+                steps = perform(built, activity, begin(built, [next(iter(built.rooms))] * len(activity.roles)))
+            except CannotError as error:
+                missing.append(f"{name}: {error}")
+                continue
+            clip = f"{name}1_{built.scene}"
+            text = activity_triples(built, clip, activity.category, steps)
+            (folder / f"{clip}.nt").write_text(text, encoding="utf-8")
+            written, triples = written + 1, triples + text.count("\n")
+            bar.show("exporting", done, len(activities()), done / len(activities()))
+    for line in missing:
+        print(f"left out: {line}")
+    print(f"{written:,} graphs of {triples / written:,.1f} triples on average in {out}")
+    return 0

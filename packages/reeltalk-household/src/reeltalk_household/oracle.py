@@ -1,0 +1,319 @@
+"""The upper bound for videos with known facts: answers from their graphs by SPARQL, never from references.
+
+Unlike other players, it gets the fact that a turn asks for (`kind` and `params` of a turn that a graph wrote). A turn
+without them is read by its wording. It gives no answer if it does not find the fact, and denies what a turn takes for
+granted if SPARQL finds no such act. It also gives none to a turn of a path that refers to a turn that the path has
+skipped: only the graph would know what is meant.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from typing import Any, Final, NamedTuple, Self
+
+from reeltalk.baselines.answerer import as_option
+from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
+from reeltalk.evaluate.playing.script import Script
+from reeltalk.language import phrases
+from reeltalk.language.grammar import SPLITS
+from reeltalk.language.vocabulary import class_of, plain_name
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip
+from reeltalk.schema.record import Json
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk_build.graph.activity import ActivityGraph
+from reeltalk_build.graph.naming import attribute_of
+from reeltalk_build.graph.reading import read_activity
+from reeltalk_build.graph.story import Story, StoryEvent
+from reeltalk_household.questions.asking import stories
+from reeltalk_household.questions.checking import Checker, checks, linked_checks
+from reeltalk_household.questions.linked import linked_questions
+from reeltalk_household.questions.question import Question, act_phrase, called_thing, told_clause
+from reeltalk_household.questions.questions import questions
+from reeltalk_household.questions.wording import fill_form, form_of, forms_of
+
+SEEDS: Final = 64
+"""Seeds that are tried to find a question whose subject was chosen by a seed, as an object that is not there."""
+DRAWN: Final = frozenset(
+    {
+        "acts", "order", "times", "never_handled", "opinion", "longer", "same_place", "at_hand", "common_sense",
+        "could_take",
+    }
+)  # fmt: skip
+"""Kinds of questions whose subject a seed chooses."""
+EVERYTHING: Final = (0.25, 0.75)
+"""Seeds for which all is chosen that a seed may choose, with the one decision or the other where there are two."""
+PREMISES: Final = frozenset({"premise", "premise_by", "premise_towards", "premise_towards_by", "premise_look"})
+"""Kinds of turns that take for granted what does not happen."""
+NOT_HELD: Final = "the graphs do not hold what is asked for"
+SAME_TIME_S: Final = 1e-3
+
+
+@dataclass(frozen=True)
+class KnownVideo:
+    """A video whose facts are known."""
+
+    clips: tuple[Clip, ...]
+    """Clips that have a graph, in order."""
+    graphs: Mapping[str, str]
+    """N-Quads by name, in the same order."""
+
+
+class OraclePlayer:
+    """Answers from graphs.
+
+    Args:
+        videos: The known facts by video.
+    """
+
+    def __init__(self, videos: Mapping[str, KnownVideo]) -> None:
+        self._videos = videos
+        self._parts: dict[tuple[str, ...], _Part] = {}
+        self._of: str | None = None
+
+    @classmethod
+    def of(cls, benchmark: Benchmark) -> Self:
+        """A player that knows all graphs of a benchmark.
+
+        Args:
+            benchmark: Its clips have graphs.
+
+        Raises:
+            InputError: A table or a graph's file is damaged.
+        """
+        return cls({video.id: KnownVideo(tuple(clips), texts) for video, clips, texts in stories(benchmark) if clips})
+
+    @property
+    def name(self) -> str:
+        return "oracle"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        return (("oracle", "graph"),)
+
+    @property
+    def sees_frames(self) -> bool:
+        return False
+
+    def knows(self, script: Script) -> object:
+        """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for.
+
+        Args:
+            script: The script.
+        """
+        told = [
+            [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood, step.across]
+            for step in script.steps
+        ]
+        known = self._videos.get(script.video_id)
+        if known is None:
+            return told
+        return [told, [clip.interval for clip in known.clips], list(known.graphs.items())]
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        """The answer from the graphs; none if they do not hold the fact.
+
+        Raises:
+            InputError: A graph is malformed.
+        """
+        known = self._videos.get(seen.video_id)
+        if known is None:
+            return Response(text=None, reason="the video has no graph")
+        if not seen.step.understood:
+            return Response(text=None, reason="the question refers to a turn that its path has skipped")
+        if seen.video_id != self._of:
+            # Only the stories of the last video are kept: a store needs memory, and videos are played in turn.
+            self._parts, self._of = {}, seen.video_id
+        # An event of the whole video has another number among those of its clips.
+        clips = () if seen.step.across else seen.step.clips
+        extra = seen.step.turn.extra
+        parts = self._candidates(known, clips, extra)
+        if extra.get("kind") in PREMISES and isinstance(extra.get("params"), dict):
+            denied = next(parts).deny(str(extra["kind"]), extra["params"])
+            return Response(text=denied, reason=None if denied else NOT_HELD)
+        # A draft of a path counts the events of two clips, so its numbers may mean others in its own clip alone.
+        doubtful = None
+        for part in parts:
+            found = part.find(seen)
+            if found is not None and (seen.step.unit != "path" or _asks(found, seen.question)):
+                return Response(text=_in_words(found, seen.options))
+            doubtful = doubtful or found
+        if doubtful is not None:
+            return Response(text=_in_words(doubtful, seen.options))
+        return Response(text=None, reason=NOT_HELD)
+
+    def _candidates(self, known: KnownVideo, clips: Sequence[Interval], extra: Mapping[str, Json]) -> Iterator["_Part"]:
+        """The parts of a video that a turn may be about: its clips, these with the clip before them, the whole."""
+        all_ = range(len(known.clips))
+        own = [n for n in all_ if any(_is_same(known.clips[n].interval, clip) for clip in clips)]
+        if own:
+            yield self._part(known, own)
+            if min(own) > 0:
+                yield self._part(known, [min(own) - 1, *own])
+        yield self._part(known, list(all_))
+        if "kind" not in extra:
+            return
+        # A linkage leads from an earlier clip to a later one, and not every clip has a chain.
+        for last in own or all_:
+            for first in range(last - 1, -1, -1):
+                yield self._part(known, [first, last])
+
+    def _part(self, known: KnownVideo, places: Sequence[int]) -> "_Part":
+        names = list(known.graphs)
+        key = tuple(names[n] for n in places)
+        if key not in self._parts:
+            self._parts[key] = _Part({name: known.graphs[name] for name in key}, [known.clips[n] for n in places])
+        return self._parts[key]
+
+
+class _Everything(random.Random):
+    """Draws all there is, and always the same number."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__(0)
+        # Below 1, as every number that is drawn: choices by this class would else never end.
+        self._number = 0.0 if number < 0.5 else 0.999
+
+    def random(self) -> float:
+        return self._number
+
+    def sample(self, population: Sequence[Any], k: int, *, counts: object = None) -> list[Any]:
+        return list(population)
+
+
+class _Part:
+    """Some clips of a video, and all that can be asked about them."""
+
+    def __init__(self, texts: Mapping[str, str], clips: Sequence[Clip]) -> None:
+        self._texts = texts
+        begins = [clip.interval.start_s for clip in clips if clip.interval is not None]
+        self._begins = begins if len(begins) == len(clips) else None
+        self._pools: dict[float, list[Question]] = {}
+
+    @cached_property
+    def _graphs(self) -> list[ActivityGraph]:
+        return [read_activity(text, file=f"{GRAPHS}/{name}.nq", name=name) for name, text in self._texts.items()]
+
+    @cached_property
+    def _story(self) -> Story:
+        return Story(self._graphs, begins_s=self._begins)
+
+    @cached_property
+    def _checker(self) -> Checker:
+        return Checker(self._texts)
+
+    def _pool(self, seed: int | float) -> list[Question]:
+        if seed not in self._pools:
+            draw = _Everything(seed) if isinstance(seed, float) else None
+            self._pools[seed] = questions(self._story, seed=int(seed), draw=draw)
+            if seed == 0 and len(self._graphs) == 2:
+                boundary = len(Story(self._graphs[:1]).events)
+                self._pools[seed] += linked_questions(self._story, boundary)
+        return self._pools[seed]
+
+    def find(self, seen: TurnInput) -> Question | None:
+        """The question that a turn asks, as this part's graphs and SPARQL answer it; None if there is none."""
+        extra = seen.step.turn.extra
+        kind, params = extra.get("kind"), extra.get("params")
+        told = isinstance(kind, str) and isinstance(params, dict)
+        for seed in (0, *EVERYTHING, *range(1, SEEDS)) if told and kind in DRAWN else (0,):
+            fitting = [
+                question
+                for question in self._pool(seed)
+                if (not told or (question.kind == kind and dict(question.params) == params))
+                and (told or _asks(question, seen.question))
+            ]
+            if len({question.key for question in fitting}) == 1 and self._is_so(fitting[0]):
+                return fitting[0]
+        return None
+
+    def deny(self, kind: str, params: Mapping[str, Json]) -> str | None:
+        """A correction of what a turn takes for granted, with what is shown instead; None if SPARQL finds it.
+
+        Args:
+            kind: One of `PREMISES`.
+            params: The act or the look that the turn takes for granted.
+        """
+        if self._checker.answer(kind, params) != "no":
+            return None
+        story = self._story
+        if kind == "premise_look":
+            alike = [story.attributes.get(name, ()) for name in story.things if class_of(name) == params["class"]]
+            noun, colour = plain_name(str(params["class"])), str(params["colour"]).removeprefix("colour_")
+            colours = [found for found in (attribute_of(values, "colour") for values in alike) if found is not None]
+            shown = phrases.join_list([f"the {found} {noun}" for found in dict.fromkeys(colours)] or ["none"])
+            return f"That does not happen in the video: there is no {colour} {noun}. Instead, it shows {shown}."
+        agent, action, main, target = (params.get(name) for name in ("agent", "action", "object", "target"))
+        targets = () if target is None else (str(target),)
+
+        def agreement(event: StoryEvent) -> int:
+            same_place = bool(targets) and event.targets == targets
+            return sum((event.action == action, event.main == main, event.agent == agent, same_place))
+
+        nearest = max(story.events, key=agreement)
+        wrong = replace(nearest, agent=agent, action=str(action), main=str(main), targets=targets, speech_act=None)
+        does, do = (act_phrase(wrong, story, form) for form in ("does", "do"))
+        denied = f"nobody {does}" if agent is None else f"{called_thing(agent, story)} does not {do}"
+        return f"That does not happen in the video: {denied}. Instead, {told_clause(nearest, story)}."
+
+    def _is_so(self, question: Question) -> bool:
+        if question.kind not in checks().keys() | linked_checks().keys():
+            return True
+        return self._checker.answer(question.kind, question.params) == question.key
+
+
+def _is_same(one: Interval | None, other: Interval) -> bool:
+    return (
+        one is not None
+        and abs(one.start_s - other.start_s) < SAME_TIME_S
+        and abs(one.end_s - other.end_s) < SAME_TIME_S
+    )
+
+
+def _asks(question: Question, text: str) -> bool:
+    """True if a text asks a question outright in one of its wordings, with any text before it."""
+    asked = text.casefold()
+    # Many questions of one kind are compared with one text.
+    forms = _forms_within(question.kind, asked)
+    if not forms:
+        return False
+    called = [question.slots, *({**question.slots, "who": look} for look in [question.slots.get("look")] if look)]
+    return any(
+        asked.endswith(phrases.sentence(fill_form(form, slots, named=named)).casefold())
+        for form in forms
+        for slots in called
+        for named in (False, True)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _forms_within(kind: str, asked: str) -> tuple[str, ...]:
+    """The wordings of a kind that a text may end with, whatever stands in their slots."""
+    return tuple(form.text for form in _outright(kind) if form.pattern.search(asked))
+
+
+class _Wording(NamedTuple):
+    text: str
+    pattern: re.Pattern[str]
+    """What a text must hold, whatever stands in the slots."""
+
+
+@cache
+def _outright(kind: str) -> tuple[_Wording, ...]:
+    found = []
+    for split in SPLITS:
+        for form in forms_of(kind, split, ref=False):
+            parts = [re.escape(part.casefold()) for part in re.split(r"\{\w+\}", phrases.sentence(form.text))]
+            found.append(_Wording(form.text, re.compile(".+?".join(parts) + "$", re.DOTALL)))
+    return tuple(found)
+
+
+def _in_words(question: Question, options: Sequence[str] | None) -> str:
+    spec = form_of(question.kind)
+    template = (spec.answers or (spec.yes if question.key == "yes" else spec.no))[0]
+    text = phrases.sentence(fill_form(template, question.slots, named=False))
+    if not options:
+        return text
+    return as_option(question.slots.get("option", text), options) or as_option(text, options) or text

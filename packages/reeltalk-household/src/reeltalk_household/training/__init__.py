@@ -1,0 +1,1 @@
+"""Train reeltalk-mini from nothing on a filmed household. Begin with `mini_training`."""

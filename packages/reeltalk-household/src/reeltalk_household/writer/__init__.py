@@ -1,0 +1,1 @@
+"""The writer `graph`: chains, linkages, dialogues and checklists from graphs. Begin with `graph_writer`."""

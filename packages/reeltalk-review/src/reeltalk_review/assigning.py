@@ -1,0 +1,473 @@
+"""Who gets which unit: queues, leases, and work that stays with its annotator.
+
+A unit has as many places as its queue's overlap. A copy of the work is *live* while it has a place: it is in work, was
+returned, or was submitted. There are never more live copies than places. A copy whose place went to somebody else has
+*lapsed*: what its person saved stays, they may go on, and the first to submit counts.
+"""
+
+import hashlib
+import itertools
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
+from sqlalchemy.orm import Session, aliased
+
+from reeltalk_review.access import ALLOWED, Action, may
+from reeltalk_review.collecting import hidden_videos, known_videos
+from reeltalk_review.duties import reach_of
+from reeltalk_review.errors import Conflict, NotFound
+from reeltalk_review.events import Transaction
+from reeltalk_review.gold import gold_rules
+from reeltalk_review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
+from reeltalk_review.tasks.registry import TASKS
+
+ANNOTATOR: Final = "annotator"
+ADJUDICATOR: Final = "adjudicator"
+UNFINISHED: Final = ("working", "returned")
+LIVE: Final = (*UNFINISHED, "submitted", "waiting")
+LAPSED: Final = "lapsed"
+TEST: Final = "test"
+"""The kind of work in which people answer questions that they must not know."""
+LONGEST_LEASE: Final = timedelta(hours=24)
+"""A lease that ends later was given by a wrong clock and holds nothing."""
+ORDER: Final = "order"
+"""Key in a queue's settings: one of `ORDERS`."""
+ORDERS: Final = ("given", "video", "random")
+_PRIME: Final = 10_007
+_SOME: Final = 256
+
+
+def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
+    """The next work of a person in a queue: returned work, work they began, or a unit that needs one more person.
+
+    A unit is held for everybody whose lease runs, and for everybody who has saved something in it. If nobody saved
+    anything and the lease is over, its place goes to the next person who asks.
+
+    Returns:
+        The assignment with its lease renewed; None if nothing is left for this person.
+
+    Raises:
+        NotFound: There is no such queue, or it is closed.
+    """
+    session = change.session
+    queue = session.get(QueueRow, queue_id)
+    # Pairs collect dialogues about the units of a `collect` queue; nobody takes one alone.
+    if queue is None or not queue.is_open or queue.task not in TASKS:
+        raise NotFound("there is no such queue, or it is closed")
+    own = session.scalars(
+        select(AssignmentRow)
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .where(
+            UnitRow.queue_id == queue_id,
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.role == ANNOTATOR,
+            or_(
+                AssignmentRow.state.in_(UNFINISHED),
+                and_(
+                    AssignmentRow.state == LAPSED,
+                    UnitRow.state == "open",
+                    places_held(change.at) < queue.overlap,
+                    may_take(session, queue, person_id),
+                ),
+            ),
+        )
+        # `returned` sorts before `working`: returned work comes first.
+        .order_by(AssignmentRow.state == LAPSED, AssignmentRow.state, UnitRow.position)
+        .limit(1)
+    ).one_or_none()
+    if own is not None:
+        if own.state == LAPSED:
+            regain_place(change, own, session.get_one(UnitRow, own.unit_id))
+        renew_lease(own, lease_minutes=lease_minutes, now=change.at)
+        return own
+    if not reach_of(session, person_id, queue_id).works:
+        return None
+    unit = _next_free(session, queue, person_id, change.at)
+    return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
+
+
+def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
+    """The first unit that a person may take: of those assigned to them, or else of those that are for everybody."""
+    reach = reach_of(session, person_id, queue.id)
+    if not reach.has_units:
+        return _first_free(session, queue, person_id, now) if reach.general else None
+    assigned = _first_free(session, queue, person_id, now, reach.is_assigned())
+    if assigned is not None:
+        is_gold = UnitRow.gold.is_not(None)
+        if is_gold_due(*_shares(session, person_id, queue.id)):
+            return _first_free(session, queue, person_id, now, is_gold) or assigned
+        return assigned
+    return _first_free(session, queue, person_id, now, reach.is_general()) if reach.general else None
+
+
+def _first_free(
+    session: Session, queue: QueueRow, person_id: str, now: str, *wanted: ColumnElement[bool]
+) -> UnitRow | None:
+    """The first unit in a person's order that fulfils conditions and has a place for them."""
+    is_open = (UnitRow.queue_id == queue.id, UnitRow.state == "open", *wanted)
+    mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
+    order = (*order_of(queue, person_id), UnitRow.gold.is_(None))
+    free = (
+        select(UnitRow)
+        .where(
+            *is_open,
+            ~mine,
+            or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
+            may_take(session, queue, person_id),
+        )
+        .order_by(*order)
+        .limit(1)
+    )
+    if queue.settings.get(ORDER, ORDERS[0]) == ORDERS[0]:
+        return session.scalars(free).one_or_none()
+    # No index has the other orders. Counting the held places of a few units at a time is quicker than of all.
+    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
+    ordered = select(UnitRow.id).where(*is_open, UnitRow.id.not_in(own)).order_by(*order).limit(_SOME)
+    for start in itertools.count(0, _SOME):
+        ids = session.scalars(ordered.offset(start)).all()
+        found = session.scalars(free.where(UnitRow.id.in_(ids))).one_or_none() if ids else None
+        if found is not None or len(ids) < _SOME:
+            return found
+    return None
+
+
+def order_of(queue: QueueRow, person_id: str) -> tuple[Any, ...]:
+    """As SQL: the order in which a person gets the units of a queue, as its setting `order` says.
+
+    `given` is the order of the benchmark, `video` that of the names of videos, and `random` an order of each person's
+    own, which stays the same.
+    """
+    order = queue.settings.get(ORDER, ORDERS[0])
+    if order == "video":
+        return UnitRow.video_id.is_(None), UnitRow.video_id, UnitRow.position
+    if order == "random":
+        # Databases share no hash function. All products stay below 2^31 for queues of up to 200,000 units.
+        digest = hashlib.sha256(person_id.encode()).digest()
+        a, b, c, d = (int.from_bytes(digest[4 * n : 4 * n + 4]) % (_PRIME - 1) + 1 for n in range(4))
+        mixed = ((UnitRow.position * a + b) % _PRIME) * ((UnitRow.position * c + d) % _PRIME) % _PRIME
+        return mixed, UnitRow.position
+    return (UnitRow.position,)
+
+
+def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, int, int]:
+    """How many units of a queue, and how many of them gold, a person has and the queue has."""
+    own = (
+        select(func.count(), func.count(UnitRow.gold))
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(UnitRow.queue_id == queue_id, AssignmentRow.person_id == person_id, AssignmentRow.role == ANNOTATOR)
+    )
+    held, gold = session.execute(own).one()
+    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id)
+    golds = session.scalar(units.where(UnitRow.gold.is_not(None))) or 0
+    return held, gold, session.scalar(units) or 0 if golds else 0, golds
+
+
+def is_gold_due(held: int, gold: int, total: int, golds: int) -> bool:
+    """True if somebody to whom units are assigned gets gold next, as often as it is among the units of the queue.
+
+    Args:
+        held: Number of units that they have.
+        gold: How many of these are gold.
+        total: Number of units of the queue.
+        golds: How many of these are gold.
+    """
+    return golds > 0 and (gold + 1) * total <= (held + 1) * golds
+
+
+def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit of a queue: nothing that this person has seen, or may not see, keeps them from working on it.
+
+    What holds for all units of the queue is looked up here, so that no unit is checked for it.
+    """
+    person = session.get_one(PersonRow, person_id)
+    rules = [*gold_rules(session, queue.id, person_id), may_know(person_id, queue.id)]
+    if queue.task == TEST:
+        rules.append(may_answer(person_id, queue.id))
+    if may(person.role, Action.ADJUDICATE):
+        rules += [was_not_told(person_id), was_not_shown()]
+    return and_(*rules)
+
+
+@lru_cache(maxsize=1024)
+def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[bool]:
+    """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now.
+
+    Args:
+        person_id: The person.
+        queue_id: The queue of the unit. If it is given, the videos are found once, and not for each unit.
+    """
+    unit, queue = aliased(UnitRow), aliased(QueueRow)
+    examined = (
+        select(unit.video_id)
+        .join(AssignmentRow, AssignmentRow.unit_id == unit.id)
+        .join(queue, queue.id == unit.queue_id)
+        .where(
+            unit.video_id.is_not(None),
+            queue.task == TEST,
+            queue.id != queue_id,
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.state.in_(UNFINISHED),
+        )
+        .correlate(UnitRow)
+    )
+    return or_(
+        UnitRow.video_id.is_(None),
+        and_(UnitRow.video_id.not_in(hidden_videos(person_id)), UnitRow.video_id.not_in(examined)),
+    )
+
+
+@lru_cache(maxsize=1024)
+def may_answer(person_id: str, queue_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit of a test: this person has not worked on its video in another queue."""
+    return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known_videos(person_id, queue_id)))
+
+
+def was_not_told(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: an owner or adjudicator could not read there what an annotator wrote in a comment.
+
+    They read such comments at once, so they do not work on the unit afterwards.
+    """
+    leader, work = aliased(PersonRow), aliased(AssignmentRow)
+    by_lead = exists().where(leader.id == CommentRow.author_id, leader.role.in_(ALLOWED[Action.ADJUDICATE]))
+    works = exists().where(
+        work.unit_id == CommentRow.unit_id, work.person_id == CommentRow.author_id, work.role == ANNOTATOR
+    )
+    return ~exists().where(CommentRow.unit_id == UnitRow.id, CommentRow.author_id != person_id, or_(~by_lead, works))
+
+
+def was_not_shown() -> ColumnElement[bool]:
+    """As SQL about a unit: an owner or adjudicator could not see all work on it.
+
+    They can once all is in, so they do not work on the unit if it is open again.
+    """
+    return ~exists().where(EventRow.subject == UnitRow.id, EventRow.kind == "unsettle")
+
+
+def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
+    """As SQL: a copy whose place nobody else gets. It is submitted, returned, has saved values, or a running lease."""
+    saved = exists().where(EntryRow.assignment_id == AssignmentRow.id)
+    latest = moment(datetime.fromisoformat(now) + LONGEST_LEASE)
+    leased = and_(AssignmentRow.lease_until > now, AssignmentRow.lease_until <= latest)
+    return and_(
+        AssignmentRow.role == role,
+        or_(
+            AssignmentRow.state.in_(("submitted", "returned")),
+            and_(AssignmentRow.state == "working", or_(leased, saved)),
+        ),
+    )
+
+
+def places_held(now: str) -> ColumnElement[int]:
+    """As SQL: how many places of a unit are held."""
+    return (
+        select(func.count())
+        .select_from(AssignmentRow)
+        .where(AssignmentRow.unit_id == UnitRow.id, holds_place(now))
+        .correlate(UnitRow)
+        .scalar_subquery()
+    )
+
+
+def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, lease_minutes: int) -> AssignmentRow:
+    """Give a unit to somebody.
+
+    Raises:
+        Conflict: They have it already, in this or another role; others hold all its places; or what they have seen
+            keeps them from working on it.
+    """
+    session = change.session
+    if session.scalars(
+        select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.person_id == person_id)
+    ).first():
+        raise Conflict("you have worked on this task already; somebody else must do it")
+    if unit.state != ("adjudication" if role == ADJUDICATOR else "open"):
+        raise Conflict("this task needs nobody else; take another")
+    queue = session.get_one(QueueRow, unit.queue_id)
+    fitting = select(UnitRow.id).where(UnitRow.id == unit.id, may_take(session, queue, person_id))
+    if role == ANNOTATOR and session.scalars(fitting).first() is None:
+        raise Conflict("this person has seen, or may not see, what this task shows; somebody else must do it")
+    row = AssignmentRow(
+        id=secrets.token_hex(8),
+        unit_id=unit.id,
+        person_id=person_id,
+        role=role,
+        state="working",
+        round=1,
+        note="",
+        created_at=change.at,
+        lease_until=_lease(change.at, lease_minutes),
+    )
+    session.add(row)
+    session.flush()
+    change.record("take", row.id, after={"unit": unit.id, "person": person_id, "role": role})
+    idle = select(AssignmentRow.id).where(
+        AssignmentRow.unit_id == unit.id, AssignmentRow.state == "working", ~holds_place(change.at, role)
+    )
+    if make_room(change, unit, role, session.scalars(idle).all()):
+        raise Conflict("other people have this task now; take another")
+    return row
+
+
+def unfinished_copies(change: Transaction, unit: UnitRow, role: str) -> Sequence[str]:
+    """Ids of the copies of a unit that may lapse: first those without a hold, then the ones begun last."""
+    query = (
+        select(AssignmentRow.id)
+        .where(AssignmentRow.unit_id == unit.id, AssignmentRow.role == role, AssignmentRow.state == "working")
+        .order_by(holds_place(change.at, role), AssignmentRow.created_at.desc(), AssignmentRow.id)
+    )
+    return change.session.scalars(query).all()
+
+
+def make_room(change: Transaction, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> bool:
+    """Let copies lapse until there are no more copies than places.
+
+    Args:
+        change: The transaction.
+        unit: The unit.
+        role: Whose copies.
+        may_lapse: Ids of the copies that may lapse, in the order in which they lapse.
+
+    Returns:
+        True if there are still more copies than places.
+    """
+    live = {row.id: row for row in _live(change.session, unit, role)}
+    surplus = len(live) - _places(change.session, unit, role)
+    for assignment_id in may_lapse:
+        if surplus > 0 and assignment_id in live:
+            lapse_work(change, live[assignment_id])
+            surplus -= 1
+    return surplus > 0
+
+
+def regain_place(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> bool:
+    """Give a lapsed copy a place again if one is free; returns whether the copy is live now."""
+    if assignment.state != LAPSED:
+        return True
+    session = change.session
+    wanted = "adjudication" if assignment.role == ADJUDICATOR else "open"
+    if unit.state != wanted or len(_live(session, unit, assignment.role)) >= _places(session, unit, assignment.role):
+        return False
+    assignment.state = "working"
+    change.record("regain", assignment.id, before={"state": LAPSED}, after={"state": "working"})
+    return True
+
+
+def lapse_work(change: Transaction, assignment: AssignmentRow) -> None:
+    """Let a copy's place go to somebody else. Its saved values stay."""
+    before, assignment.state = assignment.state, LAPSED
+    change.record("lapse", assignment.id, before={"state": before}, after={"state": LAPSED})
+
+
+def renew_lease(assignment: AssignmentRow, *, lease_minutes: int, now: str | None = None) -> None:
+    """Hold a unit for its person for another lease, from now or a given moment. This adds no event.
+
+    A lease with at least 95 % of its time left stays as it is, so frequent saves rarely write it.
+    """
+    until = _lease(now or moment(), lease_minutes)
+    gained = datetime.fromisoformat(until) - datetime.fromisoformat(assignment.lease_until)
+    if abs(gained) > timedelta(minutes=lease_minutes) / 20:
+        assignment.lease_until = until
+
+
+def give_back(change: Transaction, assignment: AssignmentRow) -> None:
+    """Give a unit back for the next person who asks.
+
+    Raises:
+        Conflict: Something was saved in it, or it was submitted. What was typed stays with its person.
+    """
+    saved = change.session.scalars(select(EntryRow.place).where(EntryRow.assignment_id == assignment.id)).first()
+    if assignment.state not in ("working", LAPSED) or saved is not None:
+        raise Conflict("begun work stays with you; you can give back only a task in which nothing was saved")
+    change.record("give_back", assignment.id, before={"unit": assignment.unit_id, "person": assignment.person_id})
+    change.session.delete(assignment)
+
+
+def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int:
+    """How many units of a queue somebody could still work on: units they have begun and units with a free place."""
+    queue = session.get(QueueRow, queue_id)
+    if queue is None:
+        return 0
+    # Each set is computed once. Checking every unit against it would take a second in a large project.
+    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
+    unfinished = own.where(AssignmentRow.role == ANNOTATOR, AssignmentRow.state.in_(UNFINISHED))
+    full = (
+        select(AssignmentRow.unit_id)
+        .where(holds_place(now))
+        .group_by(AssignmentRow.unit_id)
+        .having(func.count() >= queue.overlap)
+    )
+    has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
+    reach = reach_of(session, person_id, queue_id)
+    free = and_(UnitRow.id.not_in(own), has_room, may_take(session, queue, person_id))
+    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
+    if not reach.has_units and reach.general:
+        return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
+    # One pass over the units: each of these sets is costly.
+    kinds = select(
+        UnitRow.id.in_(unfinished).label("begun"),
+        (reach.is_assigned() if reach.has_units else false()).label("assigned"),
+        (reach.is_general() if reach.has_units else true()).label("general"),
+        UnitRow.gold.is_not(None).label("gold"),
+    ).where(UnitRow.queue_id == queue_id, UnitRow.state == "open", or_(free, UnitRow.id.in_(unfinished)))
+    counts = Counter(tuple(map(bool, row)) for row in session.execute(kinds))
+    begun = sum(count for kind, count in counts.items() if kind[0])
+    assigned = counts[False, True, False, False]
+    golds = sum(count for kind, count in counts.items() if kind[3] and not kind[0])
+    extra = _gold_between(_shares(session, person_id, queue_id), golds, assigned)
+    general = sum(count for kind, count in counts.items() if kind[2] and not kind[0])
+    return begun + assigned + (general if reach.general else extra)
+
+
+def _gold_between(shares: tuple[int, int, int, int], free: int, assigned: int) -> int:
+    """How many of the free units of gold a person will get between those that are assigned to them."""
+    held, gold, total, golds = shares
+    found = 0
+    while free and assigned:
+        if is_gold_due(held, gold, total, golds):
+            gold, found, free = gold + 1, found + 1, free - 1
+        else:
+            assigned -= 1
+        held += 1
+    return found
+
+
+def known_units(session: Session, queue_id: str, person_id: str) -> int:
+    """How many open units of a test somebody does not get because they have worked on the video."""
+    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
+    counted = (
+        select(func.count())
+        .select_from(UnitRow)
+        .where(
+            UnitRow.queue_id == queue_id,
+            UnitRow.state == "open",
+            UnitRow.id.not_in(own),
+            ~may_answer(person_id, queue_id),
+        )
+    )
+    return session.scalar(counted) or 0
+
+
+def _live(session: Session, unit: UnitRow, role: str) -> Sequence[AssignmentRow]:
+    return session.scalars(
+        select(AssignmentRow).where(
+            AssignmentRow.unit_id == unit.id,
+            AssignmentRow.role == role,
+            AssignmentRow.state.in_(LIVE),
+        )
+    ).all()
+
+
+def _places(session: Session, unit: UnitRow, role: str) -> float:
+    if role == ADJUDICATOR:
+        return 1
+    # Everybody gets each unit of gold.
+    return float("inf") if unit.gold is not None else session.get_one(QueueRow, unit.queue_id).overlap
+
+
+def _lease(now: str, minutes: int) -> str:
+    return moment(datetime.fromisoformat(now) + timedelta(minutes=minutes))

@@ -1,0 +1,513 @@
+"""Two-role collection of dialogues, as in VDAct: an investigator asks without the video, a correspondent answers.
+
+The investigator sees the unordered list of activities and never the video: every route that serves a video calls
+`is_hidden_from`. A pair's first dialogues must be approved before the next can begin, and the two swap roles half-way.
+
+Reference: VDAct (AAAI 2025), section on data collection. Which half begins and how videos are drawn are our choices.
+"""
+
+import hashlib
+import secrets
+import tomllib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import CompoundSelect, Select, exists, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from reeltalk.schema.record import Json
+from reeltalk.schema.titles import activity_title
+from reeltalk.store.content import Content
+from reeltalk_review.errors import Conflict, Forbidden, InvalidValue, NotFound
+from reeltalk_review.events import Transaction
+from reeltalk_review.naming import ContentNames, dialogue_name
+from reeltalk_review.tables import (
+    AssignmentRow,
+    EventRow,
+    LiveDialogueRow,
+    MessageRow,
+    PairRow,
+    PersonRow,
+    QueueRow,
+    UnitRow,
+)
+from reeltalk_review.tasks.task import Draft
+
+GUIDE: Final = Path(__file__).parent / "guide.toml"
+
+
+class QuestionKind(BaseModel):
+    """A kind of question with an example."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    example: str
+
+
+class SampleDialogue(BaseModel):
+    """A short sample dialogue."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    turns: tuple[tuple[str, str], ...]
+
+
+class CollectionGuide(BaseModel):
+    """Rules, kinds of questions and sample dialogues, in one version."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str
+    investigator: tuple[str, ...]
+    correspondent: tuple[str, ...]
+    types: tuple[QuestionKind, ...]
+    samples: tuple[SampleDialogue, ...]
+
+
+@cache
+def collection_guide() -> CollectionGuide:
+    """The guide that comes with reeltalk."""
+    return CollectionGuide.model_validate(tomllib.loads(GUIDE.read_text(encoding="utf-8")))
+
+
+KIND: Final = "collect"
+LIVE: Final = "live"
+AWAITING: Final = "awaiting"
+APPROVED: Final = "approved"
+DROPPED: Final = "dropped"
+LONGEST_MESSAGE: Final = 2_000
+
+
+class CollectSettings(BaseModel):
+    """Settings of a queue for collecting."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    least_turns: Annotated[int, Field(ge=1, le=100)] = 10
+    """Least number of questions in a dialogue. Every released dialogue of VDAct has at least 10."""
+    most_turns: Annotated[int, Field(ge=1, le=200)] = 15
+    approve_first: Annotated[int, Field(ge=0, le=100)] = 2
+    """How many of a pair's first dialogues wait for approval, one by one."""
+
+
+def collecting_drafts(content: Content) -> list[Draft]:
+    """One unit for each video, with its activities in alphabetical order, which reveals nothing."""
+    activities: dict[str, set[str]] = {}
+    for clip in content.clips:
+        name = clip.extra.get("activity")
+        if isinstance(name, str):
+            activities.setdefault(clip.video_id, set()).add(activity_title(name))
+    names = ContentNames(content)
+    return [
+        Draft(
+            target_table="videos",
+            target_id=video.id,
+            # The investigator must not learn from a name what the video shows.
+            title=names.hidden_video(video.id),
+            video_id=video.id,
+            content={"activities": sorted(activities.get(video.id, ()))},
+        )
+        for video in content.videos
+    ]
+
+
+def add_pair(change: Transaction, queue_id: str, first_id: str, second_id: str, goal: int) -> PairRow:
+    """Let two people collect dialogues together.
+
+    Raises:
+        InvalidValue: Both are the same person, one cannot work, or the goal is odd or out of range.
+        NotFound: There is no such queue.
+    """
+    queue = change.session.get(QueueRow, queue_id)
+    if queue is None or queue.task != KIND:
+        raise NotFound("there is no such queue for collecting dialogues")
+    people = [change.session.get(PersonRow, person_id) for person_id in (first_id, second_id)]
+    if first_id == second_id or any(row is None or row.disabled_at or row.role == "reader" for row in people):
+        raise InvalidValue("a pair is two different people who may work", field="second")
+    if not 2 <= goal <= 1000 or goal % 2:
+        raise InvalidValue("a pair collects 2 to 1,000 dialogues, an even number: roles change half-way", field="goal")
+    row = PairRow(
+        id=secrets.token_hex(8),
+        queue_id=queue_id,
+        first_id=first_id,
+        second_id=second_id,
+        goal=goal,
+        created_at=change.at,
+    )
+    change.session.add(row)
+    change.session.flush()
+    change.record("pair", row.id, after={"queue": queue_id, "first": first_id, "second": second_id, "goal": goal})
+    return row
+
+
+def begin_dialogue(change: Transaction, person_id: str, pair_id: str) -> LiveDialogueRow:
+    """Continue a pair's dialogue, or begin the next one.
+
+    Raises:
+        NotFound: The person has no such pair.
+        Conflict: A dialogue awaits approval (`awaiting`), all are collected, or no video is left for the pair.
+    """
+    session = change.session
+    pair = session.get(PairRow, pair_id)
+    if pair is None or person_id not in (pair.first_id, pair.second_id):
+        raise NotFound("you have no such pair")
+    found = dialogues_of(session, pair.id)
+    live = next((row for row in found if row.state == LIVE), None)
+    if live is not None:
+        return live
+    if pair.ended_at is not None:
+        raise Conflict("this pair was ended")
+    settings = collect_settings(session, pair.queue_id)
+    counted = [row for row in found if row.state != DROPPED]
+    if len(counted) >= pair.goal:
+        raise Conflict("all dialogues of this pair are collected; thank you", code="collected")
+    approved = sum(row.state == APPROVED for row in counted)
+    if approved < settings.approve_first and any(row.state == AWAITING for row in counted):
+        raise Conflict(
+            "your last dialogue awaits approval; begin the next one after an adjudicator has judged it", code=AWAITING
+        )
+    roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
+    unit = _next_unit(session, pair.queue_id, *roles)
+    if unit is None:
+        raise Conflict("no video is left that the investigator has not seen", code="no_video")
+    row = LiveDialogueRow(
+        id=secrets.token_hex(8),
+        pair_id=pair.id,
+        number=len(found),
+        unit_id=unit.id,
+        investigator_id=roles[0],
+        correspondent_id=roles[1],
+        state=LIVE,
+        note="",
+        created_at=change.at,
+    )
+    session.add(row)
+    session.flush()
+    change.record(
+        "begin", row.id, after={"pair": pair.id, "unit": unit.id, "investigator": roles[0], "correspondent": roles[1]}
+    )
+    return row
+
+
+def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, position: int, text: str) -> MessageRow:
+    """Ask or answer. Until the other person replies, a message at the same position corrects the earlier one.
+
+    Args:
+        change: The transaction.
+        person_id: Who speaks.
+        dialogue_id: The dialogue.
+        position: The message's index, from 0. Questions are even, answers odd.
+        text: The message.
+
+    Raises:
+        NotFound: The person has no such dialogue.
+        Conflict: It is the other's turn, or another message came first (`said_meanwhile`).
+        InvalidValue: The text is empty or too long.
+    """
+    row = own_dialogue(change.session, person_id, dialogue_id)
+    if row.state != LIVE:
+        raise Conflict("this dialogue is finished")
+    text = text.strip()
+    if not 1 <= len(text) <= LONGEST_MESSAGE:
+        raise InvalidValue(f"a message has 1 to {LONGEST_MESSAGE:,} characters", field="text")
+    said = messages_of(change.session, row.id)
+    speaker = row.investigator_id if position % 2 == 0 else row.correspondent_id
+    if speaker != person_id:
+        raise Conflict("it is the other's turn", code="not_your_turn")
+    if position not in (len(said), len(said) - 1):
+        raise Conflict("another message came meanwhile; look again", code="said_meanwhile")
+    most = collect_settings(change.session, _queue_of(change.session, row)).most_turns
+    if position >= 2 * most:
+        raise Conflict(f"a dialogue has at most {most} questions; finish it")
+    found = said[position] if position < len(said) else None
+    change.record("say", row.id, place=str(position), before=found.text if found is not None else None, after=text)
+    if found is None:
+        found = MessageRow(dialogue_id=row.id, position=position, text=text, at=change.at)
+        change.session.add(found)
+    else:
+        found.text, found.at = text, change.at
+    change.session.flush()
+    return found
+
+
+def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> LiveDialogueRow:
+    """End a dialogue. The investigator decides when.
+
+    Raises:
+        NotFound: The person has no such dialogue.
+        Forbidden: The person is its correspondent.
+        Conflict: It is finished, has too few questions, or the last one is not answered.
+    """
+    row = own_dialogue(change.session, person_id, dialogue_id)
+    if row.investigator_id != person_id:
+        raise Forbidden("the investigator ends the dialogue")
+    if row.state != LIVE:
+        raise Conflict("this dialogue is finished")
+    queue_id = _queue_of(change.session, row)
+    settings, said = collect_settings(change.session, queue_id), len(messages_of(change.session, row.id))
+    if said % 2:
+        raise Conflict("the last question is not answered yet")
+    if said // 2 < settings.least_turns:
+        raise Conflict(f"a dialogue has at least {settings.least_turns} questions; this one has {said // 2}")
+    before = [other for other in dialogues_of(change.session, row.pair_id) if other.number < row.number]
+    approved = sum(other.state == APPROVED for other in before)
+    row.state = APPROVED if approved >= settings.approve_first else AWAITING
+    row.finished_at = change.at
+    change.record("finish", row.id, after={"state": row.state})
+    return row
+
+
+@dataclass(frozen=True)
+class PairTurn:
+    """What comes next in one of somebody's pairs."""
+
+    pair_id: str
+    queue_id: str
+    partner: str
+    """The other's name."""
+    says: str
+    """What comes next, as a sentence."""
+    action: str | None
+    """The button that leads there; None if the person must wait, or all is collected."""
+    is_due: bool
+    """True if the other waits for this person."""
+
+
+def pair_turns(session: Session, person_id: str) -> list[PairTurn]:
+    """Whose turn it is in each of somebody's pairs that have not ended; those that wait for this person come first."""
+    query = select(PairRow).where(
+        PairRow.ended_at.is_(None), or_(PairRow.first_id == person_id, PairRow.second_id == person_id)
+    )
+    found = [_pair_turn(session, person_id, pair) for pair in session.scalars(query.order_by(PairRow.created_at))]
+    return sorted(found, key=lambda turn: not turn.is_due)
+
+
+def _pair_turn(session: Session, person_id: str, pair: PairRow) -> PairTurn:
+    partner = session.get_one(PersonRow, pair.second_id if pair.first_id == person_id else pair.first_id).name
+    dialogues = dialogues_of(session, pair.id)
+    counted = [row for row in dialogues if row.state != DROPPED]
+    live = next((row for row in dialogues if row.state == LIVE), None)
+    approved = sum(row.state == APPROVED for row in counted)
+    action, is_due = None, False
+    if live is not None:
+        said = len(messages_of(session, live.id))
+        asks, is_question = live.investigator_id == person_id, said % 2 == 0
+        is_due, action = asks == is_question, "Go on"
+        verb = "ask" if is_question else "answer"
+        name = dialogue_name(live.number, pair.goal)
+        says = f"{name}: it is your turn to {verb}." if is_due else f"{name}: {partner} is to {verb}."
+    elif len(counted) >= pair.goal:
+        says = "All dialogues are collected. Thank you."
+    elif approved < collect_settings(session, pair.queue_id).approve_first and any(
+        row.state == AWAITING for row in counted
+    ):
+        says = "Your last dialogue awaits approval."
+    else:
+        first_asks = len(counted) < pair.goal / 2
+        asks = (pair.first_id == person_id) == first_asks
+        says = f"{dialogue_name(len(counted), pair.goal)} can begin: you {'ask' if asks else 'answer'}."
+        action, is_due = "Begin", asks
+    return PairTurn(pair.id, pair.queue_id, partner, says, action, is_due)
+
+
+def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
+    """Approve a finished dialogue, send it back, or drop it.
+
+    Args:
+        change: The transaction.
+        person_id: An adjudicator outside the pair.
+        dialogue_id: The dialogue.
+        verdict: `approve`, `send_back` or `drop`. The last two need a note.
+        note: What to do, or why.
+
+    Raises:
+        NotFound: There is no such finished dialogue.
+        Forbidden: The person belongs to the pair.
+        InvalidValue: There is no such verdict, or a note is missing.
+        Conflict: It was sent back while the pair has begun another.
+    """
+    row = change.session.get(LiveDialogueRow, dialogue_id)
+    if row is None or row.state not in (AWAITING, APPROVED):
+        raise NotFound("there is no such dialogue that was finished")
+    if person_id in (row.investigator_id, row.correspondent_id):
+        raise Forbidden("somebody else must judge your own dialogue")
+    if verdict not in ("approve", "send_back", "drop"):
+        raise InvalidValue("choose approve, send_back or drop", field="verdict")
+    if verdict != "approve" and not 1 <= len(note.strip()) <= LONGEST_MESSAGE:
+        raise InvalidValue("say what should be done, or why it is dropped", field="note")
+    others = dialogues_of(change.session, row.pair_id)
+    if verdict == "send_back" and any(other.state == LIVE for other in others):
+        raise Conflict("the pair has begun another dialogue; wait until it is finished")
+    before = row.state
+    row.state = {"approve": APPROVED, "send_back": LIVE, "drop": DROPPED}[verdict]
+    row.note = note.strip() if verdict != "approve" else ""
+    change.record("judge", row.id, before={"state": before}, after={"state": row.state, "note": row.note})
+    return row
+
+
+def is_hidden_from(session: Session, person_id: str, videos: Collection[str]) -> bool:
+    """True if a person may not see one of some videos, whatever their role: they ask about it without knowing it."""
+    return not set(videos).isdisjoint(session.scalars(hidden_videos(person_id)))
+
+
+def hidden_videos(person_id: str) -> Select[str | None]:
+    """As SQL: ids of the videos that a person asks about now. They get no other work on these either."""
+    unit = aliased(UnitRow)
+    return (
+        select(unit.video_id.label("kept"))
+        .join(LiveDialogueRow, LiveDialogueRow.unit_id == unit.id)
+        .where(
+            unit.video_id.is_not(None),
+            LiveDialogueRow.investigator_id == person_id,
+            LiveDialogueRow.state.in_((LIVE, AWAITING)),
+        )
+    )
+
+
+def known_videos(person_id: str, queue_id: Any) -> CompoundSelect[Any]:
+    """As SQL: ids of the videos on which a person has worked in other queues: units, dialogues, and judging of these.
+
+    People who take the test get no questions about them.
+
+    Args:
+        person_id: The person.
+        queue_id: Id of the queue that does not count, as a value or as SQL.
+    """
+    unit, other = aliased(UnitRow), aliased(UnitRow)
+    mine, talk = aliased(AssignmentRow), aliased(LiveDialogueRow)
+    judged = exists().where(EventRow.subject == talk.id, EventRow.kind == "judge", EventRow.author == person_id)
+    takes_part = or_(talk.investigator_id == person_id, talk.correspondent_id == person_id, judged)
+    held = (
+        select(unit.video_id.label("known"))
+        .join(mine, mine.unit_id == unit.id)
+        .where(unit.video_id.is_not(None), unit.queue_id != queue_id, mine.person_id == person_id)
+    )
+    talked = (
+        select(other.video_id)
+        .join(talk, talk.unit_id == other.id)
+        .where(other.video_id.is_not(None), other.queue_id != queue_id, takes_part)
+    )
+    return held.union_all(talked)
+
+
+def own_dialogue(session: Session, person_id: str, dialogue_id: str) -> LiveDialogueRow:
+    """A dialogue of the person who asks.
+
+    Raises:
+        NotFound: There is no such dialogue, or it belongs to others.
+    """
+    row = session.get(LiveDialogueRow, dialogue_id)
+    if row is None or person_id not in (row.investigator_id, row.correspondent_id):
+        raise NotFound("you have no such dialogue")
+    return row
+
+
+def dialogues_of(session: Session, pair_id: str) -> Sequence[LiveDialogueRow]:
+    """A pair's dialogues, first to last."""
+    query = select(LiveDialogueRow).where(LiveDialogueRow.pair_id == pair_id).order_by(LiveDialogueRow.number)
+    return session.scalars(query).all()
+
+
+def messages_of(session: Session, dialogue_id: str) -> Sequence[MessageRow]:
+    """The messages of a dialogue, first to last."""
+    query = select(MessageRow).where(MessageRow.dialogue_id == dialogue_id).order_by(MessageRow.position)
+    return session.scalars(query).all()
+
+
+def collect_settings(session: Session, queue_id: str) -> CollectSettings:
+    """Settings of a queue for collecting."""
+    return CollectSettings.model_validate(session.get_one(QueueRow, queue_id).settings)
+
+
+def approved_dialogues(
+    session: Session, among: Collection[str] | None = None
+) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
+    """Approved dialogues with their unit and their messages, in the order in which they were begun.
+
+    Args:
+        session: The database.
+        among: Ids of those that are read; by default all.
+    """
+    query = (
+        select(LiveDialogueRow, UnitRow)
+        .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
+        .where(LiveDialogueRow.state == APPROVED)
+        .order_by(LiveDialogueRow.created_at, LiveDialogueRow.id)
+    )
+    if among is not None:
+        query = query.where(LiveDialogueRow.id.in_(among))
+    for row, unit in session.execute(query).all():
+        yield row, unit, messages_of(session, row.id)
+
+
+def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dict[str, Json]:
+    """A dialogue as one of the two sees it. Nothing in the view of the investigator names the video."""
+    settings = collect_settings(session, _queue_of(session, row))
+    unit = session.get_one(UnitRow, row.unit_id)
+    said = messages_of(session, row.id)
+    investigates = row.investigator_id == person_id
+    answer: dict[str, Any] = {
+        "id": row.id,
+        "role": "investigator" if investigates else "correspondent",
+        "state": row.state,
+        "note": row.note,
+        "number": row.number + 1,
+        "least_turns": settings.least_turns,
+        "most_turns": settings.most_turns,
+        "messages": [{"position": message.position, "text": message.text, "at": message.at} for message in said],
+        "your_turn": row.state == LIVE and (len(said) % 2 == 0) == investigates,
+        "activities": unit.content["activities"],
+    }
+    return answer if investigates else {**answer, "video_id": unit.video_id}
+
+
+def _queue_of(session: Session, row: LiveDialogueRow) -> str:
+    return session.get_one(PairRow, row.pair_id).queue_id
+
+
+def _next_unit(session: Session, queue_id: str, investigator_id: str, correspondent_id: str) -> UnitRow | None:
+    """A unit that has room for another dialogue, with a video that the investigator has never seen."""
+    queue = session.get_one(QueueRow, queue_id)
+    taken = (
+        select(func.count())
+        .select_from(LiveDialogueRow)
+        .where(LiveDialogueRow.unit_id == UnitRow.id, LiveDialogueRow.state != DROPPED)
+        .correlate(UnitRow)
+        .scalar_subquery()
+    )
+    other = select(UnitRow.id, UnitRow.video_id).subquery()
+    worked_on = (
+        select(other.c.video_id)
+        .join(AssignmentRow, AssignmentRow.unit_id == other.c.id)
+        .where(AssignmentRow.person_id == investigator_id, other.c.video_id.is_not(None))
+    )
+    talked_about = (
+        select(other.c.video_id)
+        .join(LiveDialogueRow, LiveDialogueRow.unit_id == other.c.id)
+        .where(
+            or_(
+                LiveDialogueRow.correspondent_id == investigator_id,
+                LiveDialogueRow.investigator_id.in_((investigator_id, correspondent_id)),
+            ),
+            other.c.video_id.is_not(None),
+        )
+    )
+    free = session.scalars(
+        select(UnitRow)
+        .where(
+            UnitRow.queue_id == queue_id,
+            taken < queue.overlap,
+            UnitRow.video_id.not_in(worked_on),
+            UnitRow.video_id.not_in(talked_about),
+        )
+        .order_by(UnitRow.position)
+    ).all()
+    # In a mixed order: neighbours in the benchmark may be alike and should not follow each other.
+    key = f"{investigator_id} {correspondent_id}"
+    return min(free, key=lambda unit: hashlib.sha256(f"{key} {unit.id}".encode()).digest(), default=None)

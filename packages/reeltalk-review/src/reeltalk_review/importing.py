@@ -1,0 +1,574 @@
+"""Imports a benchmark into the database: its videos, and one queue of units for each kind of work.
+
+Importing again adds new units and renews those that nobody has begun. Units that were begun or finished keep the draft
+that their annotator saw.
+"""
+
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, tee
+from typing import Any, Final
+
+from sqlalchemy import exists, func, insert, or_, select
+from sqlalchemy.orm import Session
+
+from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
+from reeltalk.schema.media import Video
+from reeltalk.schema.record import Json, derive_id, name_key
+from reeltalk.schema.review import Review
+from reeltalk.schema.titles import tell_apart
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.manifest import Manifest
+from reeltalk.store.tables import TABLES
+from reeltalk.store.validate import Finding, check_content
+from reeltalk_review.database import ReviewProject, in_batches
+from reeltalk_review.describing import describe_units, forget_words
+from reeltalk_review.duties import drop_duties
+from reeltalk_review.events import OPERATOR, Transaction, transaction
+from reeltalk_review.tables import (
+    AssignmentRow,
+    CommentRow,
+    EventRow,
+    ProjectRow,
+    QueueRow,
+    UnitRow,
+    VideoRow,
+    canonical_json,
+)
+from reeltalk_review.tasks.registry import TASKS
+from reeltalk_review.tasks.task import Draft, ReviewTask
+
+ENDING: Final = ".jsonl"
+APPLIED: Final = "review apply"
+"""The stage that writes tables when reviews are applied."""
+WRITTEN: Final = "written"
+"""Key in a review's `extra`: the revision of the benchmark that it led to."""
+
+
+def table_hashes(manifest: Manifest) -> dict[str, str]:
+    """Hashes of a benchmark's tables, by file name."""
+    return {name: entry.sha256 for name, entry in manifest.files.items() if name.endswith(ENDING)}
+
+
+def read_checked(benchmark: Benchmark) -> Content:
+    """A benchmark's rows, which stay in their files, checked for contradictions.
+
+    Args:
+        benchmark: Each of its tables is opened once, so that all are of one revision.
+
+    Raises:
+        BenchmarkError: A file was edited by hand.
+        InputError: A table is damaged, or records contradict each other; names file, line and field.
+        BrokenInvariantError: Records contradict each other, and no line can be named.
+    """
+    content = benchmark.stored_content()
+    errors = [finding for finding in check_content(content) if finding.severity == "error"]
+    if errors:
+        raise _refusal(benchmark, content, errors)
+    return content
+
+
+def _refusal(benchmark: Benchmark, content: Content, errors: list[Finding]) -> InputError | BrokenInvariantError:
+    first = errors[0]
+    more = f"; {len(errors) - 1:,} more errors" if len(errors) > 1 else ""
+    hint = f"'reeltalk validate {benchmark.path}' lists all{more}"
+    table, _, row = first.where.partition(":")
+    line, field = _line(content, table, row)
+    if line is None:
+        return BrokenInvariantError(f"{first.where}: {first.problem}; {hint}")
+    return InputError(first.problem, file=benchmark.path / f"{table}{ENDING}", line=line, place=field, hint=hint)
+
+
+def _line(content: Content, table: str, row: str) -> tuple[int | None, str]:
+    """The line of a finding's row, from 1, and the field in it."""
+    if table not in TABLES:
+        return None, ""
+    number, _, rest = row.partition(".")
+    key = TABLES[table].key
+    if key is None:
+        return (int(number) + 1, rest) if number.isdigit() else (None, "")
+    rows = getattr(content, table)
+    # A field follows an identifier. Identifiers may contain full stops and brackets, so take the longest that fits.
+    fitting = [(len(name), line) for line, name in enumerate(map(key, rows), 1) if row.startswith(name)]
+    if not fitting:
+        return None, ""
+    length, line = max(fitting)
+    same = [line for line, name in enumerate(map(key, rows), 1) if name == row]
+    # If the key occurs several times, report the last one.
+    return (same[-1] if len(same) > 1 else line), row[length:].lstrip(".")
+
+
+ServedVideos = Mapping[str, tuple[str | None, str | None, str | None]]
+"""By video: the file to serve, its media type, and why there is none."""
+
+BATCH: Final = 100
+LOADED: Final = "loaded"
+"""Key in a queue's settings: its units are the benchmark's drafts."""
+REVISION: Final = "revision"
+"""Key in a unit's content: how often reviews had been applied to the benchmark that it shows."""
+
+
+@dataclass
+class ImportReport:
+    """What happened to the units, by queue."""
+
+    new: dict[str, int] = field(default_factory=dict)
+    renewed: dict[str, int] = field(default_factory=dict)
+    """Nobody had begun them; they show the benchmark as it is now."""
+    removed: dict[str, int] = field(default_factory=dict)
+    """Nobody had begun them, and the benchmark no longer has them."""
+    behind: dict[str, int] = field(default_factory=dict)
+    """Begun or finished units whose draft has changed in the benchmark."""
+
+    def lines(self) -> Iterator[str]:
+        """Lines for people."""
+        for counts, words in (
+            (self.new, "tasks are new"),
+            (self.renewed, "tasks that nobody has begun show the benchmark as it is now"),
+            (self.removed, "tasks that nobody has begun are in the benchmark no longer and were taken away"),
+            (self.behind, "tasks that people have begun or finished keep the draft that they saw"),
+        ):
+            for queue, count in counts.items():
+                if count:
+                    yield f"{queue}: {count:,} {words}"
+
+
+def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchmark) -> None:
+    """Record which benchmark is reviewed, and its state."""
+    row = change.session.get(ProjectRow, 1)
+    manifest = benchmark.manifest
+    if row is None:
+        row = ProjectRow(
+            id=1,
+            name=manifest.name,
+            settings=project.settings.model_dump(mode="json"),
+            created_at=change.at,
+            content_hash="",
+        )
+        change.session.add(row)
+    if row.content_hash != manifest.content_hash:
+        before = row.content_hash or None
+        row.content_hash, row.files = manifest.content_hash, table_hashes(manifest)
+        change.record("benchmark", "project", before=before, after=manifest.content_hash)
+    change.session.flush()
+
+
+def _put_videos(session: Session, videos: Iterable[Video], served: ServedVideos | None) -> None:
+    """Add new videos, and update how known ones are served.
+
+    Args:
+        session: The transaction.
+        videos: All videos of the benchmark.
+        served: How each is served; None to keep the stored values.
+    """
+    for some in in_batches(videos, BATCH):
+        ids = [str(video.id) for video in some]
+        known = {row.id: row for row in session.scalars(select(VideoRow).where(VideoRow.id.in_(ids)))}
+        for video in some:
+            row = known.get(video.id)
+            if row is None:
+                known[video.id] = row = VideoRow(id=video.id)
+                session.add(row)
+            elif served is None:
+                continue
+            row.sha256, row.duration_s = video.sha256, video.duration_s
+            row.file, row.media_type, row.problem = (served or {}).get(
+                video.id, (None, None, "the benchmark has no file of this video")
+            )
+        session.flush()
+
+
+def _chosen(drafts: Iterable[Draft], videos: Iterable[Video], only: str | None) -> Iterator[Draft]:
+    """The drafts about videos that `--only` selects; all if it selects nothing."""
+    if only is None:
+        yield from drafts
+        return
+    name, _, value = only.partition("/")
+    chosen = {str(video.id) for video in videos if getattr(video, name) == value}
+    for draft in drafts:
+        if draft.video_id in chosen:
+            yield draft
+
+
+def _put_queue(
+    change: Transaction,
+    queue_id: str,
+    kind: str,
+    *,
+    title: str,
+    position: int,
+    overlap: int,
+    settings: Mapping[str, Json],
+) -> QueueRow:
+    """Add a queue without units."""
+    queue = QueueRow(id=queue_id, task=kind, title=title, position=position, overlap=overlap, settings=dict(settings))
+    change.session.add(queue)
+    change.session.flush()
+    return queue
+
+
+def _new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Row of a unit that nobody has begun.
+
+    Args:
+        queue: Its queue.
+        draft: What it is made from.
+        position: Its place in the queue, from 0.
+        shown: The result of `_unit_view`.
+    """
+    return {
+        "id": _unit_id(queue, draft),
+        "queue_id": queue.id,
+        "position": position,
+        "target_table": draft.target_table,
+        "target_id": draft.target_id,
+        "state": "open",
+        "submitted": 0,
+        **shown,
+    }
+
+
+def _unit_view(task: ReviewTask | None, draft: Draft, videos: Container[str]) -> dict[str, Any]:
+    """The visible columns of a unit.
+
+    Args:
+        task: Its kind of work; None if it has no places, as for videos that pairs talk about.
+        draft: What it is made from.
+        videos: Ids of the project's videos.
+    """
+    return {
+        "title": draft.title,
+        "video_id": draft.video_id if draft.video_id in videos else None,
+        "turns": len(task.places(draft.content)) if task is not None else 0,
+        "content": dict(draft.content),
+    }
+
+
+def _unit_id(queue: QueueRow, draft: Draft) -> str:
+    """Id of the unit about a record in a queue."""
+    return derive_id("unit", queue.id, draft.target_table, draft.target_id)
+
+
+def _put_units(
+    change: Transaction,
+    queue: QueueRow,
+    task: ReviewTask,
+    drafts: Iterable[Draft],
+    videos: Container[str],
+    revision: int,
+    loaded: ImportReport,
+) -> None:
+    """Add new units, renew those that nobody has begun, and remove those that the benchmark no longer has.
+
+    Args:
+        change: The transaction.
+        queue: Whose units.
+        task: Its kind of work.
+        drafts: All units that the queue should hold.
+        videos: Ids of the project's videos.
+        revision: Revision of the benchmark that the drafts show.
+        loaded: Receives the counts.
+    """
+    session = change.session
+    # What somebody wrote about a unit is about what it shows.
+    begun = or_(exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id))
+    known = {
+        unit_id: is_begun
+        for unit_id, is_begun in session.execute(
+            select(UnitRow.id, begun).where(UnitRow.queue_id == queue.id, UnitRow.gold.is_(None))
+        )
+    }
+    last = session.scalar(select(func.max(UnitRow.position)).where(UnitRow.queue_id == queue.id))
+    last = -1 if last is None else last
+    counts = {"new": 0, "renewed": 0, "behind": 0}
+    there: set[int] = set()
+    for some in in_batches(_named(drafts), BATCH):
+        rows: list[dict[str, Any]] = []
+        for draft in some:
+            unit_id = _unit_id(queue, draft)
+            if (key := name_key(unit_id)) in there:
+                continue
+            there.add(key)
+            values = _unit_view(task, draft, videos)
+            values["content"][REVISION] = revision
+            if unit_id not in known:
+                last += 1
+                counts["new"] += 1
+                rows.append(_new_unit(queue, draft, last, values))
+                continue
+            row = session.get_one(UnitRow, unit_id)
+            if row.title != draft.title:
+                row.title = draft.title
+                forget_words(session, [unit_id])
+            if _is_same(row.content, values["content"]):
+                continue
+            if known[unit_id]:
+                counts["behind"] += 1
+                continue
+            counts["renewed"] += 1
+            forget_words(session, [unit_id])
+            for name, value in values.items():
+                setattr(row, name, value)
+        session.flush()
+        if rows:
+            session.execute(insert(UnitRow), rows)
+    gone = [unit_id for unit_id, is_begun in known.items() if name_key(unit_id) not in there and not is_begun]
+    forget_words(session, gone)
+    drop_duties(change, gone)
+    for unit_id in gone:
+        session.delete(session.get_one(UnitRow, unit_id))
+    session.flush()
+    loaded.new[queue.id], loaded.renewed[queue.id] = counts["new"], counts["renewed"]
+    loaded.removed[queue.id], loaded.behind[queue.id] = len(gone), counts["behind"]
+
+
+def _named(drafts: Iterable[Draft]) -> Iterator[Draft]:
+    """The drafts of a queue, with names that differ."""
+    drafts, again = tee(drafts)
+    for title, draft in zip(tell_apart(draft.title for draft in drafts), again, strict=True):
+        yield replace(draft, title=title)
+
+
+def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    return canonical_json({**before, REVISION: 0}) == canonical_json({**after, REVISION: 0})
+
+
+FIRST: Final = ("turns", "links")
+"""Queues of a new project if none are named."""
+ALL: Final = "all"
+FIELDS: Final = ("split", "category", "id")
+"""Fields of a video that `--only` can select by."""
+
+
+@dataclass(frozen=True)
+class ImportChoice:
+    """Which units to import."""
+
+    queues: Sequence[str] = ()
+    overlap: int = 1
+    only: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.overlap <= 20:
+            raise SettingError(f"--overlap {self.overlap}: 1 to 20 people do each task")
+        unknown = [name for name in self.queues if name not in (*TASKS, ALL)]
+        if unknown:
+            raise SettingError(f"--queues {unknown[0]}: no such queue; choose from {', '.join(TASKS)}, or {ALL}")
+        if self.only is not None and (self.only.partition("/")[0] not in FIELDS or not self.only.partition("/")[2]):
+            raise SettingError(f"--only {self.only}: give split/NAME, category/NAME or id/VIDEO")
+
+
+def import_benchmark(
+    project: ReviewProject,
+    benchmark: Benchmark,
+    *,
+    serving: Callable[[Benchmark], ServedVideos],
+    queues: Sequence[str] = (),
+    overlap: int = 1,
+    only: str | None = None,
+    reload: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ImportReport:
+    """Import a benchmark into a project, or its changes since the last import.
+
+    Args:
+        project: The project.
+        benchmark: The benchmark to review.
+        serving: Returns how each video is served. Called only if something is imported.
+        queues: Kinds of work; if empty, those that the project has, or `FIRST`.
+        overlap: How many people do each unit of a new queue.
+        only: `split/test`, `category/cooking` or `id/video-1`: the videos whose units are imported.
+        reload: Accept changes that something other than `reeltalk review apply` made.
+        progress: Called with the current step.
+
+    Returns:
+        What happened to the units; empty if everything was imported before.
+
+    Raises:
+        InputError: The benchmark is damaged; names file, line and field.
+        BenchmarkError: Something else changed it since the last import, or it holds nothing to review.
+        SettingError: The choice matches nothing in it.
+    """
+    choice, manifest = ImportChoice(queues, overlap, only), benchmark.manifest
+    with project.database.reading() as session:
+        row = session.get(ProjectRow, 1)
+        known = set(session.scalars(select(QueueRow.id)))
+        changed = row is not None and row.content_hash != manifest.content_hash
+        if row is not None and changed and not reload and not is_of_project(session, row, manifest):
+            raise BenchmarkError(_changed(benchmark, row))
+    wanted = [name for name in TASKS if name in _wanted(choice, known)]
+    if row is not None and not changed and not reload and set(wanted) <= known:
+        return ImportReport()
+    progress(f"reading {benchmark.path}")
+    content = read_checked(benchmark)
+    served = serving(benchmark)
+    progress("loading what there is to review")
+    with transaction(project.database, OPERATOR) as change:
+        loaded = import_content(change, project, benchmark, content, served, wanted=wanted, choice=choice)
+        # Videos are enough if no queue was asked for: pairs may collect dialogues about them.
+        if row is None and not loaded.new and not (content.videos and not queues and only is None):
+            # The exception rolls back, so that the same command works once there is something.
+            raise _nothing(benchmark, wanted, choice)
+    return loaded
+
+
+def import_content(
+    change: Transaction,
+    project: ReviewProject,
+    benchmark: Benchmark,
+    content: Content,
+    served: ServedVideos | None,
+    *,
+    wanted: Sequence[str],
+    choice: ImportChoice = ImportChoice(),
+) -> ImportReport:
+    """Make the database hold the units of a benchmark, in one transaction.
+
+    Args:
+        change: The transaction.
+        project: The project.
+        benchmark: The benchmark.
+        content: Its rows.
+        served: How each video is served; None to keep the stored values.
+        wanted: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
+        choice: Overlap and videos of added queues.
+    """
+    session, loaded = change.session, ImportReport()
+    _put_project(change, project, benchmark)
+    _put_videos(session, content.videos, served)
+    revision = latest_revision(content.reviews)
+    videos = {str(video.id) for video in content.videos}
+    for position, (name, task) in enumerate(TASKS.items()):
+        if name not in wanted:
+            continue
+        queue = session.get(QueueRow, name)
+        if queue is not None and LOADED not in (queue.settings or {}):
+            # Its units were not made from the benchmark's drafts.
+            continue
+        only = choice.only if queue is None else queue.settings.get("only")
+        drafts = _chosen(task.drafts(content), content.videos, only)
+        if queue is None:
+            first = next(drafts, None)
+            if first is None:
+                continue
+            drafts = chain((first,), drafts)
+            queue = _put_queue(
+                change,
+                name,
+                name,
+                title=task.title,
+                position=position,
+                overlap=choice.overlap,
+                settings={LOADED: True, **({"only": only} if only is not None else {})},
+            )
+        _put_units(change, queue, task, drafts, videos, revision, loaded)
+        counts = {
+            "units": loaded.new.get(name, 0),
+            "renewed": loaded.renewed.get(name, 0),
+            "removed": loaded.removed.get(name, 0),
+            "overlap": queue.overlap,
+        }
+        if counts["units"] or counts["renewed"] or counts["removed"]:
+            change.record("load", name, after=counts)
+    session.flush()
+    describe_units(session)
+    return loaded
+
+
+def _wanted(choice: ImportChoice, known: set[str]) -> set[str]:
+    if ALL in choice.queues:
+        return set(TASKS)
+    return (set(choice.queues) or (known or set(FIRST))) | known
+
+
+def _changed(benchmark: Benchmark, row: ProjectRow) -> str:
+    now, before = table_hashes(benchmark.manifest), row.files or {}
+    names = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name)) or ["its files"]
+    stages = sorted({entry.stage for name in names if (entry := benchmark.manifest.files.get(name))})
+    by = f" by {' and '.join(repr(stage) for stage in stages if stage != APPLIED)}" if set(stages) - {APPLIED} else ""
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return (
+        f"{benchmark.path} was changed{by} since it was loaded for review: {shown}; pass --reload to take the changes "
+        "over (finished and begun work stays as it is, what nobody has begun is renewed, new tasks are added), or put "
+        "the earlier files back"
+    )
+
+
+def _nothing(benchmark: Benchmark, wanted: Sequence[str], choice: ImportChoice) -> BenchmarkError | SettingError:
+    if choice.only is not None:
+        return SettingError(f"--only {choice.only}: {benchmark.path} has nothing to review of such videos")
+    return BenchmarkError(
+        f"{benchmark.path} holds nothing for {', '.join(wanted)}; 'reeltalk construct' writes drafts, and --queues "
+        f"chooses from {', '.join(TASKS)}"
+    )
+
+
+QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+
+
+def add_queue(
+    change: Transaction,
+    kind: str,
+    queue_id: str,
+    drafts: Sequence[Draft],
+    *,
+    title: str,
+    overlap: int = 1,
+    settings: Mapping[str, Json] | None = None,
+) -> int:
+    """Add a queue after the existing ones; returns its number of units. The project may be served meanwhile.
+
+    Args:
+        change: The transaction.
+        kind: The kind of work: one of `TASKS`, or `collect`, whose units pairs talk about.
+        queue_id: Its name in addresses.
+        drafts: Its units, in the order in which people work on them.
+        title: Its title for people.
+        overlap: How many people do each unit.
+        settings: Settings of the task.
+
+    Raises:
+        SettingError: The name cannot be part of an address.
+        BenchmarkError: There is such a queue already, or there are no units.
+    """
+    session = change.session
+    if not drafts:
+        raise BenchmarkError(f"there is nothing to do for '{queue_id}': no tasks were found")
+    if not QUEUE_NAME.fullmatch(queue_id):
+        raise SettingError(
+            f"--name {queue_id}: a queue is named by 1 to 60 letters, digits, dots, dashes and underscores"
+        )
+    if session.get(QueueRow, queue_id) is not None:
+        raise BenchmarkError(f"the project has a queue '{queue_id}' already; give another --name")
+    last = session.scalar(select(func.max(QueueRow.position)))
+    position = last + 1 if last is not None else 0
+    queue = _put_queue(change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {})
+    task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
+    for some in in_batches(enumerate(_named(drafts)), BATCH):
+        rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in some]
+        session.execute(insert(UnitRow), rows)
+    change.record("load", queue_id, after={"units": len(drafts), "overlap": overlap, "task": kind})
+    session.flush()
+    describe_units(session)
+    return len(drafts)
+
+
+def is_of_project(session: Session, project: ProjectRow, manifest: Manifest) -> bool:
+    """True if applying this project's reviews wrote everything that changed in a benchmark since the import."""
+    before = project.files or {}
+    changed = [entry for name, entry in manifest.files.items() if before.get(name, entry.sha256) != entry.sha256]
+    changed += [entry for name, entry in manifest.files.items() if name.endswith(".jsonl") and name not in before]
+    if not changed or any(entry.stage != APPLIED for entry in changed):
+        return False
+    heads = {(entry.settings.get("events"), entry.settings.get("head")) for entry in changed}
+    return all(
+        isinstance(seq, int) and session.scalars(select(EventRow.hash).where(EventRow.seq == seq)).one_or_none() == head
+        for seq, head in heads
+    )
+
+
+def latest_revision(reviews: Iterable[Review]) -> int:
+    """How often reviews have been applied to a benchmark."""
+    return max((int(review.extra.get(WRITTEN, 0)) for review in reviews), default=0)

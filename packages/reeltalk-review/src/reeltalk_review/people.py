@@ -1,0 +1,389 @@
+"""People and how they sign in: invitations, sessions, personal tokens, and links to reset a password."""
+
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from reeltalk.errors import SettingError
+from reeltalk_review.access import Role
+from reeltalk_review.credentials import (
+    STRONG,
+    HashCost,
+    check_password,
+    decoy_hash,
+    hash_password,
+    is_password,
+    keyed_hash,
+)
+from reeltalk_review.errors import Conflict, InvalidValue, NotFound, Unauthorized
+from reeltalk_review.events import Transaction
+from reeltalk_review.tables import InvitationRow, PersonRow, ResetRow, SessionRow, TokenRow, moment
+
+SESSION_DAYS: Final = 14
+"""How long an unused browser stays signed in."""
+LONGEST_SESSION_DAYS: Final = 90
+"""How long a browser stays signed in at most."""
+INVITATION_DAYS: Final = 7
+LONGEST_NAME: Final = 80
+LONGEST_NOTE: Final = 200
+"""Characters of an invitation's note."""
+
+
+@dataclass(frozen=True)
+class User:
+    """A person who is signed in."""
+
+    id: str
+    name: str
+    role: str
+    csrf: str
+    """The token that every change from their browser must carry."""
+    by_token: bool = False
+    """True for a script with a personal token. It needs no CSRF token: no browser sends a personal token by itself."""
+    slides: bool = False
+    """True if the session should be extended now; once a day."""
+
+
+def clean_line(text: str, what: str, longest: int, *, field: str) -> str:
+    """A short text in one line, with single spaces.
+
+    Raises:
+        InvalidValue: It is empty, too long, or has characters that cannot be printed.
+    """
+    text = " ".join(unicodedata.normalize("NFC", text).split())
+    if not 1 <= len(text) <= longest or not text.isprintable():
+        raise InvalidValue(f"{what} has 1 to {longest} characters that can be printed", field=field)
+    return text
+
+
+def sign_in_name(name: str) -> str:
+    """The form in which names are compared: composed, case-folded, single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def names_by_id(session: Session) -> dict[str, str]:
+    """Names of all people by id."""
+    return dict((row.id, row.name) for row in session.execute(select(PersonRow.id, PersonRow.name)))
+
+
+def invite(
+    change: Transaction, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS
+) -> tuple[str, str]:
+    """Make an invitation; returns its id and the token of its link, which is shown once.
+
+    Raises:
+        InvalidValue: There is no such role, or the note or the days cannot be used.
+    """
+    if role not in list(Role):
+        raise InvalidValue(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")
+    note = clean_line(note, "a note", LONGEST_NOTE, field="note") if note.strip() else ""
+    if not 1 <= days <= 90:
+        raise InvalidValue("an invitation is valid for 1 to 90 days", field="days")
+    token, now = secrets.token_urlsafe(24), datetime.now(UTC)
+    row = InvitationRow(
+        id=secrets.token_hex(8),
+        token=keyed_hash(secret, token),
+        role=role,
+        note=note,
+        created_by=change.author,
+        created_at=change.at,
+        expires_at=moment(now + timedelta(days=days)),
+    )
+    change.session.add(row)
+    change.record("invite", row.id, after={"role": role, "note": note, "expires_at": row.expires_at})
+    return row.id, token
+
+
+def withdraw(change: Transaction, invitation_id: str) -> None:
+    """Make an invitation's link useless.
+
+    Raises:
+        NotFound: There is no such invitation.
+        Conflict: Somebody has joined with it.
+    """
+    row = change.session.get(InvitationRow, invitation_id)
+    if row is None:
+        raise NotFound("there is no such invitation")
+    if row.used_by is not None:
+        raise Conflict("somebody has joined with this invitation; disable their account instead")
+    if row.withdrawn_at is None:
+        row.withdrawn_at = change.at
+        change.record("withdraw", row.id)
+
+
+def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
+    """The invitation of a link.
+
+    Raises:
+        NotFound: It was used, withdrawn, has expired, or never existed.
+    """
+    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
+    if row is None or row.used_by is not None or row.withdrawn_at is not None or row.expires_at < moment():
+        raise NotFound("this invitation cannot be used: it was used, withdrawn or has expired; ask for a new one")
+    return row
+
+
+def join_team(
+    change: Transaction, secret: bytes, token: str, name: str, password: str, cost: HashCost = STRONG
+) -> PersonRow:
+    """Join the team with an invitation.
+
+    Raises:
+        NotFound: The invitation cannot be used.
+        InvalidValue: The name or the password cannot be used.
+    """
+    invitation = invitation_of(change.session, secret, token)
+    name = clean_line(name, "a name", LONGEST_NAME, field="name")
+    check_password(password, name)
+    if change.session.scalars(select(PersonRow.id).where(PersonRow.sign_in == sign_in_name(name))).first():
+        raise InvalidValue("somebody on the team has this name; choose another", field="name")
+    row = PersonRow(
+        id=secrets.token_hex(8),
+        name=name,
+        sign_in=sign_in_name(name),
+        role=invitation.role,
+        password=hash_password(password, cost),
+        created_at=change.at,
+    )
+    change.session.add(row)
+    change.session.flush()
+    invitation.used_by = row.id
+    change.author = row.id
+    change.record("join", row.id, after={"name": name, "role": row.role, "invitation": invitation.id})
+    return row
+
+
+def find_joined(session: Session, secret: bytes, token: str, name: str, password: str) -> PersonRow | None:
+    """The person who joined with an invitation, this name and this password: a double click sends the form twice."""
+    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
+    person = session.get(PersonRow, row.used_by) if row is not None and row.used_by is not None else None
+    if person is None or person.disabled_at is not None or person.sign_in != sign_in_name(name):
+        return None
+    return person if is_password(person.password, password) else None
+
+
+def change_password(change: Transaction, person: PersonRow, current: str, password: str, *, keep: str) -> None:
+    """Change somebody's password, and end all their sessions except the one that asks.
+
+    Args:
+        change: The transaction.
+        person: Whose password.
+        current: Their current password.
+        password: The new one.
+        keep: The stored token of the session that asks.
+
+    Raises:
+        InvalidValue: The current password is wrong, or the new one cannot be used.
+    """
+    if not is_password(person.password, current):
+        # A double click asks again for what is already done.
+        if is_password(person.password, password):
+            return
+        raise InvalidValue("this is not your current password", field="current", code="wrong_password")
+    set_password(change, person, password, keep=keep)
+
+
+def set_password(change: Transaction, person: PersonRow, password: str, *, keep: str = "") -> None:
+    """Set somebody's password and end their sessions, except one whose stored token is given.
+
+    Raises:
+        InvalidValue: The password cannot be used.
+    """
+    check_password(password, person.name)
+    person.password = hash_password(password)
+    end_sessions(change, person.id, keep=keep)
+    change.record("password", person.id)
+
+
+def end_sessions(change: Transaction, person_id: str, *, keep: str = "") -> int:
+    """End all sessions of somebody, except one whose stored token is given; returns how many ended."""
+    rows = change.session.scalars(
+        select(SessionRow).where(SessionRow.person_id == person_id, SessionRow.token != keep)
+    ).all()
+    for row in rows:
+        change.session.delete(row)
+    return len(rows)
+
+
+def find_by_password(session: Session, name: str, password: str) -> PersonRow:
+    """The person with a name and a password. Takes equally long whether or not there is such a person.
+
+    Raises:
+        Unauthorized: Name and password do not match, or the account is disabled.
+    """
+    row = session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
+    if not is_password(row.password if row is not None else decoy_hash(), password) or row is None or row.disabled_at:
+        raise Unauthorized("name and password do not match", code="wrong_password")
+    return row
+
+
+def start_session(change: Transaction, secret: bytes, person_id: str) -> str:
+    """Sign somebody in; returns the token for their cookie."""
+    token = secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
+    # Expired sessions are deleted here, since nothing else reads them.
+    change.session.execute(delete(SessionRow).where(SessionRow.expires_at < moment(now)))
+    change.session.add(
+        SessionRow(
+            token=keyed_hash(secret, token),
+            person_id=person_id,
+            csrf=secrets.token_urlsafe(24),
+            created_at=change.at,
+            expires_at=moment(now + timedelta(days=SESSION_DAYS)),
+        )
+    )
+    change.record("sign_in", person_id)
+    return token
+
+
+def end_session(change: Transaction, secret: bytes, token: str) -> None:
+    """Sign a browser out."""
+    row = change.session.get(SessionRow, keyed_hash(secret, token))
+    if row is not None:
+        change.session.delete(row)
+        change.record("sign_out", row.person_id)
+
+
+def person_of_session(session: Session, secret: bytes, token: str) -> User | None:
+    """The person of a session; None if nobody is signed in."""
+    now = datetime.now(UTC)
+    query = select(
+        SessionRow.csrf, SessionRow.created_at, SessionRow.expires_at, PersonRow.id, PersonRow.name, PersonRow.role
+    ).join(PersonRow, PersonRow.id == SessionRow.person_id)
+    row = session.execute(
+        query.where(
+            SessionRow.token == keyed_hash(secret, token),
+            SessionRow.expires_at >= moment(now),
+            PersonRow.disabled_at.is_(None),
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    slides = _slid(row.created_at, now)[:10] > row.expires_at[:10]
+    return User(row.id, row.name, row.role, row.csrf, slides=slides)
+
+
+def slide_session(session: Session, secret: bytes, token: str) -> None:
+    """Extend a session that is in use, up to its longest duration. This adds no event."""
+    row = session.get(SessionRow, keyed_hash(secret, token))
+    if row is not None:
+        row.expires_at = max(row.expires_at, _slid(row.created_at, datetime.now(UTC)))
+
+
+def _slid(created_at: str, now: datetime) -> str:
+    longest = datetime.fromisoformat(created_at) + timedelta(days=LONGEST_SESSION_DAYS)
+    return moment(min(now + timedelta(days=SESSION_DAYS), longest))
+
+
+TOKEN_DAYS: Final = 90
+
+
+def make_token(
+    change: Transaction, secret: bytes, person_id: str, label: str, days: int = TOKEN_DAYS
+) -> tuple[str, str]:
+    """Make a personal token; returns its id and the token, which is shown once.
+
+    Raises:
+        InvalidValue: The label or the days cannot be used.
+    """
+    label = clean_line(label, "a label", LONGEST_NAME, field="label")
+    if not 1 <= days <= 366:
+        raise InvalidValue("a token is valid for 1 to 366 days", field="days")
+    token = f"rt_{secrets.token_urlsafe(32)}"
+    row = TokenRow(
+        id=secrets.token_hex(8),
+        token=keyed_hash(secret, token),
+        person_id=person_id,
+        label=label,
+        created_at=change.at,
+        expires_at=moment(datetime.now(UTC) + timedelta(days=days)),
+    )
+    change.session.add(row)
+    change.record("token", row.id, after={"person": person_id, "label": label, "expires_at": row.expires_at})
+    return row.id, token
+
+
+def revoke_token(change: Transaction, person_id: str, token_id: str) -> None:
+    """Make a personal token useless.
+
+    Raises:
+        NotFound: The person has no such token.
+    """
+    row = change.session.get(TokenRow, token_id)
+    if row is None or row.person_id != person_id:
+        raise NotFound("you have no such token")
+    if row.revoked_at is None:
+        row.revoked_at = change.at
+        change.record("revoke", row.id)
+
+
+def person_of_token(session: Session, secret: bytes, token: str) -> User | None:
+    """The person of a personal token; None if it is unknown, revoked or expired."""
+    row = session.scalars(select(TokenRow).where(TokenRow.token == keyed_hash(secret, token))).one_or_none()
+    if row is None or row.revoked_at is not None or row.expires_at < moment():
+        return None
+    person = session.get(PersonRow, row.person_id)
+    if person is None or person.disabled_at is not None:
+        return None
+    return User(person.id, person.name, person.role, "", by_token=True)
+
+
+RESET_DAYS: Final = 3
+
+
+def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RESET_DAYS) -> str:
+    """The token of a link to reset a password. It works once, for some days, and earlier links of the person end.
+
+    Args:
+        change: The transaction.
+        secret: The project's secret.
+        name: The person's name, in any case.
+        days: How long the link works.
+
+    Raises:
+        SettingError: Nobody has the name, or the account is disabled.
+    """
+    person = change.session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
+    if person is None:
+        known = ", ".join(change.session.scalars(select(PersonRow.name).order_by(PersonRow.name).limit(20)))
+        raise SettingError(f"--name {name}: nobody on the team has this name; there are {known or 'none yet'}")
+    if person.disabled_at is not None:
+        raise SettingError(f"--name {name}: the account is disabled; an owner enables it on the page of the team")
+    token = secrets.token_urlsafe(24)
+    expires_at = moment(datetime.now(UTC) + timedelta(days=days))
+    change.session.execute(delete(ResetRow).where(ResetRow.person_id == person.id))
+    change.session.add(ResetRow(token=keyed_hash(secret, token), person_id=person.id, expires_at=expires_at))
+    change.record("reset_link", person.id, after={"expires_at": expires_at})
+    return token
+
+
+def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
+    """The person whose password a link resets.
+
+    Raises:
+        NotFound: The link was used, has expired, or never existed.
+    """
+    row = session.get(ResetRow, keyed_hash(secret, token))
+    person = session.get(PersonRow, row.person_id) if row is not None and row.expires_at >= moment() else None
+    if person is None or person.disabled_at is not None:
+        raise NotFound("this link cannot be used: it was used or has expired; ask an operator for a new one")
+    return person
+
+
+def reset_password(change: Transaction, secret: bytes, token: str, password: str) -> PersonRow:
+    """Set the password of a link's person. All their browsers are signed out, and the link is used up.
+
+    Raises:
+        NotFound: The link cannot be used.
+        InvalidValue: The password cannot be used.
+    """
+    person = person_of_reset(change.session, secret, token)
+    change.author = person.id
+    set_password(change, person, password)
+    change.session.execute(delete(ResetRow).where(ResetRow.person_id == person.id))
+    return person

@@ -1,0 +1,279 @@
+"""Joining, signing in and out, resetting a password, and the account page."""
+
+import asyncio
+import sys
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import func, select
+
+from reeltalk_review import people
+from reeltalk_review.access import Action
+from reeltalk_review.credentials import keyed_hash
+from reeltalk_review.database import ReviewProject
+from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
+from reeltalk_review.events import transaction
+from reeltalk_review.idempotency import form_key, make_secret_once
+from reeltalk_review.people import User, person_of_reset, reset_password
+from reeltalk_review.tables import PersonRow, SessionRow, TokenRow, moment
+from reeltalk_review.web import (
+    FormNumber,
+    FormText,
+    ProjectHere,
+    ShortText,
+    check_csrf,
+    cookie_of,
+    current_user,
+    login_limiter,
+    page,
+    put_cookie,
+    refuse_other_sites,
+    require,
+    require_form,
+)
+
+router = APIRouter()
+Somebody = Annotated[User | None, Depends(current_user)]
+JOINING = "\n join "
+"""Prefix of the limiter's key for joining with a link. No sign-in name has a line break."""
+
+
+@router.get("/join/{token}", response_class=HTMLResponse)
+def show_invitation(request: Request, token: str, project: ProjectHere) -> Response:
+    """The form in which an invited person chooses a name and a password."""
+    with project.database.reading() as session:
+        invitation = people.invitation_of(session, project.secret, token)
+        return page(request, "join.html", None, token=token, role=invitation.role, name="", problem=None)
+
+
+@router.post("/join/{token}", response_class=HTMLResponse)
+def join(request: Request, token: str, project: ProjectHere, name: FormText, password: FormText) -> Response:
+    """Join the team and sign in."""
+    refuse_other_sites(request)
+    # A form that asks which names are taken, and one whose link may be guessed at, is limited like signing in.
+    limiter, address = login_limiter(request)
+    limiter.hit(JOINING + token, address)
+    try:
+        with transaction(project.database, "") as change:
+            row = people.join_team(change, project.secret, token, name, password)
+            cookie = people.start_session(change, project.secret, row.id)
+    except InvalidValue as error:
+        with project.database.reading() as session:
+            role = people.invitation_of(session, project.secret, token).role
+        return page(request, "join.html", None, status=422, token=token, role=role, name=name, problem=error)
+    except NotFound:
+        with project.database.reading() as session:
+            found = people.find_joined(session, project.secret, token, name, password)
+        if found is None:
+            raise
+        with transaction(project.database, found.id) as change:
+            cookie = people.start_session(change, project.secret, found.id)
+    limiter.reset(JOINING + token, address)
+    return _signed_in(request, cookie, "/")
+
+
+@router.get("/sign-in", response_class=HTMLResponse)
+def show_sign_in(request: Request, person: Somebody, next: str = "/") -> Response:
+    if person is not None:
+        return RedirectResponse(_inside(next), status_code=303)
+    return page(request, "sign_in.html", None, next=_inside(next), name="", problem=None)
+
+
+@router.post("/sign-in", response_class=HTMLResponse)
+async def sign_in(
+    request: Request, project: ProjectHere, name: FormText, password: FormText, next: FormText = "/"
+) -> Response:
+    """Sign in by name and password."""
+    refuse_other_sites(request)
+    limiter, address = login_limiter(request)
+    compared = people.sign_in_name(name)
+    try:
+        # A waiting try occupies no thread, so the work of others continues during any number of tries.
+        await asyncio.sleep(limiter.hit(compared, address))
+        cookie = await run_in_threadpool(_new_session, request, project, name, password)
+    except (Unauthorized, TooManyRequests) as error:
+        answer = page(request, "sign_in.html", None, status=error.status, next=_inside(next), name=name, problem=error)
+        if isinstance(error, TooManyRequests):
+            answer.headers["retry-after"] = str(error.wait_s)
+        else:
+            # Never the name: a password is typed there often enough.
+            sys.stderr.write(f"sign-in from {address}: {error}\n")
+        return answer
+    limiter.reset(compared, address)
+    return _signed_in(request, cookie, _inside(next))
+
+
+@router.get("/api/session")
+def show_session(person: Annotated[User, require(Action.LOOK)]) -> dict[str, str]:
+    """The CSRF token, for a page that was opened before its person signed in again."""
+    return {"csrf": person.csrf, "person": person.id}
+
+
+@router.post("/sign-out")
+def sign_out(
+    request: Request, project: ProjectHere, person: Somebody, csrf: Annotated[str, Form(max_length=200)] = ""
+) -> Response:
+    """End this browser's session. Nothing happens if it has ended, as after a double click."""
+    refuse_other_sites(request)
+    answer = RedirectResponse("/sign-in", status_code=303)
+    if person is not None and not person.by_token:
+        check_csrf(request, person, csrf)
+        with transaction(project.database, person.id) as change:
+            people.end_session(change, project.secret, cookie_of(request) or "")
+        put_cookie(request, answer, None)
+    return answer
+
+
+def _new_session(request: Request, project: ReviewProject, name: str, password: str) -> str:
+    with project.database.reading() as session:
+        row = people.find_by_password(session, name, password)
+    with transaction(project.database, row.id) as change:
+        # A new sign-in in this browser ends the session before it.
+        people.end_session(change, project.secret, cookie_of(request) or "")
+        return people.start_session(change, project.secret, row.id)
+
+
+def _inside(address: str) -> str:
+    """A path of this application; a link to another site would be a trap."""
+    plain = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if plain and address.isascii() and len(address) <= 2000 else "/"
+
+
+def _signed_in(request: Request, cookie: str, address: str) -> Response:
+    answer = RedirectResponse(address, status_code=303)
+    put_cookie(request, answer, cookie)
+    return answer
+
+
+@router.get("/reset/{token}", response_class=HTMLResponse)
+def show_reset(request: Request, token: str, project: ProjectHere) -> Response:
+    """The form for a new password."""
+    with project.database.reading() as session:
+        name = person_of_reset(session, project.secret, token).name
+    return page(request, "reset.html", None, token=token, name=name, problem=None)
+
+
+@router.post("/reset/{token}", response_class=HTMLResponse)
+def reset(request: Request, token: str, project: ProjectHere, password: FormText) -> Response:
+    """Set the new password. The person then signs in with it."""
+    refuse_other_sites(request)
+    try:
+        with transaction(project.database, "") as change:
+            reset_password(change, project.secret, token, password)
+    except InvalidValue as error:
+        with project.database.reading() as session:
+            name = person_of_reset(session, project.secret, token).name
+        return page(request, "reset.html", None, status=422, token=token, name=name, problem=error)
+    return RedirectResponse("/sign-in", status_code=303)
+
+
+Self = Annotated[User, require_form(Action.LOOK)]
+
+
+@router.get("/account", response_class=HTMLResponse)
+def show_account(
+    request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], done: str = ""
+) -> Response:
+    """The forms to change the password, make and revoke tokens, and sign out everywhere."""
+    return _page(request, project, person, done=done)
+
+
+@router.post("/account/password", response_class=HTMLResponse)
+def change_password(
+    request: Request, project: ProjectHere, person: Self, current: FormText, password: FormText
+) -> Response:
+    """Change the password. Other browsers are signed out."""
+    # Whoever finds a browser that is signed in must not guess the password here.
+    limiter, address = login_limiter(request)
+    limiter.hit(person.id, address)
+    try:
+        with transaction(project.database, person.id) as change:
+            people.change_password(
+                change, change.session.get_one(PersonRow, person.id), current, password, keep=_here(request, project)
+            )
+    except InvalidValue as error:
+        return _page(request, project, person, problem=error, at="password")
+    limiter.reset(person.id, address)
+    return RedirectResponse("/account?done=password", status_code=303)
+
+
+@router.post("/account/tokens", response_class=HTMLResponse)
+def make_token(
+    request: Request,
+    project: ProjectHere,
+    person: Self,
+    label: ShortText,
+    key: ShortText,
+    days: FormNumber = people.TOKEN_DAYS,
+) -> Response:
+    """Make a personal token and show it once."""
+    try:
+        with transaction(project.database, person.id) as change:
+            token = make_secret_once(
+                change,
+                request.app.state.one_time_secrets,
+                person.id,
+                key,
+                "token",
+                lambda: people.make_token(change, project.secret, person.id, label, days)[1],
+            )
+    except InvalidValue as error:
+        return _page(request, project, person, problem=error, at="token", label=label)
+    return _page(request, project, person, token=token or "")
+
+
+@router.post("/account/tokens/{token_id}/revoke")
+def revoke_token(project: ProjectHere, person: Self, token_id: str) -> Response:
+    """Make a personal token useless."""
+    with transaction(project.database, person.id) as change:
+        people.revoke_token(change, person.id, token_id)
+    return RedirectResponse("/account?done=token", status_code=303)
+
+
+@router.post("/account/sign-out-everywhere")
+def sign_out_everywhere(request: Request, project: ProjectHere, person: Self) -> Response:
+    """End the person's sessions in all browsers."""
+    with transaction(project.database, person.id) as change:
+        if people.end_sessions(change, person.id):
+            change.record("sign_out_everywhere", person.id)
+    answer = RedirectResponse("/sign-in", status_code=303)
+    put_cookie(request, answer, None)
+    return answer
+
+
+def _here(request: Request, project: ReviewProject) -> str:
+    return keyed_hash(project.secret, cookie_of(request) or "")
+
+
+def _page(
+    request: Request,
+    project: ReviewProject,
+    person: User,
+    *,
+    problem: ApiError | None = None,
+    at: str = "",
+    token: str | None = None,
+    label: str = "",
+    done: str = "",
+) -> Response:
+    with project.database.reading() as session:
+        own = select(TokenRow).where(TokenRow.person_id == person.id, TokenRow.revoked_at.is_(None))
+        browsers = select(func.count()).where(SessionRow.person_id == person.id, SessionRow.expires_at >= moment())
+        return page(
+            request,
+            "account.html",
+            person,
+            status=problem.status if problem is not None else 200,
+            tokens=session.scalars(own.order_by(TokenRow.created_at.desc(), TokenRow.id)).all(),
+            browsers=session.scalar(browsers) or 0,
+            now=moment(),
+            problem=problem,
+            at=at,
+            token=token,
+            label=label,
+            done=done if done in ("password", "token") else "",
+            key=form_key(),
+            days=people.TOKEN_DAYS,
+        )

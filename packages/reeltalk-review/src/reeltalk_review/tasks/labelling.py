@@ -1,0 +1,247 @@
+"""Labelling tasks: closed vocabularies with a manual, and a model's proposals to start from.
+
+The value of a turn, as results hold it:
+
+    {"decision": "accept" | "edit" | "skip" | null,     as proposed; changed; cannot be labelled
+     "labels": {"cogme.target": ["Object"], …},          every vocabulary of the task, in the vocabulary's order
+     "manual": "tagging-manual.v1#1f2e3d4c",             the manual that was used: name, version, hash
+     "note": "…", "unsure": false}
+
+When applied, `labels` replace those of the same vocabularies in `Turn.labels` and leave others as they are, the turn's
+`extra["tags_verified"]` becomes true, and its rows of `tag_proposals` are removed.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.llm import Prompt
+from reeltalk.schema.labels import TagProposal
+from reeltalk.schema.record import Json, Name
+from reeltalk.schema.review import Decision
+from reeltalk.store.content import Content
+from reeltalk.store.stored_rows import rows_by
+from reeltalk_review.errors import InvalidValue
+from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
+from reeltalk_review.tasks.turns import Text, TurnDrafts, parse_value
+from reeltalk_review.tasks.vocabularies import known_labels, spoken_count
+
+ITEM = re.compile(r"- (\S+): (.+)")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A closed set of labels. A turn carries some of them."""
+
+    name: str
+    """For example `cogme.target`."""
+    title: str
+    """Its title for people."""
+    least: int
+    most: int
+    keys: str
+    """The key of each label, in the vocabulary's order."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels, in order."""
+        return tuple(known_labels(self.name))
+
+    @property
+    def scale(self) -> CodeScale:
+        """The scale on which agreement compares them."""
+        return "nominal" if self.most == 1 else "set"
+
+
+@dataclass(frozen=True)
+class ManualSection:
+    """A part of a manual under one heading. The first part has no heading."""
+
+    title: str
+    blocks: tuple[tuple[str, ...], ...]
+    """Paragraphs and lists as lines. Lines of lists begin with `- `."""
+
+
+@dataclass(frozen=True)
+class Manual:
+    """A manual for a page."""
+
+    signature: str
+    """Name, version and hash, as in values."""
+    version: str
+    sections: tuple[ManualSection, ...]
+    says: Mapping[str, str]
+    """The meaning of each label."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Manual":
+        """Read a manual's file. Its first line gives name and version."""
+        prompt = Prompt.load(path)
+        opening, *parts = re.split(r"^# ", prompt.text, flags=re.M)
+        titled = [("", opening), *((part.partition("\n")[0], part.partition("\n")[2]) for part in parts)]
+        sections = [
+            ManualSection(title, tuple(tuple(block.splitlines()) for block in body.split("\n\n") if block.strip()))
+            for title, body in ((title.strip(), body.strip()) for title, body in titled)
+        ]
+        said = {
+            match[1]: match[2]
+            for section in sections
+            for block in section.blocks
+            for line in block
+            if (match := ITEM.fullmatch(line))
+        }
+        return cls(prompt.signature, prompt.version, tuple(sections), said)
+
+
+class LabelsValue(BaseModel):
+    """The labels that somebody gave one turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Decision | None = None
+    labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=20)] = Field(default_factory=dict)
+    manual: Name = "none"
+    note: Text = ""
+    unsure: bool = False
+
+
+class LabelsTask(ReviewTask):
+    """Labels of the turns of a chain or a dialogue, in closed vocabularies."""
+
+    template = "work_labels.html"
+
+    def __init__(self, kind: str, title: str, vocabularies: Sequence[Vocabulary], manual: Path) -> None:
+        self.kind, self.title = kind, title
+        self.vocabularies = tuple(vocabularies)
+        self.manual = Manual.load(manual)
+
+    def drafts(self, content: Content) -> Iterator[Draft]:
+        """One for each chain and each dialogue. Those with a tagger's closest decisions come first."""
+        names = {vocabulary.name for vocabulary in self.vocabularies}
+        proposed = rows_by(content.tag_proposals, "unit_id")
+
+        def about(kind: str, unit_id: str) -> Iterator[TagProposal]:
+            for row in proposed.get(unit_id, ()):
+                if row.vocabulary in names and row.unit == kind:
+                    yield row
+
+        doubts: list[tuple[float, int]] = []
+        for kind, units in (("chain", content.chains), ("dialogue", content.dialogues)):
+            for unit in units:
+                # If a tagger gave no label or no margin, a person looks at the unit first.
+                margins = (-1.0 if row.margin is None else row.margin for row in about(kind, unit.id))
+                doubts.append((min(margins, default=1.0), len(doubts)))
+        made, chains = TurnDrafts(content), len(content.chains)
+        for _, place in sorted(doubts):
+            draft = made.draft(content.chains[place] if place < chains else content.dialogues[place - chains])
+            shown = {name: value for name, value in draft.content.items() if name not in ("checks", "links")}
+            proposals: dict[str, dict[str, dict[str, Json]]] = defaultdict(dict)
+            for row in about(draft.content["unit"], draft.target_id):
+                proposals[str(row.turn_index)][row.vocabulary] = _proposal(row)
+            shown["proposals"] = dict(proposals)
+            yield Draft(draft.target_table, draft.target_id, draft.title, draft.video_id, shown)
+
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the vocabularies and the manual."""
+        return {
+            **content,
+            "vocabularies": {
+                vocabulary.name: {
+                    "title": vocabulary.title,
+                    "labels": list(vocabulary.labels),
+                    "closed": True,
+                    "least": vocabulary.least,
+                    "most": vocabulary.most,
+                    "keys": list(vocabulary.keys),
+                    # Examples are in the manual.
+                    "says": {label: self.manual.says[label].partition(' "')[0] for label in vocabulary.labels},
+                }
+                for vocabulary in self.vocabularies
+            },
+            "manual": {
+                "version": self.manual.version,
+                "signature": self.manual.signature,
+                "sections": [
+                    {"title": section.title, "blocks": [list(block) for block in section.blocks]}
+                    for section in self.manual.sections
+                ],
+            },
+        }
+
+    def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The value as it is stored: labels in the vocabularies' order, marked as accepted or edited.
+
+        Raises:
+            InvalidValue: It cannot be stored; names the field.
+        """
+        start = self.draft_value(content, place)
+        found = parse_value(LabelsValue, value)
+        given = dict(found.labels)
+        if unknown := given.keys() - {vocabulary.name for vocabulary in self.vocabularies}:
+            raise InvalidValue(f"this task has no vocabulary {min(unknown)!r}", field="labels")
+        ordered: dict[str, tuple[str, ...]] = {}
+        for vocabulary in self.vocabularies:
+            labels = given.get(vocabulary.name, ())
+            field = f"labels.{vocabulary.name}"
+            if other := [label for label in labels if label not in vocabulary.labels]:
+                raise InvalidValue(f"{vocabulary.title} has no label {other[0]!r}", field=field)
+            ordered[vocabulary.name] = tuple(label for label in vocabulary.labels if label in labels)
+            count = len(ordered[vocabulary.name])
+            if found.decision in (Decision.ACCEPT, Decision.EDIT) and not vocabulary.least <= count <= vocabulary.most:
+                many = spoken_count(vocabulary.least, vocabulary.most)
+                raise InvalidValue(f"{vocabulary.title} takes {many}, not {count}", field=field)
+        if found.decision is Decision.REJECT:
+            raise InvalidValue("accept or edit the labels, or skip the turn", field="decision")
+        stored = found.model_copy(update={"labels": ordered, "manual": self.manual.signature}).model_dump(mode="json")
+        if found.decision in (Decision.ACCEPT, Decision.EDIT):
+            same = stored["labels"] == start["labels"]
+            stored["decision"] = (Decision.ACCEPT if same else Decision.EDIT).value
+        return stored
+
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The labels; None if the turn was skipped."""
+        return None if value["decision"] == Decision.SKIP else value["labels"]
+
+    def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
+        """The labels that the turn has or that were proposed, undecided."""
+        has, proposed = turn_at(content, place).get("labels", {}), content["proposals"].get(place, {})
+        labels = {}
+        for vocabulary in self.vocabularies:
+            start = has.get(vocabulary.name) or proposed.get(vocabulary.name, {}).get("tags", ())
+            labels[vocabulary.name] = tuple(label for label in vocabulary.labels if label in start)
+        return LabelsValue(labels=labels, manual=self.manual.signature).model_dump(mode="json")
+
+    def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
+        """The labels of each vocabulary; no value if the turn was skipped."""
+        for vocabulary in self.vocabularies:
+            labels: Any = sorted(value["labels"][vocabulary.name])
+            if vocabulary.most == 1:
+                labels = labels[0] if labels else None
+            skipped = value["decision"] == Decision.SKIP
+            yield Code(vocabulary.name, vocabulary.scale, None if skipped else labels)
+
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """Decision, labels and note."""
+        shown = [("Decision", value["decision"] or "none yet")]
+        if value["decision"] != Decision.SKIP:
+            shown += [
+                (vocabulary.title, ", ".join(value["labels"].get(vocabulary.name, ())) or "none")
+                for vocabulary in self.vocabularies
+            ]
+        return [*shown, *remark_lines(value)]
+
+
+def _proposal(row: TagProposal) -> dict[str, Json]:
+    return {
+        "tags": list(row.tags),
+        "probabilities": {name: round(value, 4) for name, value in row.probabilities.items()},
+        "margin": row.margin,
+        "needs_review": row.needs_review,
+        "tagger": row.tagger,
+        "reason": row.reason,
+    }

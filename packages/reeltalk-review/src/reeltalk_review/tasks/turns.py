@@ -1,0 +1,288 @@
+"""Review of turns: accept, edit, reject or skip every question and answer of a chain or a dialogue."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Final, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.gates import GateResult, turn_gates
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip
+from reeltalk.schema.record import Json, Name, Seconds
+from reeltalk.schema.review import Decision, Reason
+from reeltalk.store.content import Content
+from reeltalk.store.stored_rows import rows_by
+from reeltalk_review.errors import InvalidValue
+from reeltalk_review.naming import VIDEOS_AT_ONCE, ContentNames
+from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines, turn_at
+from reeltalk_review.tasks.vocabularies import check_turn_labels, turn_vocabularies
+
+M = TypeVar("M", bound=BaseModel)
+
+LONGEST_TEXT: Final = 20_000
+UNIT: Final = "unit"
+"""Key of the checks of a whole unit, next to the keys of its turns."""
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+
+
+class TurnValue(BaseModel):
+    """One person's value of one turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Decision | None = None
+    question: Text
+    references: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
+    asked_at_s: Seconds | None = None
+    evidence: Annotated[tuple[Interval, ...], Field(max_length=200)] = ()
+    options: Annotated[tuple[Text, ...], Field(max_length=100)] | None = None
+    correct_option: Annotated[int, Field(ge=0)] | None = None
+    labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=50)] = Field(default_factory=dict)
+    reasons: Annotated[tuple[Name, ...], Field(max_length=50)] = ()
+    """Built-in ones of `Reason`, or the project's own."""
+    note: Text = ""
+    unsure: bool = False
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.correct_option is not None and self.correct_option >= len(self.options or ()):
+            raise ValueError(
+                f"option {self.correct_option + 1} is marked as right, of {len(self.options or ())} options"
+            )
+        if self.decision in (Decision.ACCEPT, Decision.EDIT):
+            if not self.question.strip():
+                raise ValueError("a turn that is accepted needs a question")
+            if self.reasons:
+                raise ValueError("reasons are for turns that are rejected")
+        if self.decision is Decision.REJECT:
+            if not self.reasons:
+                raise ValueError("give at least one reason for rejecting the turn")
+            if Reason.OTHER.value in self.reasons and not self.note.strip():
+                raise ValueError("say in the note what the other reason is")
+        return self
+
+
+EDITABLE: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels")
+"""Fields of a turn that people may change."""
+
+
+class TurnDrafts:
+    """Makes the draft of one chain or dialogue at a time, with what the benchmark says about it.
+
+    Args:
+        content: The benchmark. Of one that stays in its files, only the rows about the unit are read.
+    """
+
+    def __init__(self, content: Content) -> None:
+        self.names = ContentNames(content)
+        self._categories = {str(video.id): video.category for video in content.videos}
+        self._clips, self._by_id = rows_by(content.clips, "video_id"), rows_by(content.clips, "id")
+        self._scenes = rows_by(content.scenes, "video_id")
+        self._links = rows_by(content.linkages, "source.unit_id", "target.unit_id")
+        self._units: Sequence[Mapping[str, Sequence[QAChain | Dialogue]]]
+        self._units = (rows_by(content.dialogues, "id"), rows_by(content.chains, "id"))
+        self._gates = rows_by(content.gates, "unit_id")
+        self._shown = lru_cache(VIDEOS_AT_ONCE)(self._show_clips)
+        self.find = lru_cache(VIDEOS_AT_ONCE)(self._find_unit)
+        """Gives a chain or dialogue by its id."""
+
+    def draft(self, unit: QAChain | Dialogue) -> Draft:
+        """The draft of a chain or dialogue."""
+        is_chain = isinstance(unit, QAChain)
+        clip_ids = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
+        clips = [self._by_id[name][-1] for name in clip_ids if name in self._by_id]
+        return Draft(
+            target_table="chains" if is_chain else "dialogues",
+            target_id=unit.id,
+            title=self.names.unit("chain" if is_chain else "dialogue", unit.id, unit.video_id),
+            video_id=unit.video_id,
+            content={
+                "unit": "chain" if is_chain else "dialogue",
+                "id": unit.id,
+                "task": None if isinstance(unit, QAChain) else unit.task,
+                "video_id": unit.video_id,
+                "category": self._categories.get(unit.video_id),
+                "clips": [_clip(clip) for clip in clips if clip.interval],
+                "scenes": self._shown(unit.video_id),
+                "turns": [turn.model_dump(mode="json", exclude_defaults=True) for turn in unit.turns],
+                "checks": self._checks(unit.id),
+                "links": self._links_of(unit.id),
+            },
+        )
+
+    def _show_clips(self, video_id: str) -> list[dict[str, Any]]:
+        captions = {
+            name: scene.caption
+            for scene in self._scenes.get(video_id, ())
+            if scene.kind == "single"
+            for name in scene.clip_ids
+        }
+        clips = self._clips.get(video_id, ())
+        return [_clip(clip, captions.get(clip.id)) for clip in clips if clip.interval is not None]
+
+    def _find_unit(self, unit_id: str) -> QAChain | Dialogue:
+        return next(units[unit_id][-1] for units in self._units if unit_id in units)
+
+    def _checks(self, unit_id: str) -> dict[str, list[dict[str, Any]]]:
+        """The results of checks by turn, in the order of their first results, then those on the whole unit."""
+        gates = list(self._gates.get(unit_id, ()))
+        found: dict[str, list[dict[str, Any]]] = {}
+        for (_, index), results in turn_gates(gates).items():
+            found[str(index)] = [_gate(gate) for gate in results]
+        whole = [_gate(gate) for gate in gates if gate.turn_index is None and gate.unit in ("chain", "dialogue")]
+        return {**found, UNIT: whole} if whole else found
+
+    def _links_of(self, unit_id: str) -> list[Json]:
+        found: list[Json] = []
+        for linkage in self._links.get(unit_id, ()):
+            for here, direction, there in (
+                (linkage.source, "to", linkage.target),
+                (linkage.target, "from", linkage.source),
+            ):
+                if here.unit_id != unit_id or not any(there.unit_id in units for units in self._units):
+                    continue
+                other = self.find(there.unit_id)
+                if there.turn_index >= len(other.turns):
+                    continue
+                found.append(
+                    {
+                        "place": str(here.turn_index),
+                        "direction": direction,
+                        "relation": linkage.relation,
+                        "other": {
+                            "unit_id": there.unit_id,
+                            "turn_index": there.turn_index,
+                            "question": other.turns[there.turn_index].question,
+                            "asked_at_s": other.turns[there.turn_index].asked_at_s,
+                        },
+                    }
+                )
+        return found
+
+
+class TurnsTask(ReviewTask):
+    """Review of the turns of a chain or a dialogue."""
+
+    kind = "turns"
+    title = "Review turns"
+    template = "work_turns.html"
+
+    def drafts(self, content: Content) -> Iterator[Draft]:
+        """One for each chain and each dialogue."""
+        made = TurnDrafts(content)
+        for units in (content.chains, content.dialogues):
+            yield from map(made.draft, units)
+
+    def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The value as it is stored. An accepted turn with changes is an edit; an edit without changes is accepted.
+
+        Raises:
+            InvalidValue: It cannot be stored; names the field.
+        """
+        turn_at(content, place)
+        found, draft = parse_value(TurnValue, value), self.draft_value(content, place)
+        is_kept = found.decision in (Decision.ACCEPT, Decision.EDIT)
+        check_turn_labels(found.labels, draft["labels"], is_decided=is_kept)
+        if is_kept:
+            stored = found.model_dump(mode="json")
+            same = all(stored[name] == draft[name] for name in EDITABLE)
+            found = found.model_copy(update={"decision": Decision.ACCEPT if same else Decision.EDIT})
+        return found.model_dump(mode="json")
+
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the vocabularies of labels."""
+        return {**content, "vocabularies": turn_vocabularies(content["turns"])}
+
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The decision and what the turn becomes: its fields, the reasons for rejecting it, or nothing if skipped."""
+        if value["decision"] == Decision.REJECT:
+            return {"decision": value["decision"], "reasons": sorted(set(value["reasons"]))}
+        if value["decision"] == Decision.SKIP:
+            return {"decision": value["decision"]}
+        return {name: value[name] for name in EDITABLE}
+
+    def affects_others(self, before: Json, after: Json) -> bool:
+        """True if the question or the answer changed, or the turn was rejected or restored."""
+        if before is None or after is None:
+            return bool(before != after)
+        gone = (Decision.REJECT, Decision.SKIP)
+        return any(before[name] != after[name] for name in ("question", "references", "correct_option")) or (
+            (before["decision"] in gone) != (after["decision"] in gone)
+        )
+
+    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
+        """All later turns, since each depends on the turns before it."""
+        return [str(index) for index in range(int(place) + 1, len(content["turns"]))]
+
+    def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
+        """The drafted turn, undecided."""
+        turn = Turn.model_validate(turn_at(content, place))
+        return TurnValue(
+            question=turn.question,
+            references=turn.references,
+            asked_at_s=turn.asked_at_s,
+            evidence=turn.evidence,
+            options=turn.options,
+            correct_option=turn.correct_option,
+            labels=turn.labels,
+        ).model_dump(mode="json")
+
+    def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
+        """The decision, whether the turn was kept, the reasons if not, and its wording and evidence if so."""
+        draft = self.draft_value(content, place)
+        yield Code("decision", "nominal", value["decision"])
+        kept = value["decision"] in (Decision.ACCEPT, Decision.EDIT)
+        yield Code("kept", "nominal", "kept" if kept else "not kept")
+        rejected = value["decision"] == Decision.REJECT
+        yield Code("reasons", "set", sorted(value["reasons"]) if rejected else None)
+        yield Code("question", "text", value["question"] if kept else None, draft["question"])
+        yield Code("answer", "text", _answer(value) if kept else None, _answer(draft))
+        spans = [[part["start_s"], part["end_s"]] for part in value["evidence"]]
+        yield Code("evidence", "spans", spans if kept else None)
+
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """Decision, wording, times, labels, reasons and note."""
+        shown: list[tuple[str, str]] = [("Decision", value["decision"] or "none yet"), ("Question", value["question"])]
+        shown += [("Answer", text) for text in value["references"]]
+        if value["asked_at_s"] is not None:
+            shown.append(("Asked at", f"{value['asked_at_s']:.2f} s"))
+        shown += [("Evidence", f"{part['start_s']:.2f}–{part['end_s']:.2f} s") for part in value["evidence"]]
+        shown += [
+            (f"Option {index + 1}{', right' if index == value['correct_option'] else ''}", option)
+            for index, option in enumerate(value["options"] or ())
+        ]
+        shown += [(name, ", ".join(labels)) for name, labels in value["labels"].items() if labels]
+        if value["reasons"]:
+            shown.append(("Reasons", ", ".join(reason.replace("_", " ") for reason in value["reasons"])))
+        return [*shown, *remark_lines(value)]
+
+
+def parse_value(model: type[M], value: Json) -> M:
+    """A value as a model.
+
+    Raises:
+        InvalidValue: It does not fit; names the first wrong field.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or None
+        problem = first["msg"].removeprefix("Value error, ")
+        raise InvalidValue(f"{field}: {problem}" if field else problem, field=field) from None
+
+
+def _answer(value: Json) -> str:
+    return " / ".join(value["references"])
+
+
+def _clip(clip: Clip, caption: str | None = None) -> dict[str, Any]:
+    assert clip.interval is not None
+    shown = {"id": clip.id, "start_s": clip.interval.start_s, "end_s": clip.interval.end_s}
+    return {**shown, "caption": caption} if caption else shown
+
+
+def _gate(gate: GateResult) -> dict[str, Any]:
+    return {"gate": gate.gate, "outcome": gate.outcome.value, "reason": gate.reason, "value": gate.value}

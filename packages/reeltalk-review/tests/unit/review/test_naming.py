@@ -1,0 +1,153 @@
+"""Names of units for people: by video and place, with a number that gives no gold away."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from team import Browser, Team, make_team, small_content
+
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.store.content import Content
+from reeltalk_review.assigning import next_unit
+from reeltalk_review.events import OPERATOR, transaction
+from reeltalk_review.gold import plant_gold
+from reeltalk_review.importing import add_queue
+from reeltalk_review.naming import dialogue_name, unit_names
+from reeltalk_review.tables import AssignmentRow, UnitRow
+from reeltalk_review.tasks.answering import answer_drafts
+from reeltalk_review.tasks.links import LinksTask
+from reeltalk_review.tasks.rating import load_scale, rating_drafts
+from reeltalk_review.tasks.turns import TurnsTask
+
+TURNS = tuple(Turn(question=f"Question {index}?", references=("Answer.",)) for index in range(2))
+
+
+def content() -> Content:
+    """Two videos with names, each with chains about both clips; the first has two chains about one, and a dialogue."""
+    found = small_content(2)
+    for number, name in enumerate(("Kitchen, morning", "fry_carrot1_scene1")):
+        found.videos[number] = found.videos[number].model_copy(update={"file": f"{name}.mp4"})
+        film = f"film{number}"
+        found.chains.append(QAChain(id=f"second-{film}", video_id=film, clip_id=f"{film}-1", turns=TURNS))
+    found.chains.append(QAChain(id="third-film0", video_id="film0", clip_id="film0-1", turns=TURNS))
+    both = ("film0-0", "film0-1")
+    found.dialogues.append(Dialogue(id="whole", video_id="film0", clip_ids=both, turns=TURNS))
+    return found
+
+
+def answer(unit_id: str, model: str) -> AnsweredTurn:
+    return AnsweredTurn(
+        item_id=f"{unit_id}/0",
+        model=model,
+        unit="chain",
+        unit_id=unit_id,
+        turn_index=0,
+        video_id="film0",
+        question="Question?",
+        references=("Answer.",),
+        text="An answer.",
+        state=AnswerState.ANSWERED,
+    )
+
+
+def test_units_are_named_by_video_and_place() -> None:
+    names = [draft.title for draft in TurnsTask().drafts(content())]
+    assert names == [
+        "Kitchen, morning · clip 1",
+        "Fry carrot · clip 1",
+        "Kitchen, morning · clip 2, chain 1",
+        "Fry carrot · clip 2",
+        "Kitchen, morning · clip 2, chain 2",
+        "Kitchen, morning",
+    ]
+
+
+def test_two_linked_chains_are_named_by_their_clips() -> None:
+    names = [draft.title for draft in LinksTask().drafts(content())]
+    assert "Fry carrot · clip 1 and clip 2" in names
+
+
+def test_rated_answers_are_named_without_their_model() -> None:
+    answers = [answer("chain-film0", model) for model in ("secret-one", "secret-two")]
+    drafts = rating_drafts(answers, load_scale("rating"), content=content())
+    assert {draft.title for draft in drafts} == {"Kitchen, morning · clip 1 · answers"}
+
+
+def test_the_test_names_no_video_in_words() -> None:
+    names = [draft.title for draft in answer_drafts(content(), "dialogue")]
+    assert names[:3] == ["Video 1 · dialogue 1", "Video 2 · dialogue 1", "Video 1 · dialogue 2"]
+    assert not any("Kitchen" in name or "carrot" in name for name in names)
+    assert dialogue_name(1, 10) == "Dialogue 2 of 10"
+
+
+@pytest.fixture
+def database(database_kind: str) -> str:
+    """Both kinds of databases."""
+    return database_kind
+
+
+@pytest.fixture
+def team(tmp_path: Path, database: str) -> Iterator[Team]:
+    found = make_team(tmp_path, content())
+    yield found
+    found.project.database.close()
+
+
+def accept_all(browser: Browser, assignment: str) -> str:
+    """Accept all of a task and submit it; the address of the next."""
+    shown = browser.get(f"/api/work/{assignment}").json()
+    for place in shown["places"]:
+        turn = shown["unit"]["content"]["turns"][int(place)]
+        value = {"decision": "accept", "question": turn["question"], "references": turn["references"]}
+        assert browser.save(assignment, place, value).status_code == 200
+    return str(browser.api("POST", f"/api/work/{assignment}/submit").json()["next"]).removeprefix("/work/")
+
+
+def test_a_task_has_the_same_name_everywhere(team: Team) -> None:
+    browser, owner = team.member("Ada", "annotator"), team.member("Olga", "owner")
+    first = browser.next("turns")
+    assert browser.get(f"/api/work/{first}").json()["unit"]["name"] == "Kitchen, morning · clip 1 · 1 of 6"
+    assert "Kitchen, morning · clip 1 · 1 of 6 · reeltalk review</title>" in browser.get(f"/work/{first}").text
+    assert "Kitchen, morning · clip 1 · 1 of 6" in browser.get("/").text
+    second = accept_all(browser, first)
+    assert "Fry carrot · clip 1 · 2 of 6 · reeltalk review</title>" in browser.get(f"/work/{second}").text
+    assert "Fry carrot · clip 1 · 2 of 6" in owner.get("/history").text
+    names = [event["name"] for event in owner.get("/api/events?limit=500").json()["events"]]
+    assert "Kitchen, morning · clip 1 · 1 of 6" in names
+
+
+def test_no_name_and_no_number_gives_gold_away(tmp_path: Path, database: str) -> None:
+    team = make_team(tmp_path, small_content(45))
+    browser, *_ = (team.member(name, "annotator") for name in ("Ada", "Bo", "Cy"))
+    with transaction(team.project.database, OPERATOR) as change:
+        assert plant_gold(change, "turns", count=2, seed=3, trusted="drafts").planted == 2
+    names, numbers = [], []
+    while True:
+        with transaction(team.project.database, browser.id) as change:
+            work = next_unit(change, browser.id, "turns", lease_minutes=30)
+            if work is None:
+                break
+            name = unit_names(change.session, [work.unit_id], seen_by=browser.id)[work.unit_id]
+            names.append(name.rpartition(" · ")[0])
+            numbers.append(name.rpartition(" · ")[2])
+            work.state = "submitted"
+    with team.project.database.reading() as session:
+        ids = [unit.id for unit in session.query(UnitRow).where(UnitRow.queue_id == "turns")]
+        held = session.query(UnitRow).join(AssignmentRow).where(UnitRow.gold.is_not(None)).count()
+        for_leads = unit_names(session, ids)
+    team.project.database.close()
+    assert held, "somebody got gold"
+    # The annotator's own tasks are counted one by one, and none has the name of another.
+    assert len(set(names)) == len(names)
+    assert numbers == [f"{n} of {max(45, len(names))}" if n > 45 else f"{n} of 45" for n in range(1, len(names) + 1)]
+    assert sum(name.endswith("· gold") for name in for_leads.values()) == 2
+
+
+def test_two_tasks_of_the_same_name_in_a_queue_are_told_apart(team: Team) -> None:
+    answers = [answer("chain-film0", model) for model in ("secret-one", "secret-two")]
+    drafts = rating_drafts(answers, load_scale("rating"), content=content())
+    with transaction(team.project.database, OPERATOR) as change:
+        add_queue(change, "rating", "rating", drafts, title="Rate")
+        titles = {unit.title for unit in change.session.query(UnitRow).where(UnitRow.queue_id == "rating")}
+    assert titles == {"Kitchen, morning · clip 1 · answers", "Kitchen, morning · clip 1 · answers (2)"}

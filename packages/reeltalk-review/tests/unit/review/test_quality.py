@@ -1,0 +1,182 @@
+"""Quality of each person: counted by hand, never before all work is in, and silent where there is little."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from askers import World
+from team import make_team, on_databases
+
+from reeltalk_review.agreement import CodedPlace
+from reeltalk_review.quality import (
+    ALONE,
+    FEW,
+    Handed,
+    PersonTimes,
+    UnitWork,
+    agreement_with_others,
+    quality_of,
+    unit_works,
+    watch_seconds,
+)
+from reeltalk_review.tasks.registry import TASKS
+from reeltalk_review.tasks.task import Code
+from reeltalk_review.team_stats import TeamStatsCache
+
+
+@pytest.fixture
+def world(tmp_path: Path, database_kind: str) -> Iterator[World]:
+    """A team in which two do each unit."""
+    found = World(make_team(tmp_path, overlap=2))
+    yield found
+    found.team.project.database.close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "world" in metafunc.fixturenames:
+        metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
+
+
+def coded(unit: str, person: str, decision: str) -> CodedPlace:
+    return CodedPlace(unit, "0", unit, person, {"decision": Code("decision", "nominal", decision)})
+
+
+def row_of(works: list[UnitWork], seconds: tuple[float, ...] = ()) -> Any:
+    return quality_of(
+        "ann",
+        "turns",
+        works,
+        handed=Handed(1, 3, 0),
+        others=agreement_with_others("ann", []),
+        gold=None,
+        times=PersonTimes(seconds, 0),
+    )
+
+
+CONTENT: dict[str, Any] = {
+    "turns": [{"question": f"Question {n}?", "references": ["An answer."]} for n in range(4)],
+    "clips": [{"id": "c", "start_s": 10.0, "end_s": 20.0}],
+}
+
+
+def values_of(*decisions: str) -> dict[str, Any]:
+    task = TASKS["turns"]
+    return {
+        str(n): {**task.draft_value(CONTENT, str(n)), "decision": decision, "unsure": n == 0}
+        for n, decision in enumerate(decisions)
+    }
+
+
+def test_decisions_and_agreement_with_results_are_counted() -> None:
+    values = {"ann": values_of("accept", "edit", "reject", "skip"), "ben": values_of(*["accept"] * 4)}
+    settled = values_of("accept", "accept", "reject", "accept")
+    results = {place: (value, "sole" if place == "3" else "taken") for place, value in settled.items()}
+    ann, ben = unit_works(TASKS["turns"], CONTENT, "v", values, results)
+    assert ann.decisions == {"accepted": 1, "edited": 1, "rejected": 1, "skipped": 1}
+    assert (ann.unsure, ann.turns, ann.watch) == (1, 4, ((10.0, 20.0),))
+    # An edit that says nothing new is the same turn. What a person's work alone settled is compared with nothing.
+    assert (ann.equal, ann.settled, ben.equal, ben.settled) == (3, 3, 2, 3)
+    row = row_of([ann])
+    assert (row.decided, row.results.value, row.results.n, row.results.low) == (4, 1.0, 3, None)
+
+
+def test_without_clips_evidence_is_what_must_be_watched_and_nothing_twice() -> None:
+    evidence = [{"start_s": 1.0, "end_s": 3.0}, {"start_s": 2.0, "end_s": 5.0}]
+    content = {"turns": [{"question": "Who?", "references": ["A."], "evidence": evidence}]}
+    (work,) = unit_works(TASKS["turns"], content, "v", {"ann": {}}, {})
+    other = UnitWork("ann", "w", 1, {}, 0, 0, 0, ((0.0, 4.0),))
+    assert watch_seconds([work, work]) == 4.0
+    assert watch_seconds([work, other]) == 8.0
+    assert watch_seconds([]) == 0.0
+
+
+def test_who_is_faster_than_watching_is_marked_and_not_after_a_few_turns() -> None:
+    works = [UnitWork("ann", f"v{n}", 2, {}, 0, 0, 0, ((0.0, 30.0),)) for n in range(10)]
+    slow, fast = (15.0,) * FEW, (14.0,) * FEW
+    assert row_of(works).watch_s == 15.0
+    assert [row_of(works, seconds).too_fast for seconds in (slow, fast, fast[1:], ())] == [False, True, False, False]
+    assert not row_of([UnitWork("ann", "v", 2, {}, 0, 0, 0, ())], fast).too_fast
+
+
+def test_a_person_is_compared_with_the_others_and_not_the_others_with_each_other() -> None:
+    rows = []
+    for n in range(12):
+        mine = "accept" if n % 2 else "reject"
+        theirs = "reject" if n % 2 else "accept"
+        rows += [coded(f"u{n}", "ann", mine), coded(f"u{n}", "ben", mine), coded(f"u{n}", "cai", theirs)]
+    ann, ben, cai = (agreement_with_others(person, rows) for person in ("ann", "ben", "cai"))
+    assert ann.value == ben.value == pytest.approx(0.0, abs=0.05)
+    assert cai.value == pytest.approx(-1.0, abs=0.05)
+    assert (ann.n, cai.n) == (24, 24)
+    alone = agreement_with_others("ann", [coded("u", "ann", "accept")])
+    assert (alone.value, alone.reason) == (None, ALONE)
+
+
+def test_the_table_tells_nothing_of_units_that_are_not_complete(world: World) -> None:
+    cache = TeamStatsCache(world.team.project.database)
+    unit = world.unit()
+    world.work("annotator", "submitted", unit)
+    before = {row.person: row for row in cache.compute().quality}
+    mine = before[world.browsers["annotator"].id]
+    assert (mine.submitted, mine.turns, mine.decided, mine.units, mine.unsure) == (1, 3, 0, 0, 0)
+    world.work("other", "submitted", unit)
+    after = {row.person: row for row in cache.compute().quality}
+    for who in ("annotator", "other"):
+        row = after[world.browsers[who].id]
+        assert (row.decisions["accepted"], row.decided, row.results.value, row.results.n) == (3, 3, 1.0, 3)
+        assert row.others.n == 3
+
+
+def test_what_an_adjudicator_settles_counts_as_the_result(world: World) -> None:
+    cache = TeamStatsCache(world.team.project.database)
+    assignment, work = world.dispute("adjudicator")
+    assert {row.results.n for row in cache.compute().quality} == {0}
+    judge = world.browsers["adjudicator"]
+    for place in ("0", "1", "2"):
+        assert judge.save(assignment, place, {"take": work}).status_code == 200
+    assert judge.api("POST", f"/api/work/{assignment}/submit").status_code == 200
+    found = {row.person: row.results for row in cache.compute().quality}
+    assert found[world.browsers["other"].id].value == 1.0
+    assert found[world.browsers["third"].id].value == 0.0
+
+
+def test_time_that_a_browser_measured_counts_before_the_gaps(world: World) -> None:
+    assignment = world.work("annotator", "fresh")
+    browser = world.browsers["annotator"]
+    draft = TASKS["turns"].draft_value(CONTENT, "0")
+    for revision, active_s in enumerate((40.0, 2.5)):
+        body = {"revision": revision, "value": {**draft, "note": str(revision)}, "active_s": active_s}
+        assert browser.api("PUT", f"/api/work/{assignment}/entries/0", body).status_code == 200
+    body = {"revision": 2, "value": draft, "active_s": 3601}
+    assert browser.api("PUT", f"/api/work/{assignment}/entries/0", body).status_code == 422
+    row = next(row for row in TeamStatsCache(world.team.project.database).compute().quality if row.person == browser.id)
+    assert (row.seconds, row.timed, row.measured) == (42.5, 1, 1)
+
+
+def test_page_and_table_say_the_same(world: World) -> None:
+    unit = world.unit()
+    world.team.member("=cmd|' /C calc'!A0", "annotator")
+    for who in ("annotator", "other"):
+        world.work(who, "submitted", unit)
+    owner = world.browsers["owner"]
+    rows = owner.get("/api/quality").json()["rows"]
+    assert [row["person"] for row in rows] == ["Another annotator", "The annotator"]
+    assert rows[0]["accepted"] == rows[0]["decisions"] == 3
+    text = owner.get("/api/quality?format=csv")
+    assert text.headers["content-type"] == "text/csv; charset=utf-8"
+    assert text.text.splitlines()[1].startswith("Another annotator,Review turns,1,3,0,1,3,3,0,0,0,0,1.0,")
+    shown = owner.get("/quality").text
+    assert "The annotator" in shown
+    assert "Krippendorff" in shown
+    for who in ("annotator", "other"):
+        assert world.browsers[who].get("/quality").status_code == 403
+        assert world.browsers[who].get("/api/quality").status_code == 403
+
+
+def test_no_cell_is_a_formula() -> None:
+    from reeltalk_review.sheets import plain_cell
+
+    for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"):
+        assert plain_cell(text) == f"'{text}"
+    assert [plain_cell(value) for value in ("a=1", -1, 2.5, None, True)] == ["a=1", -1, 2.5, None, "yes"]

@@ -1,0 +1,356 @@
+"""Where a team stands: counts that add up, agreement of complete units alone, speed, and what blocks a release."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from reeltalk_review.agreement import agreement_by_variable
+from reeltalk_review.assigning import ADJUDICATOR, give_back, next_unit, take_unit
+from reeltalk_review.database import ReviewProject
+from reeltalk_review.errors import ApiError
+from reeltalk_review.events import OPERATOR, Transaction, transaction
+from reeltalk_review.gold import plant_gold
+from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, VideoRow
+from reeltalk_review.team_stats import (
+    NOT_MEASURED,
+    STATES,
+    QueueAgreement,
+    TeamStats,
+    TeamStatsCache,
+    completed_units,
+    people_progress,
+    queue_progress,
+    read_complete,
+    release_blocks,
+)
+from reeltalk_review.work import entries, lacking_places, own_work, reopen, save_value, send_back, submit
+
+PEOPLE = ("ann", "ben", "cai")
+TURNS = 3
+
+
+def add_queue(change: Transaction, name: str, *, units: int, overlap: int) -> None:
+    change.session.add(QueueRow(id=name, task="turns", title=name, position=0, overlap=overlap, settings={}))
+    change.session.flush()
+    for unit in range(units):
+        turns = [
+            {"question": f"What is thing {n} of {unit}?", "references": [f"Thing {n}."], "labels": {"k": ["a"]}}
+            for n in range(TURNS)
+        ]
+        change.session.add(
+            UnitRow(
+                id=f"{name}{unit}",
+                queue_id=name,
+                position=unit,
+                title=f"{name}{unit}",
+                video_id=f"v{unit % 4}",
+                turns=TURNS,
+                content={"video_id": f"v{unit % 4}", "turns": turns, "clips": [], "scenes": []},
+                target_table="chains",
+                target_id=f"{name}{unit}",
+            )
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[ReviewProject]:
+    found = ReviewProject.open(tmp_path / "bench", folder=tmp_path / "review")
+    with transaction(found.database, OPERATOR) as change:
+        for name in (*PEOPLE, "judge"):
+            role = "adjudicator" if name == "judge" else "annotator"
+            row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
+            change.session.add(row)
+        for video in range(4):
+            change.session.add(VideoRow(id=f"v{video}"))
+        change.session.flush()
+        add_queue(change, "twice", units=8, overlap=2)
+        add_queue(change, "once", units=3, overlap=1)
+    yield found
+    found.database.close()
+
+
+def decide(
+    project: ReviewProject,
+    person: str,
+    assignment_id: str,
+    decision: Callable[[str], str],
+    *,
+    at: datetime | None = None,
+) -> None:
+    """Decide every place of an assignment and hand it in."""
+    with transaction(project.database, person, now=at) as change:
+        assignment, unit, task = own_work(change.session, person, assignment_id)
+        for place in task.places(unit.content):
+            value = task.draft_value(unit.content, place) | {"decision": decision(place)}
+            value["reasons"] = ["leaks"] if value["decision"] == "reject" else []
+            row = change.session.get(EntryRow, (assignment.id, place))
+            save_value(change, assignment, unit, task, place, row.revision if row else 0, value)
+        submit(change, assignment, unit, task, approval=False)
+
+
+def start(project: ReviewProject, person: str, queue: str = "twice", *, at: datetime | None = None) -> str:
+    with transaction(project.database, person, now=at) as change:
+        found = next_unit(change, person, queue, lease_minutes=30)
+        assert found is not None
+        return found.id
+
+
+def do_unit(project: ReviewProject, person: str, decision: Callable[[str], str] = lambda _: "accept") -> str:
+    assignment = start(project, person)
+    decide(project, person, assignment, decision)
+    return assignment
+
+
+def always(decision: str) -> Callable[[str], str]:
+    return lambda _: decision
+
+
+def check_counts(project: ReviewProject) -> None:
+    with project.database.reading() as session:
+        for seen_by in (None, *PEOPLE):
+            for queue in queue_progress(session, seen_by=seen_by):
+                query = select(UnitRow).where(UnitRow.queue_id == queue.id)
+                if seen_by is None:
+                    query = query.where(UnitRow.gold.is_(None))
+                units = session.scalars(query).all()
+                assert tuple(queue.units) == STATES
+                assert (queue.total, queue.total_turns) == (len(units), sum(unit.turns for unit in units))
+                assert min(queue.units.values()) >= 0
+        handed_in = session.scalars(select(AssignmentRow).where(AssignmentRow.state == "submitted")).all()
+        progress = people_progress(session)
+        assert sum(person.done + person.settled for person in progress) == len(handed_in)
+
+
+def random_step(project: ReviewProject, rng: random.Random) -> None:
+    """Something that somebody may try at any time; what the engine refuses changes nothing."""
+    person = rng.choice(PEOPLE)
+    with project.database.reading() as session:
+        held = session.scalars(
+            select(AssignmentRow).where(AssignmentRow.person_id == person).order_by(AssignmentRow.created_at)
+        ).all()
+        everything = session.scalars(select(AssignmentRow).order_by(AssignmentRow.id)).all()
+        disputed = session.scalars(select(UnitRow).where(UnitRow.state == "adjudication").order_by(UnitRow.id)).all()
+    kind = rng.choice(["next", "next", "finish", "finish", "finish", "reopen", "give_back", "return", "adjudicate"])
+    if kind == "next":
+        with transaction(project.database, person) as change:
+            next_unit(change, person, rng.choice(["twice", "once"]), lease_minutes=30)
+    elif kind == "finish" and held:
+        decide(project, person, rng.choice(held).id, lambda _: rng.choice(["accept", "accept", "reject"]))
+    elif kind in ("reopen", "give_back") and held:
+        with transaction(project.database, person) as change:
+            assignment, unit, _ = own_work(change.session, person, rng.choice(held).id)
+            if kind == "reopen":
+                reopen(change, assignment, unit)
+            else:
+                give_back(change, assignment)
+    elif kind == "return" and everything:
+        with transaction(project.database, "judge") as change:
+            send_back(change, "judge", rng.choice(everything).id, "look again")
+    elif kind == "adjudicate" and disputed:
+        adjudicate(project, rng.choice(disputed).id)
+
+
+def adjudicate(project: ReviewProject, unit_id: str) -> None:
+    """Settle a unit by the work of whoever submitted first."""
+    with transaction(project.database, "judge") as change:
+        unit = change.session.get_one(UnitRow, unit_id)
+        query = select(AssignmentRow).where(AssignmentRow.unit_id == unit_id)
+        mine = change.session.scalars(query.where(AssignmentRow.person_id == "judge")).one_or_none()
+        assignment = mine or take_unit(change, unit, "judge", ADJUDICATOR, lease_minutes=30)
+        first = change.session.scalars(query.where(AssignmentRow.role == "annotator")).first()
+        assert first is not None
+        _, _, task = own_work(change.session, "judge", assignment.id)
+        while lacking := lacking_places(
+            unit, task, entries(change.session, assignment.id), adjudicating=True, session=change.session
+        ):
+            row = change.session.get(EntryRow, (assignment.id, lacking[0]))
+            revision = row.revision if row else 0
+            save_value(change, assignment, unit, task, lacking[0], revision, {"take": first.id, "note": ""})
+            change.session.flush()
+        submit(change, assignment, unit, task, approval=False)
+
+
+def test_counts_add_up_to_the_total_after_any_operations(project: ReviewProject, full: bool) -> None:
+    def settled() -> bool:
+        with project.database.reading() as session:
+            return session.scalars(select(UnitRow).where(UnitRow.state == "done")).first() is not None
+
+    with transaction(project.database, OPERATOR) as change:
+        plant_gold(change, "twice", count=2, seed=1, trusted="drafts")
+    check_counts(project)
+    rng = random.Random(11)
+    refused = done = 0
+    while done + refused < (2000 if full else 30) or not settled():
+        try:
+            random_step(project, rng)
+            done += 1
+        except ApiError:
+            refused += 1
+        check_counts(project)
+    # The walk went somewhere: most was done, and something was refused.
+    assert done > refused > 0
+
+
+def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: ReviewProject) -> None:
+    with transaction(project.database, OPERATOR) as change:
+        planted = plant_gold(change, "once", count=2, seed=1, trusted="drafts").planted
+    assert planted
+    for number in range(5):
+        with transaction(project.database, "ann") as change:
+            found = next_unit(change, "ann", "once", lease_minutes=30)
+        if found is None:
+            break
+        decide(project, "ann", found.id, lambda _: "accept")
+        with project.database.reading() as session:
+            queue = next(q for q in queue_progress(session, seen_by="ann") if q.id == "once")
+            person = people_progress(session, only="ann")[0]
+        assert (queue.units["done"], queue.units["begun"], queue.total) == (number + 1, 0, 3 + planted)
+        assert (person.done, person.turns) == (number + 1, (number + 1) * TURNS)
+
+
+def test_agreement_rests_on_complete_units_alone(project: ReviewProject) -> None:
+    cache = TeamStatsCache(project.database)
+    do_unit(project, "ann")
+    first = cache.compute()
+    assert [task.main for task in first.tasks] == [None, None]
+    do_unit(project, "ben", lambda place: "reject" if place == "1" else "accept")
+    found = cache.compute()
+    main = next(task for task in found.tasks if task.queue_id == "twice").main
+    assert main is not None
+    assert (main.variable, main.raw.n) == ("decision", TURNS)
+    assert main.raw.value == pytest.approx(2 / 3)
+
+
+def test_gold_counts_for_no_agreement(project: ReviewProject) -> None:
+    with transaction(project.database, OPERATOR) as change:
+        plant_gold(change, "twice", count=4, seed=1, trusted="drafts")
+    for person in PEOPLE:
+        while True:
+            with transaction(project.database, person) as change:
+                found = next_unit(change, person, "twice", lease_minutes=30)
+            if found is None:
+                break
+            decide(project, person, found.id, lambda _: "accept")
+    stats = TeamStatsCache(project.database).compute()
+    task = next(task for task in stats.tasks if task.queue_id == "twice")
+    assert task.units == 8
+    with project.database.reading() as session:
+        gold = session.scalars(select(UnitRow.id).where(UnitRow.gold.is_not(None))).all()
+        held = select(AssignmentRow.person_id).where(AssignmentRow.unit_id.in_(gold))
+        assert Counter(session.scalars(held)) == {person: result.units for person, result in stats.gold.items()} != {}
+        assert list(read_complete(session, list(gold))) == []
+
+
+def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None:
+    rng = random.Random(4)
+    kept = TeamStatsCache(project.database)
+    for _ in range(40):
+        try:
+            random_step(project, rng)
+        except ApiError:
+            continue
+        if rng.random() < 0.3:
+            kept.compute()
+    found, fresh = kept.compute(), TeamStatsCache(project.database).compute()
+    assert (found.seq, found.tasks, found.seconds, found.gold) == (fresh.seq, fresh.tasks, fresh.seconds, fresh.gold)
+    assert found.quality == fresh.quality
+    with project.database.reading() as session:
+        rows = [
+            row
+            for unit in read_complete(session, completed_units(session))
+            if unit.queue_id == "twice"
+            for row in unit.coded
+        ]
+    task = next(task for task in found.tasks if task.queue_id == "twice")
+    assert list(task.variables) == agreement_by_variable(rows)
+
+
+def test_work_that_was_returned_counts_as_it_was_handed_in_first(project: ReviewProject) -> None:
+    do_unit(project, "ann")
+    assignment = do_unit(project, "ben", lambda _: "reject")
+    with transaction(project.database, "judge") as change:
+        send_back(change, "judge", assignment, "these are fine, I think")
+    cache = TeamStatsCache(project.database)
+    assert all(task.main is None for task in cache.compute().tasks)
+    decide(project, "ben", assignment, lambda _: "accept")
+    main = next(task for task in cache.compute().tasks if task.queue_id == "twice").main
+    assert main is not None
+    assert main.raw.value == 0
+
+
+def test_pairs_see_only_what_both_did(project: ReviewProject) -> None:
+    for first, second in (("ann", "ben"), ("ann", "cai"), ("ben", "cai")):
+        assignment = start(project, first)
+        with project.database.reading() as session:
+            unit_id = session.get_one(AssignmentRow, assignment).unit_id
+        decide(project, first, assignment, lambda _: "accept")
+        with transaction(project.database, second) as change:
+            other = take_unit(
+                change, change.session.get_one(UnitRow, unit_id), second, "annotator", lease_minutes=30
+            ).id
+        decide(project, second, other, always("reject" if second == "cai" else "accept"))
+    cache = TeamStatsCache(project.database)
+    task = next(task for task in cache.compute().tasks if task.queue_id == "twice")
+    assert [pair.people for pair in task.pairs] == [("ann", "ben"), ("ann", "cai"), ("ben", "cai")]
+    assert [pair.variables[0].raw.value for pair in task.pairs] == [1, 0, 0]
+    assert {row.person for row in cache.codes("twice", ("ann", "ben"))} == {"ann", "ben"}
+
+
+def test_speed_is_the_median_time_of_a_turn_without_breaks(project: ReviewProject) -> None:
+    clock = datetime(2026, 1, 1, tzinfo=UTC)
+    assignment = start(project, "ann", at=clock)
+    for place, seconds in (("0", 10), ("1", 3600), ("1", 20), ("2", 30), ("0", 5)):
+        clock += timedelta(seconds=seconds)
+        with transaction(project.database, "ann", now=clock) as change:
+            row, unit, task = own_work(change.session, "ann", assignment)
+            stored = change.session.get(EntryRow, (assignment, place))
+            value = task.draft_value(unit.content, place) | {"note": str(clock)}
+            save_value(change, row, unit, task, place, stored.revision if stored else 0, value)
+    # Of the first turn 10 and 5 seconds, of the second 20 after a break of an hour, of the third 30.
+    assert TeamStatsCache(project.database).compute().seconds == {"ann": 20.0}
+
+
+def test_a_page_gets_the_latest_standing_and_never_waits_for_the_next(project: ReviewProject) -> None:
+    cache = TeamStatsCache(project.database)
+    found = cache.latest()
+    while found is None:
+        found = cache.latest()
+    do_unit(project, "ann")
+    # A new one is due seconds later, not at every look.
+    assert cache.latest() is found
+
+
+def stats_of(project: ReviewProject) -> TeamStats:
+    return TeamStatsCache(project.database).compute()
+
+
+def test_a_release_is_blocked_below_the_set_level_and_where_nothing_was_measured(project: ReviewProject) -> None:
+    assert release_blocks(stats_of(project), None) == []
+    with transaction(project.database, OPERATOR) as change:
+        change.session.delete(change.session.get_one(UnitRow, "once0"))
+        for name in ("once1", "once2"):
+            change.session.delete(change.session.get_one(UnitRow, name))
+        change.session.flush()
+        change.session.delete(change.session.get_one(QueueRow, "once"))
+    (blocked,) = release_blocks(stats_of(project), 0.6)
+    assert NOT_MEASURED in blocked
+    for unit in range(4):
+        do_unit(project, "ann", lambda place: "reject" if place == "1" else "accept")
+        do_unit(project, "ben", always("accept") if unit == 0 else lambda place: "reject" if place == "1" else "accept")
+    (blocked,) = release_blocks(stats_of(project), 0.9)
+    assert "below the 0.9" in blocked
+    assert release_blocks(stats_of(project), 0.2) == []
+
+
+def test_people_who_say_the_same_of_all_block_no_release(project: ReviewProject) -> None:
+    do_unit(project, "ann")
+    do_unit(project, "ben")
+    stats = stats_of(project)
+    tasks = tuple(task for task in stats.tasks if task.queue_id == "twice")
+    assert isinstance(tasks[0], QueueAgreement)
+    assert release_blocks(TeamStats(stats.seq, stats.at, 0, tasks, {}, {}), 0.8) == []

@@ -1,0 +1,1 @@
+"""Report pages on runs of models that may speak unasked."""

@@ -1,0 +1,1 @@
+"""Videos as they arrive: a file at its own pace, or a camera."""

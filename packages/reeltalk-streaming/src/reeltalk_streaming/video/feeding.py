@@ -1,0 +1,63 @@
+"""A process that runs one generator and writes its blocks until the generator ends or the reader closes the pipe.
+
+`feed` starts it with `python -m`. It reads one JSON call from standard input and writes blocks. A block is one byte for
+its kind, eight bytes for its length, and the content.
+"""
+
+import json
+import os
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any, Final
+
+from reeltalk.parallel.forking import MEMORY_EXIT, find, limit_memory
+
+HEAD: Final = struct.Struct(">cQ")
+"""Header of a block."""
+ITEM: Final = b"i"
+FAILED: Final = b"f"
+ENDED: Final = b"e"
+
+
+def main() -> None:
+    """Run the one call; never returns."""
+    blocks = os.fdopen(os.dup(1), "wb")
+    # Libraries that print must not write among the blocks.
+    os.dup2(2, 1)
+    call = json.loads(sys.stdin.buffer.readline())
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    status = 0
+    try:
+        work = find(call["function"])
+        limit_memory(call["memory_bytes"])
+        items: Iterator[bytes] = work(call["argument"])
+        for item in items:
+            _write(blocks, ITEM, item)
+        _write(blocks, ENDED, b"")
+    except BrokenPipeError:
+        # The reader has closed the pipe: this is the signal to stop.
+        pass
+    except MemoryError:
+        status = MEMORY_EXIT
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(where.filename)}:{where.lineno}"
+        _write(blocks, FAILED, f"{type(error).__name__}: {error} ({place})"[:500].encode())
+    finally:
+        # The threads of a decoder may never end by themselves.
+        os._exit(status)
+
+
+def _write(blocks: Any, kind: bytes, content: bytes) -> None:
+    blocks.write(HEAD.pack(kind, len(content)))
+    blocks.write(content)
+    blocks.flush()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main()

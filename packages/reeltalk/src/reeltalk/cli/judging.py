@@ -1,0 +1,232 @@
+"""Commands that judge and score answers, and repeat failed requests."""
+
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from reeltalk.cli.evaluation_options import (
+    JUDGE_MODEL,
+    JUDGING,
+    LIMITS,
+    TEXT_METRICS_OPTION,
+    FirstJudging,
+    JudgeModel,
+    JudgingOptions,
+    Limits,
+)
+from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, ExecutorName
+from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.settings import RetrySettings
+from reeltalk.schema.settings import check_counts, settings_of
+
+NOTHING_ELSE: Final = RetrySettings()
+
+
+def judge(
+    *sources: Path,
+    out: Annotated[Path | None, FIRST] = None,
+    bench: Annotated[Path | None, FIRST, BENCH] = None,
+    format: Annotated[str | None, FIRST] = None,
+    limit: Annotated[int | None, SELECT] = None,
+    beside: str = "",
+    attack: Annotated[bool, FLAG] = False,
+    every: int = 1,
+    judging: FirstJudging = JUDGING,
+    judge_model: JudgeModel = JUDGE_MODEL,
+    limits: Limits = LIMITS,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    delete_replies: Annotated[bool, DELETE_REPLIES] = False,
+    verbose: Annotated[bool, VERBOSE] = False,
+) -> int:
+    """Judge existing answers: of a run, without playing it again, or of a published file.
+
+    Run it again to continue after an interruption, or to repeat failed requests. Exit code 1 if turns have no score,
+    2 if there is no run.
+
+    With --attack, test the judge with adversarial answers that try to manipulate it: constants, fake verdicts, orders,
+    and more. The judge also rates a plainly wrong answer and the reference. An attack fools the judge if its score is
+    nearer to the score of the reference. Exit code 1 if an attack fooled the judge or escaped its place in a request.
+
+    Example: `reeltalk judge runs/qwen --protocols vdeval --judge gpt-4o-mini --out runs/qwen-judged`, `reeltalk judge
+    results/model.json --format vdact --bench benchmarks/vdact --protocols vdeval --judge NAME --out runs/model`, or
+    `reeltalk judge --attack --protocols vdeval --judge gpt-4o-mini --out attacks.json`.
+
+    Parameters
+    ----------
+    sources
+        Runs, or files and folders of answers in a published layout.
+    out
+        Folder of the run to create. With --attack: an optional JSON file for the outcome of every attack.
+    bench
+        Benchmark that the answers are about; it supplies questions, references, summaries and graphs. A run names its
+        own benchmark.
+    format
+        Layout of the answers; not needed for runs.
+    limit
+        Judge only the first chains, paths or dialogues of each model.
+    beside
+        Comma-separated kinds of answers to judge as well, to test the judge: reference, yes, copied-question.
+    attack
+        Attack the judge; takes no answers.
+    every
+        With --attack: use only every Nth attack.
+    overwrite
+        Replace an existing run or file. Stored replies of a run are kept and used again.
+    delete_replies
+        With --overwrite: also delete the stored replies, so that every request is sent again.
+    verbose
+        Also print every number, count and reason, and not only the table of the leading metric.
+    """
+    if attack:
+        if sources or bench is not None or format is not None or limit is not None or beside or delete_replies:
+            raise SettingError("--attack takes no answers; give --protocols, the judge, --every and --out only")
+        for name in ("metrics", "language", "null_units"):
+            if getattr(judging, name) is not None:
+                raise SettingError(f"--{name.replace('_', '-')} has no effect with --attack; leave it out")
+        if verbose:
+            raise SettingError("--verbose has no effect with --attack, which prints all numbers; leave it out")
+        return _attack(out, every, judging, judge_model, limits, overwrite=overwrite)
+    if every != 1:
+        raise SettingError("--every is for --attack")
+    if out is None:
+        raise SettingError("judge needs --out, the folder of the run that appears")
+    from reeltalk.stages.judging import judge as run_stage
+    from reeltalk.store.benchmark import Benchmark
+
+    with ProgressBar() as bar:
+        done = run_stage(
+            *sources,
+            out=out,
+            judging=judging.settings(None),
+            judge_model=judge_model,
+            limits=limits,
+            benchmark=Benchmark.open(bench) if bench else None,
+            format=format,
+            limit=limit,
+            beside=[name.strip() for name in beside.split(",") if name.strip()],
+            overwrite=overwrite,
+            delete_replies=delete_replies,
+            progress=bar.show,
+            tell=say,
+        )
+    return print_run(done, verbose=verbose)
+
+
+def _attack(
+    out: Path | None,
+    every: int,
+    judging: JudgingOptions,
+    judge_model: JudgeModel,
+    limits: Limits,
+    *,
+    overwrite: bool,
+) -> int:
+    from reeltalk.stages.calibrating import attack as run_stage
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.documents import write_json
+
+    check_counts(every=every)
+    refuse_existing(out, overwrite=overwrite)
+    reports = run_stage(judging.settings(None), judge_model=judge_model, limits=limits, every=every, tell=say)
+    for report in reports:
+        for line in report.lines():
+            print(line)
+    if out is not None:
+        write_bytes(out, write_json([report.to_json() for report in reports]).encode())
+        print(f"attacks: {out}")
+    return 1 if any(report.total.fooled or report.broken for report in reports) else 0
+
+
+def retry(
+    run: Path,
+    /,
+    *,
+    bench: Annotated[Path | None, BENCH] = None,
+    settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
+    verbose: Annotated[bool, VERBOSE] = False,
+) -> int:
+    """Repeat only the failed requests of a run of `evaluate` or `judge`; an unfinished run continues.
+
+    The folder stores the command that made the run; options that you do not give stay the same. The old run stays until
+    the new one is complete. Exit code 1 if turns still have no answer or no score.
+
+    Example: `reeltalk retry runs/qwen`, or `reeltalk retry runs/qwen --base-url http://localhost:8001/v1`.
+
+    Parameters
+    ----------
+    run
+        Folder of the run. Its controls are retried too.
+    bench
+        Folder of the benchmark, if it was moved.
+    verbose
+        Also print every number, count and reason, and not only the table of the leading metric.
+    """
+    from reeltalk.evaluate.presets import PRESETS
+    from reeltalk.stages.retrying import retry as run_stage
+
+    with ProgressBar() as bar:
+        done = run_stage(run, settings=settings, benchmark=bench, presets=PRESETS, progress=bar.show, tell=say)
+    return print_run(done, verbose=verbose)
+
+
+def score(
+    *answers: Path,
+    out: Annotated[Path, OUT],
+    format: str | None = None,
+    metrics: Annotated[str, TEXT_METRICS_OPTION] = "bleu,meteor,rouge_l,cider",
+    bench: Annotated[Path | None, BENCH] = None,
+    model: str | None = None,
+    language: Literal["auto", "en", "zh"] = "auto",
+    meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,
+    workers: Annotated[int | None, HOW] = None,
+    executor: ExecutorName = "local",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Score models' answers with text metrics, with intervals clustered by source video.
+
+    Example: `reeltalk score results/*.json --format vdact --metrics bleu,rouge_l,cider --out runs/first`.
+
+    Parameters
+    ----------
+    answers
+        Answer files or folders in a published layout, or benchmarks that hold answers.
+    out
+        Folder of the run to create.
+    format
+        Layout of the answers; not needed for a benchmark.
+    metrics
+        Comma-separated text metrics, as listed below, or python:FILE.py:FUNCTION.
+    bench
+        Benchmark that supplies questions and references, in place of those in the answer files.
+    model
+        Name of the model; the file's stem by default.
+    language
+        Language of the answers; it selects the tokeniser.
+    meteor_jar
+        Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
+    workers
+        Models that are scored at a time; one by default, and on a cluster one for each core.
+    overwrite
+        Replace an existing run.
+    """
+    from reeltalk.evaluate.settings import ScoreSettings
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.scoring import score as run_stage
+    from reeltalk.store.benchmark import Benchmark
+
+    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
+    done = run_stage(
+        *answers,
+        out=out,
+        settings=settings_of(ScoreSettings, metrics=names, language=language),
+        format=format,
+        benchmark=Benchmark.open(bench) if bench else None,
+        model=model,
+        meteor_jar=meteor_jar,
+        executor=None if (executor, workers) == ("local", None) else open_executor(executor, workers),
+        overwrite=overwrite,
+        tell=say,
+    )
+    return print_run(done, verbose=True)

@@ -1,0 +1,386 @@
+"""Commands that check, freeze and export a benchmark."""
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+from cyclopts import Group, Parameter
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.cli.options import OVERWRITE
+from reeltalk.cli.terminal import ProgressBar, say
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.formats import FORMATS, TRAINING, WRITTEN
+from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
+from reeltalk.plugins import needed
+from reeltalk.schema.settings import settings_of
+
+if TYPE_CHECKING:
+    from reeltalk.evaluate.asked_turns import AskedTurn
+    from reeltalk.schema.sft import TokenCounter
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.content import Content
+    from reeltalk.store.sft import SampleLayout
+
+QUESTIONS = "questions"
+"""The target that writes what `evaluate` asks, for an inference script of your own."""
+TARGET = Parameter(
+    help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING)}; or {QUESTIONS}, for your own "
+    "inference script."
+)
+CHECKING = Group("Check of training data", sort_key=5)
+CHECK = Parameter(name="--check", negative="", group=CHECKING)
+IN_CHECK = Parameter(group=CHECKING)
+MOST_PROBLEMS = 50
+ACCEPT_EDITED = Parameter(name="--accept", negative="")
+
+
+class PartOptions(BaseModel):
+    """The part of a benchmark that becomes questions or training data, and how it is asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    name: str | None = None
+    """Name of the training data; the benchmark's by default."""
+    mode: Literal["dialogue", "streaming", "single"] | None = None
+    """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
+    split: str | None = None
+    """Split of the videos; test if there is one, else all; `all` for all. Training data: train by default."""
+    tasks: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    """Tasks of dialogues; all by default."""
+    subtitles: bool = False
+    """Include spoken lines that ended by the moment of the question."""
+    limit: Annotated[int, Field(ge=1)] | None = None
+    """Only the first dialogues or paths, up to this number."""
+
+
+class HubOptions(BaseModel):
+    """What only the publisher of a data set knows; the card and Croissant say it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    cite_as: str | None = None
+    """How to cite the data set, as BibTeX or in words."""
+    date_published: date | None = None
+    """Day of publication, such as 2026-11-27."""
+
+
+HUB_DEFAULTS = HubOptions()
+Hub = Annotated[HubOptions, Parameter(name="*", group=Group("Data set repository", sort_key=4))]
+PART_DEFAULTS = PartOptions()
+Part = Annotated[PartOptions, Parameter(name="*", group=Group("Questions or training data", sort_key=2))]
+Training = Annotated[TrainingOptions, Parameter(name="*", negative="", group=Group("Training data", sort_key=3))]
+
+
+def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACCEPT_EDITED] = False) -> int:
+    """Check a benchmark: complete files, unique identifiers, resolved references, consistent times and splits.
+
+    Exit code 1 if there are errors.
+
+    No command reads a file that you edited by hand, since the hash of the benchmark or run would no longer say what was
+    read. With --accept the folder lists such files as they are now, and tables that you added: a benchmark gets another
+    hash, and the signatures of a run's numbers say that it was edited.
+
+    Example: `reeltalk validate benchmarks/vdact`.
+
+    Parameters
+    ----------
+    benchmark
+        Folder of the benchmark, or of a run.
+    limit
+        Findings shown.
+    accept
+        Accept files that were edited or added by hand as they are now. Content with errors and releases are refused.
+    """
+    from reeltalk.stages.layouts import describe_counts
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.failures import check_run
+    from reeltalk.store.runs import INFO
+    from reeltalk.store.validate import accept as accept_edited
+    from reeltalk.store.validate import accept_run
+    from reeltalk.store.validate import validate as find
+
+    is_run = (benchmark / INFO).is_file()
+    if accept:
+        edited = accept_run(benchmark) if is_run else accept_edited(benchmark)
+        print(f"accepted as edited by hand: {', '.join(edited)}" if edited else "nothing was edited by hand")
+    if is_run:
+        checks = list(check_run(benchmark))
+        print(*checks, sep="\n")
+        return 1 if any(check.status == "problem" for check in checks) else 0
+    opened = Benchmark.open(benchmark, as_it_is=True)
+    findings = find(opened)
+    for finding in findings[:limit]:
+        print(finding)
+    if len(findings) > limit:
+        print(f"… and {len(findings) - limit:,} more; --limit shows them")
+    errors = sum(finding.severity == "error" for finding in findings)
+    print(f"{benchmark}: {describe_counts(opened.manifest)}; {errors:,} errors, {len(findings) - errors:,} warnings")
+    return 1 if errors else 0
+
+
+def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None = None) -> int:
+    """Write an immutable release with a card: checks that were made and missed, counts, licences, splits, a canary.
+
+    Example: `reeltalk freeze benchmarks/kitchen releases/kitchen-1.0.0 --version 1.0.0`.
+
+    Parameters
+    ----------
+    benchmark
+        Folder of the benchmark. It must pass `reeltalk validate`.
+    release
+        Folder of the release to create.
+    version
+        Version of the release, such as 1.0.0.
+    title
+        Title of the card; the benchmark's name by default.
+    """
+    from reeltalk.metrics.turn_checks import benchmark_quality, quality_card
+    from reeltalk.stages.layouts import describe_counts
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.release import CARD
+    from reeltalk.store.release import freeze as write_release
+
+    opened = Benchmark.open(benchmark)
+    frozen = write_release(opened, release, version=version, title=title, notes=quality_card(benchmark_quality(opened)))
+    print(f"release {version} of {describe_counts(frozen.manifest)}: {release / CARD}")
+    return 0
+
+
+def export(
+    format: Annotated[str, TARGET],
+    benchmark: Path,
+    out: Path | None = None,
+    /,
+    *,
+    part: Part = PART_DEFAULTS,
+    hub: Hub = HUB_DEFAULTS,
+    training: Training = TRAINING_DEFAULTS,
+    check: Annotated[bool, CHECK] = False,
+    root: Annotated[Path | None, IN_CHECK] = None,
+    problems: Annotated[int, IN_CHECK] = MOST_PROBLEMS,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Write a benchmark in a published layout, as training data, or as questions.
+
+    `export qa` writes a table of questions and answers, one file if OUT ends in .csv, .tsv, .json, .jsonl or .parquet.
+    `export questions` writes what `evaluate` would ask, without answers, into such a file: run your own code on it, and
+    evaluate its answers with `--model answers:FILE`.
+
+    Prints what a layout cannot express. --cite-as and --date-published are for hub, which has the version of a release;
+    --split, --tasks and --limit for training data and questions; --name for training data; --mode and --subtitles for
+    questions. Pictures of training data are decoded once for all three layouts; run it again to continue after an
+    interruption.
+
+    --check writes nothing. It checks a file of training samples, made by reeltalk or by others: there are as many
+    placeholders as images, roles alternate, pictures decode, and no sample is over the budget. Exit code 1 if there are
+    problems.
+
+    Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, `reeltalk export streamingchat benchmarks/household
+    out/train`, or `reeltalk export questions benchmarks/mine questions.jsonl`.
+
+    Parameters
+    ----------
+    format
+        Name of the layout, or questions.
+    benchmark
+        Folder of the benchmark; with --check a JSON Lines file of training samples.
+    out
+        Folder or file to create; not given with --check.
+    check
+        Check a file of training samples, and write nothing.
+    root
+        Folder that the paths of pictures start from; the file's folder by default.
+    problems
+        Problems shown.
+    overwrite
+        Replace existing output.
+    """
+    from reeltalk.stages.layouts import export_layout
+    from reeltalk.store.benchmark import Benchmark
+
+    if check:
+        if format not in TRAINING or out is not None:
+            raise SettingError(f"--check takes a layout of training data ({', '.join(TRAINING)}) and one file")
+        return _check_training(benchmark, training, root=root, most_shown=problems)
+    if root is not None or problems != MOST_PROBLEMS:
+        raise SettingError("--root and --problems are for --check")
+    if out is None:
+        raise SettingError("export needs a third argument: the folder that appears")
+    if hub != HUB_DEFAULTS and format != "hub":
+        raise SettingError("--cite-as and --date-published are for hub only")
+    if training != TRAINING_DEFAULTS and format not in TRAINING:
+        raise SettingError(
+            f"--units, --fps, --budget and the other options of training data are for {', '.join(TRAINING)} only"
+        )
+    if format in TRAINING:
+        return _export_training(format, benchmark, out, part, training, overwrite=overwrite)
+    if format == QUESTIONS:
+        return _export_questions(benchmark, out, part, overwrite=overwrite)
+    if format not in WRITTEN:
+        what = f"{format} is only read" if format in FORMATS else f"unknown format {format!r}"
+        known = f"{what}; written are {', '.join((*WRITTEN, *TRAINING, QUESTIONS))}"
+        raise SettingError(needed("reeltalk.formats", format) or known)
+    if part != PART_DEFAULTS:
+        only = "--overwrite is its only option"
+        if format == "hub":
+            only = "--cite-as, --date-published and --overwrite are its only options"
+        raise SettingError(f"{format} is a layout, which holds the whole benchmark; {only}")
+    opened = Benchmark.open(benchmark)
+    write = None
+    if format == "hub":
+        from reeltalk.formats.hub import write as write_hub
+
+        def write(content: "Content", folder: Path) -> list[str]:
+            return write_hub(content, folder, version=opened.manifest.release, **hub.model_dump())
+
+    done = export_layout(opened, format, out, write=write, overwrite=overwrite)
+    for line in done.lost:
+        print(f"not expressed: {line}")
+    print(f"{out}" if out.is_file() else f"{done.files:,} files in {out}")
+    return 0
+
+
+def _chosen_turns(benchmark: "Benchmark", options: PartOptions) -> tuple["Content", list["AskedTurn"]]:
+    """The turns that are asked, with the content."""
+    from reeltalk.evaluate.asked_turns import list_asked_turns
+    from reeltalk.evaluate.playing.script import make_scripts
+    from reeltalk.evaluate.playing.subtitles import spoken_lines
+    from reeltalk.evaluate.settings import PlaySettings
+
+    content = benchmark.stored_content()
+    tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
+    given = {"mode": options.mode, "split": options.split, "tasks": tasks}
+    play: PlaySettings = settings_of(
+        PlaySettings,
+        **{key: value for key, value in given.items() if value},
+        history="none" if options.mode == "single" else "golden",
+        subtitles=options.subtitles,
+    )
+    chosen = make_scripts(content, play, limit=options.limit)
+    turns = list_asked_turns(chosen, play, subtitles=spoken_lines(content) if play.subtitles else None)
+    return content, turns
+
+
+def _export_questions(benchmark: Path, out: Path, options: PartOptions, *, overwrite: bool) -> int:
+    """Write the turns that are asked as a table for somebody's own inference script."""
+    from reeltalk.evaluate.asked_turns import question_rows
+    from reeltalk.evaluate.playing.script import media_of
+    from reeltalk.stages.layouts import write_table_file
+    from reeltalk.store.benchmark import Benchmark
+
+    if options.name is not None:
+        raise SettingError("--name is for training data")
+    opened = Benchmark.open(benchmark)
+    content, turns = _chosen_turns(opened, options)
+    rows = question_rows(turns, content, media_of(opened, content), start=out.resolve().parent)
+    write_table_file(rows, out, overwrite=overwrite)
+    without = len({row["video_id"] for row in rows if row["video"] is None})
+    if without:
+        say(f"{without:,} videos are not available; 'reeltalk attach' puts them into the benchmark")
+    print(f"{out}: {len(rows):,} questions; answer them, then run 'reeltalk evaluate {benchmark} --model answers:FILE'")
+    return 0
+
+
+def _export_training(
+    layout: str, benchmark: Path, out: Path, options: PartOptions, training: TrainingOptions, *, overwrite: bool
+) -> int:
+    """Write training data and print what was written; folders of several layouts share their pictures."""
+    from reeltalk.formats.training import Selection, export_training
+    from reeltalk.parallel import LocalExecutor
+    from reeltalk.schema.media import Video
+    from reeltalk.store.benchmark import Benchmark
+
+    ours = {"name": None, "split": None, "tasks": (), "limit": None}
+    if options.model_copy(update=ours) != PART_DEFAULTS:
+        raise SettingError(f"--mode and --subtitles are for {QUESTIONS} only")
+    if training.answer_rows and layout != "trl":
+        raise SettingError("--answer-rows is for trl only; in the other layouts loss falls on answers by their roles")
+    if out.is_file():
+        raise BenchmarkError(f"{out} is a file; choose a folder")
+    count = _counter(training.tokenizer)
+    opened = Benchmark.open(benchmark)
+    content = opened.stored_content()
+
+    def media(video: Video) -> Path | None:
+        here = video.sha256 is not None and opened.media.has(video.sha256)
+        return opened.media.whole(video.sha256) if here and video.sha256 is not None else None
+
+    name = options.name or opened.manifest.name
+    tasks = tuple(part.strip() for text in options.tasks for part in text.split(",") if part.strip())
+    with ProgressBar() as bar:
+        done = export_training(
+            cast("SampleLayout", layout),
+            content,
+            media,
+            out,
+            Selection(name, options.split, tasks, options.limit),
+            training,
+            count=count,
+            executor=LocalExecutor(),
+            overwrite=overwrite,
+            provenance={"benchmark": opened.manifest.name, "content_hash": opened.manifest.content_hash},
+            progress=bar.show,
+        )
+    if TEST in done.found.splits:
+        say(f"the data include the split '{TEST}': do not evaluate a model on it that was trained on it")
+    for line in done.told:
+        print(f"told: {line}")
+    checked = done.checked
+    print(
+        f"{layout} of {', '.join(done.found.splits)}: {checked.samples:,} samples of {done.found.units}s, "
+        f"{checked.answers:,} answers, {checked.frames:,} frames shown, {done.pictures:,} pictures "
+        f"({done.decoded:,} decoded now)"
+    )
+    _print_longest(checked.most_frames, checked.most_tokens, training.tokenizer)
+    print(f"{done.file}")
+    return 0
+
+
+def _check_training(file: Path, options: TrainingOptions, *, root: Path | None, most_shown: int) -> int:
+    from reeltalk.formats.training import check_samples
+    from reeltalk.parallel import LocalExecutor
+    from reeltalk.schema.sft import SampleLimits
+
+    kept = ("budget", "frame_tokens", "max_frames", "reserve")
+    if options.model_copy(update={name: getattr(TRAINING_DEFAULTS, name) for name in (*kept, "tokenizer")}) != (
+        TRAINING_DEFAULTS
+    ):
+        raise SettingError("--check takes --budget, --frame-tokens, --max-frames, --reserve and --tokenizer only")
+    limits = settings_of(SampleLimits, **{name: getattr(options, name) for name in kept})
+    if root is not None and not root.is_dir():
+        raise SettingError(f"--root {root}: there is no such folder")
+    with ProgressBar() as bar:
+        found = check_samples(
+            file,
+            limits=limits,
+            count=_counter(options.tokenizer),
+            executor=LocalExecutor(),
+            root=root,
+            progress=bar.show,
+        )
+    for problem in found.problems[:most_shown]:
+        print(f"error: {problem}")
+    if len(found.problems) > most_shown:
+        print(f"… and {len(found.problems) - most_shown:,} more; --problems shows them")
+    print(
+        f"{file}: {found.samples:,} samples, {found.answers:,} answers, {found.frames:,} frames shown; "
+        f"{len(found.problems):,} problems"
+    )
+    _print_longest(found.most_frames, found.most_tokens, options.tokenizer)
+    return 1 if found.problems else 0
+
+
+def _counter(tokenizer: Path | None) -> "TokenCounter":
+    from reeltalk.schema.sft import most_tokens
+
+    if tokenizer is None:
+        return most_tokens
+    from reeltalk.formats.text_tokens import TextTokens
+
+    return TextTokens(tokenizer)
+
+
+def _print_longest(frames: int, tokens: int, tokenizer: Path | None) -> None:
+    how = "by the tokenizer" if tokenizer is not None else "at most: without --tokenizer a byte of text is a token"
+    print(f"longest sample: {frames:,} frames; {tokens:,} tokens, {how}")

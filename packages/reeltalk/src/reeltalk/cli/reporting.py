@@ -1,0 +1,300 @@
+"""The command that reports runs, benchmarks and graphs, draws a dialogue, and lists published numbers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from cyclopts import Group, Parameter
+
+from reeltalk.cli.options import BENCH, FIRST, HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.terminal import refuse_existing
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.plugins import added, load
+from reeltalk.schema.settings import settings_of
+
+LISTED: Final[dict[str, Literal["text", "json", "csv", "markdown"]]] = {
+    "html": "text",
+    "text": "text",
+    "json": "json",
+    "csv": "csv",
+    "markdown": "markdown",
+}
+"""The format of a list of published numbers, by the option --format."""
+ENDINGS: Final = (".svg", ".pdf", ".png")
+FRAMES_SHOWN = Parameter(group=Group("Videos and frames", sort_key=30))
+ONE_DIALOGUE = Parameter(group=Group("Figure of one dialogue", sort_key=31))
+OF_GRAPHS = Parameter(group=Group("Activity graphs", sort_key=32))
+
+
+def report(
+    *runs: Path,
+    out: Annotated[Path | None, FIRST] = None,
+    format: Annotated[Literal["html", "text", "json", "csv", "latex", "markdown"], FIRST] = "html",
+    bench: Annotated[Path | None, FIRST, BENCH] = None,
+    figures: Annotated[str, OUT] = "",
+    tables: Annotated[str, OUT] = "",
+    about: Path | None = None,
+    published: str = "",
+    human: Path | None = None,
+    judged: Path | None = None,
+    credit: str | None = None,
+    media: Annotated[Literal["none", "link", "copy", "cut"], FIRST] = "none",
+    frames: Annotated[int | None, FRAMES_SHOWN] = None,
+    most_frames: Annotated[int, FRAMES_SHOWN] = 5000,
+    dialogue: Annotated[str | None, ONE_DIALOGUE] = None,
+    turns: Annotated[str, ONE_DIALOGUE] = "",
+    models: Annotated[str, ONE_DIALOGUE] = "",
+    scenarios: Annotated[Path | None, OF_GRAPHS] = None,
+    only: Annotated[str | None, OF_GRAPHS] = None,
+    workers: Annotated[int | None, HOW] = None,
+    executor: ExecutorName = "local",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Write runs, a benchmark or activity graphs as a static site. Runs can also be a table on standard output.
+
+    For a benchmark or graphs, `--format text` prints counts: tables 3 and 4 and figure 2a of the VDAct paper. With
+    --dialogue, draw one dialogue of runs for a paper: frames, questions, references, every model's answer, and the
+    judges' scores. Without runs, --published lists published numbers with their sources.
+
+    Example: `reeltalk report runs/first runs/second --out site`, `reeltalk report benchmarks/kitchen --out site`,
+    `reeltalk report runs/first --dialogue d17 --turns 2,3 --bench benchmarks/kitchen --out case.svg`, or `reeltalk
+    report --published svbench`.
+
+    Parameters
+    ----------
+    runs
+        Folders that `score`, `evaluate` or `judge` wrote; or runs of `proactive run`, with --bench; or one benchmark;
+        or a folder, zip archive or file of activity graphs.
+    out
+        Folder of the site to create; for the other formats the file, standard output by default. With
+        --dialogue the figure: .svg, .pdf or .png.
+    format
+        html writes a site that opens from disk; json, csv, latex and markdown write the leaderboard; text is for
+        counts and for published numbers.
+    bench
+        Benchmark that the runs were played on; the site then shows its videos, evidence and tags.
+    figures
+        Comma-separated: svg, pdf, png. Also writes every figure of the site in these formats, in figures/.
+    tables
+        Comma-separated: latex, markdown, csv. Also writes every table of the site in these formats, in tables/.
+    about
+        TOML file with parameters, kind, frames, context and link of models. The site then shows scores by size.
+    published
+        Comma-separated benchmarks whose published numbers are shown with the runs, such as svbench,mt-video-bench.
+        Without runs they are listed; `all` lists all tables.
+    human
+        People's ratings, as for `calibrate`; the site then shows how well judges agree with people.
+    judged
+        Scores of runs of `proactive run`, as `proactive score --judge --out` wrote them. The site then shows what the
+        judge said about their replies.
+    credit
+        Measure by which profiles rate an answer, such as match; by default the most exact one that all models have.
+    media
+        Videos on the pages of dialogues: linked to the files of the benchmark, copied into the site, or cut to the
+        parts that dialogues are about. All values except none need --bench, and also show the frames that the models
+        saw.
+    frames
+        Most frames shown at a turn; 8 by default. With --dialogue 0 to 6 in all, 4 by default.
+    most_frames
+        Most frames in the whole site.
+    dialogue
+        Name of a chain, path or dialogue to draw as a figure.
+    turns
+        Comma-separated numbers of turns, from 1; the first six by default.
+    models
+        Comma-separated names of models, as the leaderboard has them; all but floors by default.
+    scenarios
+        JSON object of lists of activities by scenario. Without it a benchmark's videos, or each activity alone.
+    only
+        Comma-separated names of the scenarios to show; all by default.
+    workers
+        Videos that are decoded or cut at a time; by default one for each core.
+    overwrite
+        Replace existing output.
+    """
+    if dialogue is not None:
+        return _draw_case(runs, dialogue, out, bench, turns, models, 4 if frames is None else frames, overwrite)
+    if turns or models:
+        raise SettingError("--turns and --models are for a figure of one dialogue; give --dialogue too")
+    if not runs and published:
+        return _list_published(published, format, out)
+    if format == "text":
+        return _count(runs, scenarios, out)
+    if len(runs) == 1 and (graphs := _reads_graphs(runs[0])) is not None:
+        if out is None or format != "html":
+            raise SettingError("activity graphs are shown as a site; give --out DIR, or --format text for counts")
+        graphs.write_graph_report(runs[0], scenarios, only, out, overwrite=overwrite)
+        print(f"report: {out / 'index.html'}")
+        return 0
+    if scenarios is not None or only is not None:
+        raise SettingError("--scenarios and --only are for activity graphs")
+    from reeltalk.analysis.table_files import TABLE_FORMATS
+    from reeltalk.pages.figure_files import FIGURE_FORMATS
+    from reeltalk.pages.settings import ReportSettings, read_about
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.reporting import opened_subjects, runs_table
+    from reeltalk.stages.reporting import report as run_stage
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.benchmark import Benchmark
+
+    settings = settings_of(
+        ReportSettings,
+        figures=_formats("--figures", figures, FIGURE_FORMATS),
+        tables=_formats("--tables", tables, TABLE_FORMATS),
+        about=read_about(about) if about is not None else {},
+        published=tuple(dict.fromkeys(name.strip() for name in published.split(",") if name.strip())),
+        human=human,
+        credit=credit,
+        media=media,
+        frames=8 if frames is None else frames,
+        most_frames=most_frames,
+    )
+    if format == "html":
+        if out is None:
+            opened_subjects(runs)  # a source that is not a run is reported first
+            raise SettingError("report needs --out DIR, the folder of the site")
+        index = run_stage(
+            *runs,
+            out=out,
+            settings=settings,
+            benchmark=Benchmark.open(bench) if bench else None,
+            executor=open_executor(executor, workers, shared=[out.parent, bench]) if bench else None,
+            overwrite=overwrite,
+            judged=judged,
+        )
+        print(f"report: {index}")
+        return 0
+    if judged is not None:
+        raise SettingError("--judged is for a site about runs of `proactive run`: give --format html")
+    table = runs_table(*runs, format=format, settings=settings)
+    if out is None:
+        print(table, end="" if table.endswith("\n") else "\n")
+        return 0
+    if out.is_dir():
+        out = out / f"leaderboard.{ {'latex': 'tex', 'markdown': 'md'}.get(format, format) }"
+    else:
+        refuse_existing(out, overwrite=overwrite)
+    write_bytes(out, table.encode())
+    print(f"report: {out}")
+    return 0
+
+
+def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Comma-separated formats, each once, in their usual order."""
+    names = [name.strip().lower() for name in given.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise SettingError(f"{option} has no {name!r}; it takes {', '.join(known)}, with commas between them")
+    return tuple(name for name in known if name in names)
+
+
+def _draw_case(
+    runs: Sequence[Path],
+    dialogue: str,
+    out: Path | None,
+    bench: Path | None,
+    turns: str,
+    models: str,
+    frames: int,
+    overwrite: bool,
+) -> int:
+    from reeltalk.pages.case import MOST_FRAMES, case_file
+    from reeltalk.pages.case import export_case as draw
+    from reeltalk.pages.figure_files import write_figure
+    from reeltalk.store.atomic import storage_errors, write_bytes
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.runs import read_run
+
+    if not runs:
+        raise SettingError(
+            "a figure of one dialogue needs at least one run; 'reeltalk evaluate' and 'reeltalk score' write them"
+        )
+    if out is None:
+        raise SettingError("--dialogue needs --out FILE, which ends with .svg, .pdf or .png")
+    if out.suffix not in ENDINGS:
+        raise SettingError(f"--out {out} must end with one of {', '.join(ENDINGS)}, which decides the format")
+    if not 0 <= frames <= MOST_FRAMES:
+        raise SettingError(f"--frames must be 0 to {MOST_FRAMES}, got {frames}")
+    if out.exists() and (out.is_dir() or not overwrite):
+        raise BenchmarkError(f"{out} exists; choose another file{'' if out.is_dir() else ' or pass --overwrite'}")
+    svg = draw(
+        [read_run(path) for path in runs],
+        dialogue,
+        benchmark=Benchmark.open(bench) if bench else None,
+        turns=_numbers(turns),
+        models=[name.strip() for name in models.split(",") if name.strip()],
+        frames=frames,
+    )
+    if out.suffix == ".svg":
+        write_bytes(out, case_file(svg).encode())
+    else:
+        with storage_errors(out):
+            write_figure(svg, out)
+    print(f"figure: {out}")
+    return 0
+
+
+def _numbers(text: str) -> list[int]:
+    found = []
+    for part in text.split(","):
+        if part.strip():
+            if not part.strip().isdecimal() or int(part) < 1:
+                raise SettingError(f"--turns must be numbers of turns from 1, as 2,3, and {part.strip()!r} is none")
+            found.append(int(part))
+    return found
+
+
+def _list_published(names: str, format: str, out: Path | None) -> int:
+    from reeltalk.analysis.published.records import render_published
+
+    if out is not None:
+        raise SettingError("published numbers are printed; leave out --out, or name runs to show them with")
+    if format not in LISTED:
+        raise SettingError("published numbers are listed as text, json, csv or markdown")
+    chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    print(render_published(() if chosen == ("all",) else chosen, LISTED[format]), end="")
+    return 0
+
+
+def _reads_graphs(source: Path) -> Any:
+    """What shows activity graphs, if a source consists of them and is neither a benchmark nor a run; else None."""
+    opens = any((source / name).is_file() for name in ("manifest.json", "run.json"))
+    if opens or "graphs" not in added("reeltalk.reports"):
+        return None
+    graphs = load("reeltalk.reports", "graphs")
+    return graphs if graphs.holds_graphs(source) else None
+
+
+def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) -> int:
+    if len(sources) != 1 or out is not None:
+        raise SettingError("--format text counts one benchmark, or one folder, archive or file of graphs; no --out")
+    source = sources[0]
+    if (source / "run.json").is_file():
+        raise SettingError(f"{source} is a run; its leaderboard is written as json, csv, latex or markdown")
+    from reeltalk.analysis.dialogue_counts import PAPER_TABLE_3, TABLE_3, count_dialogues
+    from reeltalk.metrics.counting import format_speech
+    from reeltalk.store.benchmark import Benchmark, has_graphs
+    from reeltalk.store.tables import DIALOGUES, SPEECH, VIDEOS
+
+    opened = Benchmark.open(source) if (source / "manifest.json").is_file() else None
+    spoken = Counter[str](row.video_id for row in (opened.read(SPEECH) if opened is not None else ()))
+    if spoken:
+        print(format_speech(spoken) + "\n")
+    if opened is not None and opened.rows(DIALOGUES):
+        counts = count_dialogues(opened.read(VIDEOS), opened.read(DIALOGUES))
+        print(f"{'Table 3':<16}{'here':>12}{'VDAct':>12}")
+        for name, value, paper in zip(TABLE_3, counts.values, PAPER_TABLE_3, strict=True):
+            print(f"{name:<16}{format_count(value):>12}{paper:>12}")
+        print()
+    if opened is not None and not has_graphs(opened):
+        if not opened.rows(DIALOGUES) and not spoken:
+            raise BenchmarkError(f"{source} has neither dialogues nor graphs to count")
+        return 0
+    load("reeltalk.reports", "graphs").print_counts(source, opened, scenarios)
+    return 0
+
+
+def format_count(value: float | None) -> str:
+    """A count or mean as text; *not known* for None."""
+    return "not known" if value is None else f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"

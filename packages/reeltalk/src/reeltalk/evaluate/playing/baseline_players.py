@@ -1,0 +1,480 @@
+"""Baselines as players. They answer without a model, from more and more sources of knowledge.
+
+Each of these uses one source more than the one before it: *blind* the question, *history* the dialogue too, *frames*
+the frames too. *constant* and *empty* use less; *ngrams*, *recall* and *nearest* answer in other ways. *yes*,
+*copied-question* and *reference* test judges: a judge should score the first two lowest, and the last one highest.
+"""
+
+import base64
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.baselines.answerer import AlwaysYes, Answerer, CopiedQuestion, Frames, KnownAnswer, KnownTurn
+from reeltalk.baselines.answerer import DialogueHistory as SaidBefore
+from reeltalk.baselines.constant import ConstantAnswerer
+from reeltalk.baselines.history import HistoryAnswerer
+from reeltalk.baselines.in_context import InContextAnswerer
+from reeltalk.baselines.looking import LookingAnswerer, visible_frames
+from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer
+from reeltalk.baselines.ngrams import NGramsAnswerer
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
+from reeltalk.evaluate.playing.script import clip_intervals
+from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
+from reeltalk.plugins import added, load
+from reeltalk.schema.answers import NO_REFERENCE, right_answer
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Video
+from reeltalk.schema.record import Seconds
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import PlayedTables
+from reeltalk.store.keyed import field_values
+from reeltalk.store.stored_rows import StoredRows
+from reeltalk.video.appearance import describe_appearance
+from reeltalk.video.encode import pixels_of
+from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
+
+
+class ReferencePlayer:
+    """Answers with the first reference, or with the right option if there are options."""
+
+    @property
+    def name(self) -> str:
+        return "reference"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        return (("baseline", "reference"),)
+
+    @property
+    def sees_frames(self) -> bool:
+        return False
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        """The reference; None if the benchmark withholds it."""
+        text = right_answer(seen.step.turn)
+        return Response(text) if text is not None else Response(None, reason=NO_REFERENCE)
+
+
+BASELINES: Final = (
+    "empty", "constant", "blind", "ngrams", "recall", "history", "nearest", "frames", "yes", "copied-question",
+    "reference",
+)  # fmt: skip
+BaselineName = Literal[
+    "empty",
+    "constant",
+    "blind",
+    "ngrams",
+    "recall",
+    "history",
+    "nearest",
+    "frames",
+    "yes",
+    "copied-question",
+    "reference",
+]
+TRAIN: Final = "train"
+LOOK_EVERY_S: Final = 1.0
+KEPT_FRAMES: Final = 4096
+"""Number of small frames in memory, 7 KB each. The turns of a dialogue use the same frames."""
+KEPT_VIEWS: Final = 16
+KEPT_UNITS: Final = 64
+"""Chains and dialogues that are kept after one of their turns was read."""
+NEAREST_FRAMES: Final = 16
+CALL_S: Final = 600.0
+MEMORY_BYTES: Final = 1 << 30
+
+FeaturesOf = Callable[[str, Seconds | None], NDArray[np.float32]]
+"""Returns (D,) features of a video up to a moment."""
+
+
+class BaselinePlayer:
+    """A player that asks an answerer. It uses nothing learned from the video in question.
+
+    Args:
+        answerer: The answerer.
+        sees_frames: True if it looks at frames.
+    """
+
+    def __init__(self, answerer: Answerer, sees_frames: bool) -> None:
+        self._answerer, self._sees_frames = answerer, sees_frames
+
+    @property
+    def name(self) -> str:
+        return self._answerer.name
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        return (("baseline", _as_part(self._answerer.signature)),)
+
+    @property
+    def sees_frames(self) -> bool:
+        return self._sees_frames
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
+        frames: Frames | None = None
+        if self._sees_frames:
+            frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames]
+        history = [(past.question, past.answer) for past in seen.history]
+        text = self._answerer.answer(seen.question, history, seen.options, frames, without=seen.video_id)
+        return Response(text="" if text is None else text)
+
+
+class EmptyPlayer:
+    """Answers every turn with an empty text, to measure the score that a judge gives to no answer."""
+
+    @property
+    def name(self) -> str:
+        return "empty"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        return (("baseline", "empty"),)
+
+    @property
+    def sees_frames(self) -> bool:
+        return False
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        return Response(text="")
+
+
+class FramesPlayer:
+    """Question, history and frames, by `LookingAnswerer`: learnt from the train split, no weights from elsewhere.
+
+    It looks at the clips that a turn is about if the protocol names them, else at all visible frames. Without a visible
+    frame it is the *history* baseline.
+
+    Args:
+        looking: The answerer.
+    """
+
+    def __init__(self, looking: LookingAnswerer) -> None:
+        self._looking = looking
+        self._small: OrderedDict[bytes, NDArray[np.uint8]] = OrderedDict()
+        self._views: OrderedDict[tuple[tuple[bytes, ...], tuple[Interval, ...]], FrameFeatures] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        return "frames"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The features, and the turns that it learnt from."""
+        return (("baseline", _as_part(self._looking.signature)),)
+
+    @property
+    def sees_frames(self) -> bool:
+        return True
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        """The best answer among those of similar questions; empty if there are none."""
+        frames = await self._view(seen, pictures)
+        text = self._looking.answer(
+            seen.question,
+            tuple((past.question, past.answer) for past in seen.history),
+            seen.options,
+            frames,
+            asked_at_s=seen.step.asked_at_s,
+            without=seen.video_id,
+        )
+        return Response(text="" if text is None else text)
+
+    async def _view(self, seen: TurnInput, pictures: Pictures) -> FrameFeatures:
+        references = tuple(frame.reference for frame in seen.frames)
+        key = (references, seen.step.clips)
+        if key not in self._views:
+            small = [await self._picture(reference, pictures) for reference in references]
+            stacked = np.array(small, np.uint8).reshape(-1, *SMALL, 3)
+            shown = features([frame.pts_s for frame in seen.frames], stacked)
+            self._views[key] = visible_frames(shown, None, seen.step.clips)
+            if len(self._views) > KEPT_VIEWS:
+                self._views.popitem(last=False)
+        return self._views[key]
+
+    async def _picture(self, reference: bytes, pictures: Pictures) -> NDArray[np.uint8]:
+        if reference not in self._small:
+            self._small[reference] = shrunk(pixels_of(await pictures.jpeg(reference)))
+            if len(self._small) > KEPT_FRAMES:
+                self._small.popitem(last=False)
+        return self._small[reference]
+
+
+class _InTurn:
+    """Asks several answerers in turn and takes the first answer."""
+
+    def __init__(self, name: str, answerers: Sequence[Answerer]) -> None:
+        self.name, self._answerers = name, tuple(answerers)
+
+    @property
+    def signature(self) -> str:
+        return " else ".join(answerer.signature for answerer in self._answerers)
+
+    def answer(
+        self,
+        question: str,
+        history: SaidBefore = (),
+        options: Sequence[str] | None = None,
+        frames: Frames | None = None,
+        *,
+        without: str | None = None,
+    ) -> str | None:
+        said = (one.answer(question, history, options, frames, without=without) for one in self._answerers)
+        return next((text for text in said if text is not None), None)
+
+
+class TrainingTurns(Sequence[KnownTurn]):
+    """Turns of a benchmark's chains and dialogues, from which baselines learn. A turn is read when you ask for it.
+
+    Args:
+        content: The benchmark.
+        chosen: The videos.
+        features: Features of each video up to the time of a turn, for `nearest`.
+    """
+
+    def __init__(self, content: PlayedTables, chosen: Collection[str], features: FeaturesOf | None) -> None:
+        self._tables = _units(content)
+        self._clips, self._features = clip_intervals(content), features
+        tables, units, turns = array("b"), array("q"), array("i")
+        for table, rows in enumerate(self._tables):
+            for place, (video_id, known) in enumerate(_known_turns(rows)):
+                if video_id in chosen:
+                    tables.extend([table] * len(known))
+                    units.extend([place] * len(known))
+                    turns.extend(known)
+        self._table, self._unit, self._turn = tables, units, turns
+        self._of = lru_cache(KEPT_UNITS)(self._turns_of)
+
+    def __len__(self) -> int:
+        return len(self._turn)
+
+    @overload
+    def __getitem__(self, place: int) -> KnownTurn: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[KnownTurn]: ...
+    def __getitem__(self, place: int | slice) -> KnownTurn | list[KnownTurn]:
+        if isinstance(place, slice):
+            return [self[n] for n in range(len(self))[place]]
+        return self._of(self._table[place], self._unit[place])[self._turn[place]]
+
+    def _turns_of(self, table: int, place: int) -> dict[int, KnownTurn]:
+        unit = self._tables[table][place]
+        names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
+        intervals = (self._clips(name) for name in names if name is not None)
+        about = tuple(interval for interval in intervals if interval is not None)
+        found: dict[int, KnownTurn] = {}
+        history: list[tuple[str, str]] = []
+        for index, turn in enumerate(unit.turns):
+            reference = turn.references[0] if turn.references else None
+            if reference is not None:
+                found[index] = KnownTurn(
+                    turn.question,
+                    reference,
+                    str(unit.video_id),
+                    features=self._features(str(unit.video_id), turn.asked_at_s) if self._features else None,
+                    history=tuple(history),
+                    asked_at_s=turn.asked_at_s,
+                    evidence=turn.evidence,
+                    about=about,
+                )
+            history.append((turn.question, reference or ""))
+        return found
+
+
+def _units(content: PlayedTables) -> tuple[Sequence[QAChain | Dialogue], ...]:
+    return content.chains, content.dialogues
+
+
+def _known_turns(rows: Sequence[QAChain | Dialogue]) -> Iterator[tuple[str, list[int]]]:
+    """The video of each unit, and the indices of its turns that have a reference."""
+    if isinstance(rows, StoredRows):
+        for raw in rows.raw():
+            yield raw["video_id"], [index for index, turn in enumerate(raw["turns"]) if turn.get("references")]
+    else:
+        for unit in rows:
+            yield unit.video_id, [index for index, turn in enumerate(unit.turns) if turn.references]
+
+
+def training_pairs(
+    content: PlayedTables, *, split: str = TRAIN, features: FeaturesOf | None = None
+) -> Sequence[KnownTurn]:
+    """The turns of a benchmark's chains and dialogues that baselines learn from.
+
+    They are from the videos of one split, or from all videos if the benchmark has no such split. A baseline does not
+    use turns of the video that it is asked about. So without a split each video is answered from all others.
+
+    Args:
+        content: The benchmark.
+        split: The split's name.
+        features: Features of each video up to the time of a turn, for `nearest`.
+    """
+    own = list(zip(field_values(content.videos, "id"), field_values(content.videos, "split"), strict=True))
+    chosen = {name for name, of in own if of == split} or {name for name, _ in own}
+    return TrainingTurns(content, {name for name in chosen if name is not None}, features)
+
+
+def baseline_player(
+    name: str, pairs: Sequence[KnownAnswer], *, videos: Mapping[str, FrameFeatures] | None = None
+) -> Player:
+    """A baseline by its name.
+
+    `empty` gives an empty answer, `yes` always says yes, `copied-question` repeats the question and `reference` gives
+    the reference. `constant` gives the most frequent answer to the form of the question. `blind` gives the answer to
+    the most similar question, `ngrams` the likeliest one by the words of the question and the dialogue. `recall` gives
+    the statement of the history, else the answer of `blind`. `history` weights the answers to similar questions by the
+    dialogue. `nearest` gives the answer to the question with the most similar words and pictures. `frames` weights like
+    `history` and also by the frames.
+
+    Args:
+        name: One of `BASELINES`.
+        pairs: The known turns, from `training_pairs`; `nearest` needs them with features.
+        videos: Features of the known videos, from `look_at_videos`; `frames` needs them.
+
+    Raises:
+        SettingError: There is no such baseline, or its input is missing.
+    """
+    if name == "empty":
+        return EmptyPlayer()
+    if name == "yes":
+        return BaselinePlayer(AlwaysYes(), sees_frames=False)
+    if name == "copied-question":
+        return BaselinePlayer(CopiedQuestion(), sees_frames=False)
+    if name == "reference":
+        return ReferencePlayer()
+    if name == "constant":
+        return BaselinePlayer(ConstantAnswerer(pairs), sees_frames=False)
+    if name == "blind":
+        return BaselinePlayer(BlindAnswerer(pairs), sees_frames=False)
+    if name == "ngrams":
+        return BaselinePlayer(NGramsAnswerer(_as_turns(pairs)), sees_frames=False)
+    if name == "recall":
+        blind = BlindAnswerer(pairs)
+        return BaselinePlayer(
+            _InTurn("recall", [HistoryAnswerer(blind.index.weights.weight), blind]), sees_frames=False
+        )
+    if name == "history":
+        return BaselinePlayer(InContextAnswerer(_as_turns(pairs)), sees_frames=False)
+    if name == "nearest":
+        if any(pair.features is None for pair in pairs):
+            raise SettingError("the baseline 'nearest' needs features of the known videos")
+        nearest = NearestAnswerer(pairs, mean_appearance, features_name=f"appearance-{NEAREST_FRAMES}")
+        return BaselinePlayer(nearest, sees_frames=True)
+    if name == "frames":
+        if not videos:
+            raise SettingError("the baseline 'frames' needs the frames of the known videos; curate with --media copy")
+        return FramesPlayer(LookingAnswerer(_as_turns(pairs), videos))
+    raise SettingError(f"there is no baseline {name!r}; there are {', '.join(BASELINES)}")
+
+
+def _as_turns(pairs: Sequence[KnownAnswer]) -> list[KnownTurn]:
+    return [
+        pair if isinstance(pair, KnownTurn) else KnownTurn(pair.question, pair.answer, pair.video_id) for pair in pairs
+    ]
+
+
+def create_baseline(name: str, benchmark: Benchmark, content: PlayedTables, *, workers: int = 2) -> Player:
+    """A baseline that has learnt from a benchmark's train split.
+
+    Args:
+        name: One of `BASELINES`, or a baseline that another package names in the entry points `reeltalk.baselines`: a
+            function that takes the known turns and returns a `Player`.
+        benchmark: The benchmark that it learns from, with the files that `nearest` and `frames` look at.
+        content: Its rows.
+        workers: Videos that are decoded at a time.
+
+    Raises:
+        SettingError: There is no such baseline, or its input is missing.
+        BenchmarkError: A video cannot be decoded.
+    """
+    if name in added("reeltalk.baselines"):
+        own: Player = load("reeltalk.baselines", name)(training_pairs(content))
+        return own
+    if name not in BASELINES:
+        known_names = ", ".join((*BASELINES, *added("reeltalk.baselines")))
+        raise SettingError(f"there is no baseline '{name}'; there are {known_names}")
+    if name not in ("nearest", "frames"):
+        return baseline_player(name, training_pairs(content))
+    splits = {video.split for video in content.videos}
+    known = [video for video in content.videos if TRAIN not in splits or video.split == TRAIN]
+    if name == "frames":
+        looks = look_at_videos(benchmark, known, executor=LocalExecutor(workers))
+        return baseline_player(name, training_pairs(content), videos=looks)
+    decoded = _decoded(benchmark, known, LocalExecutor(workers), LOOK_EVERY_S)
+    return baseline_player(name, training_pairs(content, features=_appearance(decoded)))
+
+
+def _appearance(decoded: Mapping[str, tuple[list[float], NDArray[np.uint8]]]) -> FeaturesOf:
+    """A function that gives the mean appearance of a video up to a moment."""
+
+    def features_of(video_id: str, asked_at_s: Seconds | None) -> NDArray[np.float32]:
+        if video_id not in decoded:
+            raise SettingError(f"the baseline 'nearest' needs the file of video '{video_id}', which is not available")
+        times, pixels = decoded[video_id]
+        shown = [n for n, time_s in enumerate(times) if asked_at_s is None or time_s <= asked_at_s]
+        return mean_appearance([pixels[n] for n in shown or [0]])
+
+    return features_of
+
+
+def mean_appearance(frames: Frames) -> NDArray[np.float32]:
+    """(192,) mean of `describe_appearance` over at most 16 small frames, spread evenly."""
+    step = max(1, -(-len(frames) // NEAREST_FRAMES))
+    small = [shrunk(np.asarray(frame, np.uint8)) for frame in frames[::step]]
+    mean: NDArray[np.float32] = np.mean([describe_appearance(frame) for frame in small], axis=0, dtype=np.float32)
+    return mean
+
+
+def look_at_videos(
+    benchmark: Benchmark, videos: Iterable[Video], *, executor: Executor, every_s: float = LOOK_EVERY_S
+) -> dict[str, FrameFeatures]:
+    """Features of videos, from one frame a second; videos without a file or a known length are left out.
+
+    Args:
+        benchmark: Has the files.
+        videos: Videos of the benchmark.
+        executor: Decodes the videos.
+        every_s: Seconds between frames.
+
+    Raises:
+        BenchmarkError: A video cannot be decoded.
+    """
+    decoded = _decoded(benchmark, videos, executor, every_s)
+    return {name: features(times, pixels) for name, (times, pixels) in decoded.items()}
+
+
+def _decoded(
+    benchmark: Benchmark, videos: Iterable[Video], executor: Executor, every_s: float
+) -> dict[str, tuple[list[float], NDArray[np.uint8]]]:
+    """Times and (T, h, w, 3) small frames of videos whose file and length are known."""
+    at_hand = set(benchmark.media.names())
+    there = [video for video in videos if video.sha256 in at_hand and video.duration_s]
+    calls = []
+    for video in there:
+        times = np.arange(0.0, video.duration_s or 0.0, every_s)
+        argument = {
+            "path": str(benchmark.media.whole(video.sha256 or "")),
+            "times_s": [float(time_s) for time_s in times],
+            "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
+        }
+        calls.append(Call(argument, Limits(wall_s=CALL_S, memory_bytes=MEMORY_BYTES)))
+    found: dict[str, tuple[list[float], NDArray[np.uint8]]] = {}
+    for place, outcome in executor.map("reeltalk.video.frame_features:decode_features", calls):
+        video = there[place]
+        if isinstance(outcome, Failure):
+            raise BenchmarkError(f"the video {video.id!r} cannot be decoded: {outcome}")
+        pixels = np.frombuffer(base64.b64decode(outcome["pixels"]), np.uint8)
+        found[str(video.id)] = outcome["times_s"], pixels.reshape(-1, *SMALL, 3)
+    return found
+
+
+def _as_part(signature: str) -> str:
+    """A baseline's signature as one part of a run's."""
+    return signature.removeprefix("baseline:").replace("|", ",")

@@ -1,0 +1,389 @@
+"""Reads the value in a free-text answer by the type of its key, and compares it with the key.
+
+It needs only the question, the key and a closed vocabulary; neither a language model nor the video.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.language import answer_acts, answer_values
+from reeltalk.language.answer_acts import BACKGROUND, Act, clauses_of, tells_act
+from reeltalk.language.answer_values import NOTHING, ReadValues, numbers_in, preposition
+from reeltalk.language.answer_words import (
+    CLOSED,
+    Mention,
+    answer_tokens,
+    final_statement,
+    is_denied_before,
+    is_unable,
+    lexicon,
+    names_in,
+    normalise_answer,
+    strip_wrapping,
+    verbs_in,
+)
+from reeltalk.schema.dialogue import AnswerKey
+
+_YES: Final = re.compile(
+    r"^(?:yes|yeah|yep|yup|yea|sure|certainly|definitely|absolutely|of course|indeed|correct|right|true|exactly"
+    r"|affirmative|that is (?:right|correct|true)|it is true|positive)\b"
+)
+_NO_REPLY: Final = re.compile(
+    r"^(?:no|nope|nah|never|negative|false|incorrect|certainly not|definitely not|absolutely not|of course not"
+    r"|not at all|not (?:really|once|in this|that i|to my|here|exactly)|by no means"
+    r"|that is not (?:right|correct|true|so|the case)"
+    r"|it is not (?:true|so|the case))\b(?! (?:longer|doubt|idea|clue|way (?:to|of)|information|answer|comment))"
+)
+_BOTH: Final = re.compile(r"\b(?:yes and no|no and yes|yes or no|no or yes|yes / no|no / yes|yes, no|both yes)\b")
+_SHORT: Final = re.compile(
+    r"^(?:and |but )?(?:he|she|it|they|i|we|the person|the man|that|this|you|there|the rooms?|one)"
+    r"(?: also| really| never)?"
+    r" (?:does|do|did|is|are|was|has|have|can|happens?|happened|occurs?)( not| never)?"
+    r"(?: so| that| this| happen| occur| indeed| do that| do so| do it| again| too| as well| here| there| shown| seen)*"
+    r"(?: at all| at any point| in this scene| in the video| once more| any more| anymore)*"
+    r"(?:, (?:on|in|at|to|from) [a-z ]+)?[.!]?$"
+)
+
+
+def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
+    """Read if an answer affirms or denies the act in the question."""
+    text = " ".join(tokens)
+    compact = re.sub(r" ([.,;:!?])", r"\1", text)
+    if re.search(r"\byes\? no\b|\bno\? yes\b", compact) or _BOTH.search(compact.replace(",", "")) or _BOTH.search(text):
+        return NOTHING
+    head = _head(compact)
+    body = _told(tokens, question, key)
+    if "same_room" in key.about:
+        head, body = _rooms(compact, question, head)
+    said = head if head is not None else body
+    if head is not None and body is not None and head != body:
+        if "same_room" not in key.about:
+            return ReadValues((), why="it contradicts itself")
+        said = body
+    if said is None:
+        return NOTHING
+    return ReadValues((said,), right=said in key.values)
+
+
+def _head(text: str) -> str | None:
+    """The last *yes* or *no* at the start of a sentence; None if there is none."""
+    said = None
+    for n, part in enumerate(re.split(r"(?<=[.!;])\s+", text)):
+        words = re.sub(
+            r"^(?:well|so|oh|hm+|i think|i believe|i would say|i guess|actually|but|and|wait|then)[, ]+", "", part
+        )
+        words = re.sub(r"^(?:actually|wait|then|well)[, ]+", "", words)
+        if re.match(r"^i (?:think|believe|guess|suppose) so\b", part):
+            said = "yes"
+        elif re.match(
+            r"^i (?:do not|would not) (?:think|believe) so\b|^i (?:think|guess) not\b|^i am afraid not\b", part
+        ):
+            said = "no"
+        elif _NO_REPLY.match(words):
+            said = "no"
+            if re.match(r"^no\b.*[,.;] (?:actually |but |wait )?yes\b", words):
+                said = "yes"
+        elif _YES.match(words):
+            said = "yes"
+        elif (n == 0 or said is None) and (short := _SHORT.match(words)):
+            said = "no" if short[1] or " never" in words else "yes"
+    return said
+
+
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:somewhere else|elsewhere|(?:an?)?other (?:place|spot|location)|different (?:place|spot|location))\b"
+)
+_BACK: Final = re.compile(
+    r"\bback\b|\b(?:same|original|usual) (?:place|spot|location|position)\b|\bwhere (?:it|they) (?:was|were|came)\b"
+    r"|\breturn(?:s|ed|ing)?\b|\bwhere he (?:took|got|found|picked)\b"
+)
+_STAYS: Final = re.compile(
+    r"\b(?:stays?|stayed|remains?|remained|left|leaves?|leaving|keeps?|kept)\b(?: \w+){0,4}?"
+    r" (open|on|off|closed|shut)\b"
+)
+
+
+def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
+    """*yes* or *no* as implied by a statement; None if it implies neither."""
+    text = " ".join(tokens)
+    act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
+    if act is None:
+        return None
+    negation = re.search(r"\b(?:not|never|nor|without|hardly)\b", text) is not None
+    if re.search(r"\b(?:back|return|same place|end up|where)\b", question) and act.action in ("put", "putIn"):
+        if _ELSEWHERE.search(text):
+            return "yes" if negation else "no"
+        if _BACK.search(text):
+            return "no" if negation else "yes"
+        # "He puts it in the washing machine" gives the new place, and does not say if the object was there before.
+        return None
+    about = frozenset(act.names)
+    if (kept := _STAYS.search(text)) and act.action in ("close", "open", "switchOff", "switchOn"):
+        due = {"close": ("closed", "shut"), "open": ("open",), "switchOff": ("off",), "switchOn": ("on",)}[act.action]
+        is_so = (kept[1] in due) != is_denied_before(tokens, _at(tokens, kept[1]))
+        return "yes" if is_so else "no"
+    if act.action == "close" and (
+        match := re.search(r"\b(?:is|gets|was|been) (not )?(?:\w+ ){0,2}?(closed|shut|open)\b", text)
+    ):
+        return "yes" if (match[2] != "open") != bool(match[1]) else "no"
+    if re.search(r"^(?:there is|there are) (?:no|not an?y?)\b|^no such\b", text):
+        return "no"
+    if act.main and re.search(
+        r"\b(?:there is|see|shows?) no\b|\bno \w+(?: \w+)? (?:is|are|can be) (?:seen|shown|visible)", text
+    ):
+        return "no"
+    named = names_in(tokens, "noun", "room")
+    if any(act.main in m.values and re.search(r"(?:but|,) not(?: the| a)? $", _before(tokens, m)) for m in named):
+        # "Yes, but not on the sofa", "he drinks water, not milk".
+        return "no"
+    last = about
+    for clause in clauses_of(tokens, about):
+        if clause.background and clause.verb.start > 0 and tokens[clause.verb.start - 1] in BACKGROUND:
+            continue
+        if tells_act(clause, act, last or about, tokens) or (
+            not clause.objects and not clause.places and act.action in clause.verb.values
+        ):
+            return "no" if clause.negated else "yes"
+        if clause.objects and clause.objects[0]:
+            last = clause.objects[0]
+    done = any(act.action in verb.values for verb in verbs_in(tokens, named))
+    if done and any(act.main in m.values and is_denied_before(tokens, m) for m in named):
+        return "no"
+    if re.search(
+        r"\b(?:does|did|do|is|was) not (?:happen|occur|do (?:so|that|it)|shown|seen)\b|\bnever happens?\b", text
+    ):
+        return "no"
+    if re.search(
+        r"\b(?:so|that|it|this) (?:happens|is repeated|occurs)\b|\bdoes so\b|\brepeats? (?:that|it|this)\b", text
+    ):
+        return "no" if negation else "yes"
+    return None
+
+
+def _before(tokens: Sequence[str], mention: Mention) -> str:
+    words = tokens[max(0, mention.start - 5) : mention.start]
+    return " ".join(word for word in words if word not in ("on", "in", "from", "to", "at")) + " "
+
+
+def _at(tokens: Sequence[str], word: str) -> Mention:
+    at = tokens.index(word)
+    return Mention("state", frozenset(), at, at + 1)
+
+
+def _rooms(text: str, question: str, head: str | None) -> tuple[str | None, str | None]:
+    """Head and statement of an answer about one or two rooms, inverted if the question asks whether they differ."""
+    if head is not None and re.search(r"\bchang|\bdiffer|\banother room\b", question):
+        head = "no" if head == "yes" else "yes"
+    said = re.search(
+        r"\b(same|one room|unchanged|both scenes)\b"
+        r"|\b(differ\w*|another|other room|two rooms|changed?|changes|not the same)\b",
+        text,
+    )
+    body = None
+    if said is not None:
+        turned = re.search(
+            r"\b(?:not|never|no|nor)\b(?=.{0,25}\b(?:same|one|differ|another|other|change|two))", text[: said.end()]
+        )
+        body = "yes" if bool(said[1]) != bool(turned and not said[0].startswith("not")) else "no"
+        if head is not None and re.match(r"(?:yes|no)\b", text) and turned and turned.start() == 0:
+            body = "yes" if said[1] else "no"
+            body = body if not re.search(r"\bnot\b", text) else ("no" if body == "yes" else "yes")
+    else:
+        rooms = {v for m in names_in(answer_tokens(text), "noun", "room") if m.kind == "room" for v in m.values}
+        body = "no" if len(rooms) > 1 else None
+    return head, body
+
+
+_NEVER: Final = re.compile(
+    r"\b(?:does|do|did|is|was|has|are) not (?:happen|occur|take place|done|exist|appear|present|there|shown|seen)\b"
+    r"|\bno such\b|\bnowhere\b|\bnever (?:happens|happened|occurs|does|did|shown|appears|seen)\b"
+    r"|\bdoes not do (?:that|so|this)\b|\bthere (?:is|are|was) none\b"
+    r"|\bnone (?:is|are|was|can be) (?:there|shown|seen|visible)\b"
+    r"|\bnot (?:present|exist|there|anywhere|any)\b|\bfalse premise\b|\bnonexistent\b|\bdoes nothing (?:like|of)\b"
+    r"|\bnever (?:at all|once)\b|^(?:never|none|zero|zero times|not once|0 times|not at all)\b"
+)
+_UNTOLD: Final = re.compile(
+    r"\bno \w+ (?:is|are|was|were) (?:\w+ )?(?:given|shown|mentioned|stated|told|said|provided|revealed)\b"
+)
+_CLAIMS: Final = re.compile(
+    r"\b(?:he|she|it|they|his name|name|her name|the person|the man)(?: probably| likely| clearly| really| just)? "
+    r"(?:is|was|are|were|seems?|looks?|appears?|must|feels?|likes?|enjoys?|loves?|hates?|wants?|speaks?|works?|has|lives?|"
+    r"dislikes?|prefers?|thinks?|comes?)\b(?! (?:not|never|no|\w+ing)\b)"
+)
+
+
+def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
+    """Read if an answer says that the video does not show, or does not tell, the thing asked for."""
+    absent = key.values[0] == "absent"
+    things = frozenset(key.about) if absent else frozenset()
+    text = " ".join(tokens)
+    refused = False
+    for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", text):
+        part = part.strip()
+        words = part.split()
+        if not [word for word in words if word.isalpha()]:
+            continue
+        if absent and refused and _CORRECTION.match(part):
+            # What happens in place of the thing asked for.
+            break
+        nouns = names_in(words, "noun", "room")
+        here = [m for m in nouns if things & m.values]
+        denied = re.search(r"\b(?:not|never|no|none|without|nor|nobody|nothing|neither)\b", part) is not None
+        other = re.search(r"\bno other\b", part) is not None
+        if absent and _UNSURE.search(part) and not _LACKS.search(part):
+            # "I cannot tell the colour of the guitar" takes the guitar for granted.
+            continue
+        placed = any(preposition(words, m.start) in ("on", "in", "at", "under") for m in nouns if m not in here)
+        if absent and here and denied and not other and not (placed and words[:3] != ["the", "video", "does"]):
+            refused = True
+        elif lexicon().refusals.search(part) or (_NEVER if absent else _UNTOLD).search(part):
+            refused = True
+        elif _claim(part, words, nouns, here, absent):
+            return ReadValues(
+                (part.strip(" ,"),), why="it takes for granted what is not so" if absent else "it claims to know"
+            )
+    return ReadValues(key.values, right=True) if refused else NOTHING
+
+
+_CORRECTION: Final = re.compile(r"(?:in fact|instead|rather|what the video shows is)\b")
+_UNSURE: Final = re.compile(
+    r"\b(?:not|never|no way to|impossible to|hard to|difficult to|unable to)\b(?: \w+){0,4}?"
+    r" (?:say|tell|told|know|known|sure|certain|determined?|shown?|shows?|seen?|visible|clear|mentioned|specified"
+    r"|stated|revealed?|identify)\b"
+    r".*\b(?:where|which|how|what|why|when|whether)\b"
+    r"|\b(?:colou?r|place|location|size|type|kind|room|position|whereabouts)\b(?: \w+){0,6}? (?:not|unknown|unclear)\b"
+    r"|\b(?:not|no)\b(?: \w+){0,4}? (?:colou?r|location|whereabouts|place|position) (?:of|where)\b"
+    r"|\bnot (?:\w+ )?(?:know|sure|certain)\b|\b(?:i|we|one|you) (?:can|could|am|are) not (?:able to )?"
+    r"(?:say|tell|determine|judge|make out|answer)\b|^ ?(?:it is |that is |this is )?(?:unknown|unclear"
+    r"|unspecified|undetermined|hard to|difficult to|impossible to|no idea|no information|no clue)\b"
+)
+"""Matches phrases of not knowing, which do not say that a thing is absent."""
+_LACKS: Final = re.compile(
+    r"\bthere (?:is|are|was|were) (?:no|not an?y?)\b|\b(?:no|not an?y?) such\b"
+    r"|\b(?:does|do|did|can|could) not (?:see|show|have|use|appear|contain|include)"
+    r" (?:an?y?|his|such|him|her|the person)\b|\bnot (?:present|exist|in the video|part of)\b"
+)
+_PERHAPS: Final = frozenset("maybe perhaps probably possibly likely presumably".split())
+_FILLERS: Final = frozenset(
+    "sorry unfortunately honestly well sadly hm apologies hence thus therefore again so".split()
+)
+
+
+def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence[Mention], absent: bool) -> bool:
+    if re.match(r" ?(?:so|therefore|because|since|as|sorry|and so)\b", part) and lexicon().refusals.search(part):
+        return False
+    part = re.sub(r"\b(?:maybe|perhaps|probably|possibly|likely|presumably) ", "", part)
+    words = [word for word in words if word not in _PERHAPS]
+    if re.search(r"\b(?:if|whether|question|premise|assumes|presupposes|may|might|could)\b", part) or re.match(
+        r" ?(?:sorry|unfortunately|i am afraid)\b", part
+    ):
+        return False
+    if re.search(r"\b(?:not|never|no|none|nothing|nobody)\b", part):
+        return False
+    if absent:
+        bare = bool(nouns or names_in(words, "colour")) and not verbs_in(words, nouns)
+        return bool(here) or bool({"it", "them"} & set(words)) or bare or part.strip().startswith(("yes", "on ", "in "))
+    # "Twenty, though the video does not say so."
+    alone = len(words) == 1 and words[0] not in _FILLERS and not verbs_in(words)
+    return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(part) is not None
+
+
+RULES: Final = "v4"
+"""Version of the rules; raised whenever they change."""
+UNREAD: Final = "no value read"
+"""Prefix of the explanation if no value could be read."""
+_READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]] = {
+    "room": answer_values.read_room,
+    "object": answer_values.read_thing,
+    "place": answer_values.read_place,
+    "colour": answer_values.read_colour,
+    "state": answer_values.read_state,
+    "person": answer_values.read_person,
+    "comparison": answer_values.read_comparison,
+    "count": answer_values.read_count,
+    "seconds": answer_values.read_seconds,
+    "action": answer_acts.read_action,
+    "order": answer_acts.read_order,
+    "yes_no": read_yes_no,
+    "refusal": read_refusal,
+    "utterance": answer_values.read_utterance,
+    **dict.fromkeys(CLOSED, answer_values.read_closed),
+}
+_PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal", "reply", "utterance"})
+"""Types for which *no* inside an answer does not take anything back."""
+_ELSE: Final = re.compile(
+    r"\bor (?:\w+ ){0,4}?(?:not|else|elsewhere|another|other|different)\b(?! (?:time|hand))|\bif not\b"
+)
+_NO: Final = re.compile(r"(?<=[a-z0-9])[.,;] no[,.] ")
+
+
+@dataclass(frozen=True)
+class AnswerReading:
+    """The result of reading an answer."""
+
+    said: tuple[str, ...]
+    """The values in the answer; empty if none could be read."""
+    right: bool
+    why: str
+    """Explanation: the values read, the expected values, and the fault."""
+
+    @property
+    def unread(self) -> bool:
+        """True if no value could be read."""
+        return not self.said
+
+
+def rules_signature() -> str:
+    """Version of the rules and hash of the vocabulary, for example `v1-1a2b3c4d`."""
+    return f"{RULES}-{lexicon().signature}"
+
+
+_QUOTE: Final = re.compile(r"[“\"]([^“”\"]+)[”\"]")
+
+
+def _without_quotes(answer: str, question: str) -> tuple[str, str]:
+    """Answer and question without what the question quotes: a name in "All right, Carlos." does not say who spoke."""
+    told, asked = answer, question
+    for words in _QUOTE.findall(question):
+        bare = words.strip(" .,!?")
+        whole = rf"(?<!\w){re.escape(bare)}(?!\w)[.,!?]*"
+        # A single word may be the answer itself, unless it is quoted beside other words.
+        alone = " " not in bare
+        rest = re.sub(rf"[“\"']{whole}[”\"']" + ("" if alone else f"|{whole}"), " ", told, flags=re.IGNORECASE)
+        if rest == told or (alone and not any(map(str.isalnum, rest))):
+            continue
+        told, asked = rest, asked.replace(words, " ")
+    return told, asked
+
+
+def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
+    """Read an answer by the type of its key.
+
+    Args:
+        question: The question.
+        key: The expected answer.
+        answer: The answer, of any length.
+    """
+    due = " and ".join(key.values)
+    if is_unable(normalise_answer(strip_wrapping(answer))):
+        return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
+    # What somebody says in a video may be a question; other questions in an answer are no statements.
+    quoted = key.type == "utterance"
+    if quoted:
+        text = normalise_answer(answer)
+    else:
+        told, asked = _without_quotes(answer, question)
+        text = final_statement(told, asked, hedged=key.type == "refusal")
+    if not any(letter.isalnum() for letter in text):
+        return AnswerReading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
+    if key.type != "refusal" and _ELSE.search(text):
+        return AnswerReading((), False, f"{UNREAD}: it leaves open whether it is so; due: {due}")
+    if key.type not in _PLAIN:
+        # "In the kitchen, no, in the bedroom."
+        text = _NO.split(text)[-1].removeprefix("no, ")
+    said = _READERS[key.type](answer_tokens(text), normalise_answer(question), key)
+    shown = f"read: {' and '.join(said.values)[:200]}" if said.values else UNREAD
+    why = f"; {said.why}" if said.why else ""
+    return AnswerReading(said.values, said.right, f"{shown}; due: {due}{why}")

@@ -1,0 +1,438 @@
+"""Analyses the words of an answer: its final statement, and the things, rooms, persons and acts that it names.
+
+The vocabulary is closed: the classes and actions of household graphs, with the synonyms in `answer_words.toml`.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from reeltalk.language.phrases import VERBS
+from reeltalk.language.vocabulary import PLAIN_CLASSES
+
+WORDS: Final = Path(__file__).parent / "answer_words.toml"
+LONGEST: Final = 20_000
+"""Most characters of an answer that are read."""
+MOST_WORDS: Final = 300
+"""Most words and punctuation marks of an answer that are read. A later value is not found."""
+LONGEST_NAME: Final = 4
+"""Most words of a name."""
+LONGEST_CLAUSE: Final = 40
+"""Most words of a clause before or after a name that are read."""
+CLOSED: Final = ("feeling", "reply", "daytime", "size")
+"""Types of answers that are one of a few words."""
+PARTICLES: Final = frozenset("up down on off out away back over in".split())
+PUNCTUATION: Final = frozenset(".,;:!?()/")
+BEFORE_NOUNS: Final = frozenset("the a an his her their my your".split())
+ARTICLES: Final = frozenset("the a an his her their its this that these those some any my your another of".split())
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A name in an answer."""
+
+    kind: str
+    """`noun`, `room`, `person`, `colour`, `state`, `comparison` or `verb`."""
+    values: frozenset[str]
+    """Values that it can mean."""
+    start: int
+    end: int
+    """Positions of its words in the answer, half-open; without a particle that is separated from its verb."""
+    particle: str | None = None
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The meanings of words."""
+
+    names: Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]
+    """Values by kind of name and words."""
+    verbs: Mapping[str, frozenset[str]]
+    """Base forms by inflected form."""
+    actions: Mapping[tuple[str, str | None], frozenset[str]]
+    """Actions by base form and particle."""
+    phrases: Mapping[tuple[str, ...], frozenset[str]]
+    """Actions by phrases such as `take a seat`; the verb is a base form."""
+    either: frozenset[str]
+    numbers: Mapping[str, int]
+    hedges: re.Pattern[str]
+    refusals: re.Pattern[str]
+    """Matches phrases for something that is not shown or cannot be known."""
+    signature: str
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The vocabulary, read once."""
+    text = WORDS.read_text(encoding="utf-8")
+    raw = tomllib.loads(text)
+    nouns = _listed(raw["nouns"])
+    for name in raw["same"]["words"].split():
+        nouns.setdefault((name,), set()).add(name)
+    for kinds in raw["nouns"]:
+        if len(kinds.split()) == 1:
+            nouns.setdefault((kinds,), set()).add(kinds)
+    for kind, name in PLAIN_CLASSES.items():
+        if kind not in ("character", "livingroom"):
+            nouns.setdefault(tuple(name.lower().split()), set()).add(kind)
+            nouns.setdefault((kind,), set()).add(kind)
+    for words, found in list(nouns.items()):
+        for plural in _plurals(words[-1]):
+            nouns.setdefault((*words[:-1], plural), set()).update(found)
+    names = {"noun": nouns, "room": _listed(raw["rooms"]), "person": _listed(raw["people"])}
+    names |= {"colour": _listed(raw["colours"]), "state": _listed(raw["states"])}
+    names |= {kind: _listed(raw[f"{kind}s" if kind != "reply" else "replies"]) for kind in CLOSED}
+    names |= {"running": _listed(raw["running"]), "comparison": _listed(raw["comparisons"])}
+    irregular = {base: forms.split() for base, forms in raw["forms"].items()}
+    actions: dict[tuple[str, str | None], set[str]] = {}
+    phrases: dict[tuple[str, ...], set[str]] = {}
+    bases: set[str] = {"be", "do", "happen", "show", "see", "make"}
+    given = [(action, verb.split()) for action, listed in raw["verbs"].items() for verb in listed.split(" | ")]
+    given += [(action, [forms[0]]) for action, forms in VERBS.items() if forms[0] not in ("pick", "use", "do", "type")]
+    for action, words in given:
+        bases.add(words[0])
+        if len(words) == 1 or words[1] in PARTICLES or words[1] in ("for", "at", "around", "onto"):
+            particle = words[1] if len(words) > 1 and words[1] in PARTICLES else None
+            actions.setdefault((words[0], particle), set()).add(action)
+        else:
+            phrases.setdefault(tuple(words), set()).add(action)
+    verbs: dict[str, set[str]] = {}
+    for base in sorted(bases):
+        for form in _forms(base, irregular.get(base, ())):
+            verbs.setdefault(form, set()).add(base)
+    numbers = {word: n for n, word in enumerate(raw["numbers"]["words"].split())}
+    for n, ten in enumerate(raw["numbers"]["tens"].split(), start=2):
+        numbers |= {ten: 10 * n} | {f"{ten} {word}": 10 * n + k for word, k in list(numbers.items()) if 0 < k < 10}
+    numbers |= {word: n for n, word in enumerate(raw["numbers"]["times"].split(), start=1)}
+    numbers |= dict.fromkeys(raw["numbers"]["nothing"].split(), 0)
+    hedges = "|".join(sorted((re.escape(hedge) for hedge in raw["opinions"]["hedges"]), key=len, reverse=True))
+    return Lexicon(
+        names={kind: {words: frozenset(v) for words, v in found.items()} for kind, found in names.items()},
+        verbs={form: frozenset(v) for form, v in verbs.items()},
+        actions={key: frozenset(v) for key, v in actions.items()},
+        phrases={key: frozenset(v) for key, v in phrases.items()},
+        either=frozenset(raw["either"]["words"].split()),
+        numbers=numbers,
+        hedges=re.compile(rf"\b(?:{hedges})\b"),
+        refusals=_refusals(raw["refusals"]),
+        signature=hashlib.sha256(text.encode()).hexdigest()[:8],
+    )
+
+
+def _refusals(raw: Mapping[str, str]) -> re.Pattern[str]:
+    tells, unknown, lacking = ("|".join(raw[name].replace("\n", " ").split()).replace("|||", "|") for name in raw)
+    return re.compile(
+        r"\b(?:not|never|no way to|nothing|nobody|no one|neither|impossible to|hard to|difficult to|unable to)\b"
+        rf"(?: \w+){{0,4}}? \b(?:{tells})\b|\b(?:{unknown})\b|\bno (?:{lacking})\b"
+        r"|\bup to (?:him|her|them|you|the person)\b|\bmatter of (?:taste|opinion)\b"
+        r"|\bnothing (?:in|about|on|to)\b|\b(?:insufficient|not enough|too little) (?:information|evidence|detail)\b"
+        r"|\b(?:is|are) not (?:in|part of|there)\b"
+    )
+
+
+def _listed(raw: Mapping[str, str]) -> dict[tuple[str, ...], set[str]]:
+    found: dict[tuple[str, ...], set[str]] = {}
+    for values, listed in raw.items():
+        for name in listed.split(" | "):
+            found.setdefault(tuple(name.split()), set()).update([values] if values == "as many" else values.split())
+    return found
+
+
+def _plurals(word: str) -> Iterable[str]:
+    if word.endswith(("s", "x", "ch", "sh")):
+        return [f"{word}es"]
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return [f"{word[:-1]}ies"]
+    return [f"{word}s", f"{word[:-1]}ves"] if word.endswith("f") else [f"{word}s"]
+
+
+def _forms(base: str, irregular: Sequence[str]) -> set[str]:
+    forms = {base, *irregular}
+    stem = base.removesuffix("e")
+    if base.endswith(("s", "x", "ch", "sh", "o")):
+        forms.add(f"{base}es")
+    elif base.endswith("y") and base[-2:-1] not in "aeiou":
+        forms |= {f"{base[:-1]}ies", f"{base[:-1]}ied"}
+    else:
+        forms.add(f"{base}s")
+    forms.add("lying" if base == "lie" else f"{base if base in ('be', 'see') else stem}ing")
+    return forms if irregular and base not in ("reach",) else forms | {f"{stem}ed"}
+
+
+_CONTRACTED: Final = (
+    (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"\bain't\b"), "is not"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(r"\b(he|she|it|that|there|what|who|where|here|this|everything|one|tv|colour)'s\b"), r"\1 is"),
+    (re.compile(r"'s\b|'(?=\s)"), " "),
+    (re.compile(r"'re\b"), " are"),
+    (re.compile(r"'m\b"), " am"),
+    (re.compile(r"'ve\b"), " have"),
+    (re.compile(r"'ll\b"), " will"),
+    (re.compile(r"'d\b"), " would"),
+    (re.compile(r"\bcolor"), "colour"),
+    (re.compile(r"(?<=[a-z])-(?=[a-z])"), " "),
+    (re.compile(r"(?<=\d)\s*[-–—]\s*(?=\d)"), " to "),
+    (re.compile(r"\s[-–—]+\s|—|–"), ", "),
+)
+_LABEL: Final = re.compile(r"^\s*(?:(?:the |my |final |short )*answer(?: is)?|a)\s*:\s*", re.IGNORECASE)
+_BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)", re.MULTILINE)
+_TOKEN: Final = re.compile(r"\d{1,3}(?::\d{2})+|\d+(?:\.\d+)?|[a-z]+|[.,;:!?()/]")
+
+
+def strip_wrapping(answer: str) -> str:
+    """The answer without JSON around a single text, markup, a label such as `Answer:`, and bullets."""
+    text = unicodedata.normalize("NFKC", answer[:LONGEST]).strip()
+    if text.startswith("```"):
+        text = re.sub(r"^```[a-z]*\s*|\s*```$", "", text)
+    if text.startswith("{"):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            values = [value for value in found.values() if isinstance(value, str | int | float | list)]
+            value = next((found[key] for key in ("answer", "final_answer", "response", "value") if key in found), None)
+            value = value if value is not None else values[0] if len(values) == 1 else ""
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            text = {"True": "yes", "False": "no"}.get(text, text)
+    text = re.sub(r"[*_`#\"“”]+", " ", text).replace("’", "'").replace("‘", "'")
+    if "\n" in text:
+        text = _BULLET.sub("", text)
+        text = re.sub(r"(?<![.!?:,;\s])\s*\n", ". ", text).replace("\n", " ")
+    return _LABEL.sub("", re.sub(r"^\s*[-•]\s+", "", text)).strip()
+
+
+def normalise_answer(text: str) -> str:
+    """The text in lower case, without contractions, hyphens and repeated spaces."""
+    text = text.lower().replace("’", "'")
+    for pattern, put in _CONTRACTED:
+        text = pattern.sub(put, text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def answer_tokens(text: str) -> list[str]:
+    """Words, numbers and punctuation of a text from `normalise_answer`, at most `MOST_WORDS`."""
+    return _TOKEN.findall(text[: 12 * MOST_WORDS])[:MOST_WORDS]
+
+
+_UNABLE: Final = re.compile(
+    r"\b(?:(?:can not|could not|do not|am not able to|am unable to|unable to|not able to|have no way to|no access to"
+    r"|not have access to|no ability to|not have the ability to|not capable of)"
+    r" ?(?:directly |actually |physically )?"
+    r"(?:see|view|watch|watching|viewing|access|process|open|play|analyze|analyse|load|have access to)?"
+    r" ?(?:to )?(?:the |this |any |your |that )?(?:video|videos|video content|clip|footage|images?|pictures?|frames?)\b"
+    r"(?! (?:shows?|does|do|that|where|in which)\b)"
+    r"|as an ai\b(?!.{0,40}\bopinions?\b)"
+    r"|no video (?:was|is|has been) (?:provided|given|attached|shared)|i see no video|there is no video\b)"
+)
+_RETRACTED: Final = re.compile(
+    r"(?:\bno,? )?\b(?:(?:that|this|it|which|i) (?:is|was|am) (?:wrong|incorrect|false|a mistake|mistaken|not right"
+    r"|not true|not correct|a lie|made up)|i (?:just )?(?:made|make) (?:that|it|this|all that) up|scratch that"
+    r"|strike that|i take (?:that|it) back|correction|actually,? no\b|no,? wait|wait,? no|sorry,? no|oh no|i was lying"
+    r"|never mind|just kidding|only joking|i lied|disregard (?:that|this|it)|ignore (?:that|this|what)"
+    r"|on second thoughts?|let me correct|i (?:meant|mean)|i correct myself"
+    r"|rather,|or rather|forget (?:that|it|what i said)|not really)\b"
+    r"(?: about (?:that|it|this))?"
+)
+
+
+_ASKS: Final = re.compile(r"(?:does|do|did|is|are|was|were|has|have|can|could|what|which|where|who|how|when|why)\b")
+
+
+def is_unable(text: str) -> bool:
+    """True if an answer, from `normalise_answer`, says that the model sees no video."""
+    return _UNABLE.search(text) is not None
+
+
+def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
+    """The normalised text of an answer without the repeated question, its own questions, and retracted parts.
+
+    Args:
+        answer: The answer.
+        question: The question.
+        hedged: Keep hedges such as *it is hard to say*.
+    """
+    text, asked = normalise_answer(strip_wrapping(answer)), normalise_answer(question)
+    bare = asked.rstrip("?.! ")
+    if asked and text.startswith(bare):
+        text = text[len(bare) :].lstrip("?.!,: ")
+    parts = [part for part in re.split(r"(?<=[.!?])\s+", text) if part]
+    said = [part for part in parts if not part.endswith("?")]
+    # "The kitchen?" alone is a value; among sentences, or as "Is it the kitchen?", it was only asked.
+    parts = said or [part for part in parts if not _ASKS.match(part)]
+    text = " ".join(parts)
+    taken_back = None
+    for match in _RETRACTED.finditer(text):
+        if re.search(r"[a-z0-9]", text[: match.start()]):
+            taken_back = match
+    if taken_back is not None:
+        text = text[taken_back.end() :].lstrip(",.;:! ")
+    return re.sub(r"\s+", " ", text if hedged else lexicon().hedges.sub(" ", text)).strip(" ,")
+
+
+def names_in(tokens: Sequence[str], *kinds: str) -> list[Mention]:
+    """Find names of some kinds. At each word the longest match counts.
+
+    Args:
+        tokens: Words of an answer.
+        kinds: Kinds of names to find; of equal matches the first kind counts.
+    """
+    known = lexicon().names
+    found: list[Mention] = []
+    at = 0
+    while at < len(tokens):
+        for length in range(min(LONGEST_NAME, len(tokens) - at), 0, -1):
+            words = tuple(tokens[at : at + length])
+            if length == 2 and len(tokens[at]) > 2 and len(tokens[at + 1]) > 2:
+                # "a tooth brush"
+                joined = (tokens[at] + tokens[at + 1],)
+                words = joined if not any(words in known[kind] for kind in kinds) else words
+            kind = next((kind for kind in kinds if words in known[kind]), None)
+            if kind is not None:
+                found.append(Mention(kind, known[kind][words], at, at + length))
+                at += length - 1
+                break
+        at += 1
+    return found
+
+
+def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Mention]:
+    """Find verbs that name actions, with their particles.
+
+    Args:
+        tokens: Words of an answer.
+        nouns: Names in it; their words are not verbs.
+    """
+    known = lexicon()
+    named = {place for noun in nouns for place in range(noun.start, noun.end)}
+    found = []
+    for at, word in enumerate(tokens):
+        bases = known.verbs.get(word, frozenset()) if at not in named else frozenset()
+        # A noun that looks like a verb: "the water", "a drink", "his hands".
+        if not bases or (at and tokens[at - 1] in BEFORE_NOUNS and not word.endswith("ing")):
+            continue
+        phrase = next(
+            (
+                (known.phrases[base, *tokens[at + 1 : at + length]], length)
+                for base in sorted(bases)
+                for length in (4, 3, 2)
+                if (base, *tokens[at + 1 : at + length]) in known.phrases
+            ),
+            None,
+        )
+        if phrase is not None:
+            found.append(Mention("verb", phrase[0], at, at + phrase[1]))
+            continue
+        particle = _particle(tokens, at, named)
+        actions: set[str] = set()
+        for base in bases:
+            exact = known.actions.get((base, particle)) if particle else None
+            plain_ = known.actions.get((base, None), frozenset())
+            opposed = particle in ("on", "off", "up") and (base, particle) not in known.actions
+            turned = any((base, other) in known.actions for other in ("on", "off")) and opposed
+            actions |= exact if exact is not None else frozenset() if turned else plain_
+        if actions or bases & {"be", "do"}:
+            adjacent = particle is not None and at + 1 < len(tokens) and tokens[at + 1] == particle
+            found.append(Mention("verb", frozenset(actions), at, at + 2 if adjacent else at + 1, particle))
+    return found
+
+
+def _particle(tokens: Sequence[str], at: int, named: set[int]) -> str | None:
+    """The particle of a verb: right after it, or after its object if nothing follows that it could govern."""
+    if tokens[at + 1 : at + 3] == ["back", "up"]:
+        return "up"
+    if at + 1 < len(tokens) and tokens[at + 1] in PARTICLES:
+        following = tokens[at + 2] if at + 2 < len(tokens) else ""
+        if tokens[at + 1] in ("on", "in", "off", "out", "over") and lexicon().verbs.get(tokens[at], frozenset()) & {
+            "put",
+            "sit",
+            "place",
+        }:
+            return tokens[at + 1] if following in PUNCTUATION or not following else None
+        return tokens[at + 1]
+    for place in range(at + 2, min(at + 7, len(tokens))):
+        if tokens[place] in PUNCTUATION or tokens[place] in ("and", "but", "then"):
+            return None
+        if tokens[place] in PARTICLES:
+            following = tokens[place + 1] if place + 1 < len(tokens) else ""
+            governs = following in ARTICLES or following in ("it", "them") or place + 1 in named
+            return None if governs and tokens[place] not in ("up", "down", "back", "away") else tokens[place]
+    return None
+
+
+_BREAKS: Final = frozenset(".,;:!?()") | {
+    "but",
+    "because",
+    "since",
+    "while",
+    "whereas",
+    "although",
+    "though",
+    "so",
+    "then",
+}
+_NEGATORS: Final = frozenset(
+    """not never neither nor no without hardly except excluding unlike nobody nothing scarcely doubt
+    forgets forgot fails failed neglects neglected omits refuses refused""".split()
+)
+_NEGATED: Final = (
+    ("anything", "but"), ("everything", "but"), ("everywhere", "but"), ("all", "but"), ("any", "but"),
+    ("anywhere", "but"), ("everyone", "but"), ("every", "but"), ("rather", "than"), ("instead", "of"),
+    ("as", "opposed", "to"), ("other", "than"), ("apart", "from"), ("aside", "from"), ("no", "longer"),
+    ("anyone", "but"), ("colour", "but"), ("room", "but"), ("far", "from"), ("everything", "except"),
+)  # fmt: skip
+
+
+_NEGATING: Final = frozenset(words[0] for words in _NEGATED)
+
+
+def clause_start(tokens: Sequence[str], at: int) -> int:
+    """Index of the first word of a clause, by punctuation and joining words."""
+    place, limit = at, max(0, at - LONGEST_CLAUSE)
+    while place > limit and tokens[place - 1] not in _BREAKS:
+        place -= 1
+    # "anything but red": this *but* parts nothing.
+    if place > 1 and tokens[place - 1] == "but" and (tokens[place - 2], "but") in _NEGATED:
+        return place - 2
+    return place
+
+
+def clause_end(tokens: Sequence[str], at: int) -> int:
+    """Index after the last word of a clause."""
+    place, limit = at, min(len(tokens), at + LONGEST_CLAUSE)
+    while place < limit and tokens[place] not in _BREAKS:
+        place += 1
+    return place
+
+
+def is_denied_before(tokens: Sequence[str], mention: Mention) -> bool:
+    """True if a word before a name in its clause negates it."""
+    start = clause_start(tokens, mention.start)
+    before = tokens[start : mention.start]
+    for n, word in enumerate(before):
+        if word in _NEGATING and any(tuple(before[n : n + len(words)]) == words for words in _NEGATED):
+            return True
+    count = sum(word in _NEGATORS for word in before)
+    if "nor" in before and count > 1:
+        count = 1
+    return count % 2 == 1
+
+
+def is_denied_after(tokens: Sequence[str], mention: Mention, others: Sequence[Mention]) -> bool:
+    """True if a name is the subject of a clause that denies it, for example `the sponge is not used`."""
+    end = clause_end(tokens, mention.end)
+    after = list(tokens[mention.end : end])
+    if {"wrong", "incorrect", "false"} & set(after[:4]):
+        return True
+    if "not" not in after[:3]:
+        return False
+    return not any(mention.end <= other.start < end for other in others)

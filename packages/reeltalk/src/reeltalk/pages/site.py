@@ -1,0 +1,422 @@
+"""The parts that all pages of a report share: folder, templates, models, dialogues, and links between pages."""
+
+import re
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from types import CodeType
+from typing import Final
+
+import numpy as np
+from jinja2 import (
+    BaseLoader,
+    BytecodeCache,
+    ChoiceLoader,
+    Environment,
+    PackageLoader,
+    StrictUndefined,
+    TemplateNotFound,
+)
+from jinja2.bccache import Bucket
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from reeltalk._version import __version__
+from reeltalk.analysis.calibration import Calibration
+from reeltalk.analysis.columns import items_of, metric_kind, metric_title, n_items, split_model_name
+from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, limit_text, mean_metric, scored_metrics
+from reeltalk.analysis.finder import Finder, FinderCounter
+from reeltalk.analysis.leaderboard import Leaderboard, key_of
+from reeltalk.analysis.profiles import ModelProfile, model_profiles
+from reeltalk.analysis.standings import group_title
+from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
+from reeltalk.analysis.turn_scores import TaggedTurns, TurnTagger
+from reeltalk.analysis.values import (
+    few_mark,
+    format_quoted,
+    format_range,
+    format_signed,
+    format_value,
+    metric_heading,
+    metric_unit,
+)
+from reeltalk.metrics.uncertainty import INTERVAL
+from reeltalk.pages import charts
+from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
+from reeltalk.pages.settings import ModelAbout, ReportSettings
+from reeltalk.parallel import Executor
+from reeltalk.schema.record import Record
+from reeltalk.schema.runs import Control
+from reeltalk.schema.texts import printable
+from reeltalk.schema.titles import activity_title
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import Run
+from reeltalk.store.stored_rows import SpooledRows
+
+STATIC: Final = ("style.css", "page.js")
+
+
+class ListedDialogue(Record):
+    """A dialogue in lists and links."""
+
+    title: str
+    file: str
+    unit_id: str
+    video_id: str
+    turns: int
+    """Number of turns."""
+
+
+@dataclass(frozen=True)
+class LookedThrough:
+    """What one pass over all dialogues of a report finds. A pass takes time, and all dialogues much memory."""
+
+    listed: Sequence[ListedDialogue]
+    """(D,) all dialogues."""
+    turns: TaggedTurns
+    finder: Finder
+    metric: str | None
+    """The metric of the list of dialogues; None without scores of single answers."""
+    means: NDArray[np.float64]
+    """(D, M) mean of this metric for each model; NaN if there is none, or if it is withheld."""
+    failing: Sequence[int]
+    """Places of dialogues in which an answer or a judge's score is missing."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a report on runs, or a page with subpages."""
+
+    title: str
+    """Its name in the navigation; empty for pages that are not in it, such as the page of a model."""
+    file: str
+    applies: "Callable[[Site], bool]"
+    """True if the runs have data for it. Other pages are neither written nor linked."""
+    write: "Callable[[Site], None]"
+    place: int
+    """Position in the navigation: pages are ordered by it."""
+    more: bool = False
+    """True if the navigation has it behind *More*."""
+
+
+@dataclass
+class Site:
+    """A report on runs, while it is written."""
+
+    folder: Path
+    board: Leaderboard
+    dialogues: RunDialogues
+    settings: ReportSettings
+    benchmark: Benchmark | None = None
+    """The benchmark of the runs, if it was given: the source of videos, clips, evidence and tags."""
+    context: BenchmarkContext = field(default_factory=BenchmarkContext)
+    """The benchmark's videos, clips and dialogues; empty without a benchmark."""
+    executor: Executor | None = None
+    """Decodes and cuts the videos; None for processes of this machine."""
+    calibration: Calibration | None = None
+    """Judges compared with people; None if nobody rated."""
+    controls: Sequence[tuple[Run, dict[Control, Run]]] = ()
+    """Runs with controls (other pictures), and these by name of the control."""
+    pages: tuple[Page, ...] = ()
+    environment: Environment = field(default_factory=lambda: make_environment())
+    figure_files: dict[str, FigureFile] = field(default_factory=dict)
+    """The figures to write as files, by file name; empty if no files are requested."""
+    table_files: dict[str, TableFile] = field(default_factory=dict)
+    memory: dict[str, object] = field(default_factory=dict)
+    """Results that a page computes in `applies` and uses again when it is written."""
+
+    @property
+    def about(self) -> list[ModelAbout | None]:
+        """The facts about each model, in the leaderboard's order."""
+        said = self.settings.about
+        return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
+
+    @cached_property
+    def looked(self) -> "LookedThrough":
+        """What one pass over all dialogues finds."""
+        return _look_through(self)
+
+    @property
+    def turns(self) -> TaggedTurns:
+        """All turns with their tags and each model's credit, from which profiles are made."""
+        return self.looked.turns
+
+    @cached_property
+    def profiles(self) -> list[ModelProfile]:
+        """Every model's profile, in the leaderboard's order."""
+        return model_profiles(self.turns)
+
+    def render(self, template: str, file: str, **values: object) -> None:
+        """Write one page.
+
+        Args:
+            template: Name of the template, such as `index.html`; or `PACKAGE/NAME` for one of another package, in its
+                folder `templates`.
+            file: Path below the folder, such as `dialogues/d1.html`.
+            **values: Values for the template. Every page also has `root`, `board`, `about`, `pages` and `here`.
+        """
+        html = self.environment.get_template(template).render(
+            root=_root(file), board=self.board, about=self.about, pages=self.pages, here=file, **values
+        )
+        write_text(self.folder / file, html)
+
+    def figure(
+        self,
+        page: str,
+        name: str,
+        svg: str,
+        title: str,
+        signatures: Iterable[str] = (),
+    ) -> Markup:
+        """Return a figure for its page, and note it for the figure files if these are requested.
+
+        Args:
+            page: The file with the figure, such as `index.html` or `models/a.html`.
+            name: A name that is unique on the page, such as `values-cider`.
+            svg: The drawing; if it is empty, the result is empty.
+            title: Its title.
+            signatures: Signatures of its numbers, from `signatures_of`.
+
+        Returns:
+            The drawing, followed by links to the files.
+        """
+        if not svg or not self.settings.figures:
+            return Markup(svg)
+        file = _free(_file_of(page, name), self.figure_files)
+        found = tuple(dict.fromkeys(signatures))
+        self.figure_files[file] = FigureFile(file, title, svg, found)
+        links = [
+            (FIGURE_NAMES[format], f"{_root(page)}figures/{file}.{format}", title) for format in self.settings.figures
+        ]
+        return Markup(svg) + _links(links)
+
+    def table(
+        self,
+        page: str,
+        name: str,
+        header: Sequence[str],
+        rows: Iterable[Sequence[TableCell]],
+        title: str,
+        signatures: Iterable[str] = (),
+        *,
+        notes: Sequence[str] = (),
+    ) -> Markup:
+        """Note a table for the table files, if these are requested.
+
+        Args:
+            page: The file with the table.
+            name: A name that is unique on the page.
+            header: Names of its columns.
+            rows: Its cells; a number with its interval is a `Quantity`.
+            title: Its title.
+            signatures: Signatures of its numbers, from `signatures_of`.
+            notes: Sentences below it, each with a full stop.
+
+        Returns:
+            Links to the files, to show below the table; empty if none are requested.
+        """
+        if not self.settings.tables:
+            return Markup()
+        file = _free(_file_of(page, name), self.table_files)
+        self.table_files[file] = TableFile(
+            file, title, tuple(header), tuple(map(tuple, rows)), tuple(dict.fromkeys(signatures)), tuple(notes)
+        )
+        links = [
+            (TABLE_NAMES[format], f"{_root(page)}tables/{file}.{TABLE_ENDINGS[format]}", title)
+            for format in self.settings.tables
+        ]
+        return _links(links)
+
+    def signatures_of(self, *metrics: str, models: Sequence[int] | None = None) -> list[str]:
+        """Signatures of the numbers of some metrics, each once.
+
+        Args:
+            *metrics: Names of metrics; metrics that a run does not have are skipped.
+            models: Places in the leaderboard; all by default.
+        """
+        rows = self.board.models if models is None else [self.board.models[index] for index in models]
+        cells = [model.cells.get(metric) for metric in metrics for model in rows]
+        return list(dict.fromkeys(cell.row.signature for cell in cells if cell is not None))
+
+    def write_files(self) -> None:
+        """Write the figures and tables of all pages as files. Call it after all pages are written."""
+        if self.figure_files:
+            key = [f"{key_of(index)}: {model.name}" for index, model in enumerate(self.board.models)]
+            write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures, key=key)
+        if self.table_files:
+            write_table_files(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
+
+
+class _Compiled(BytecodeCache):
+    """Templates that this process has compiled. Each site has an environment of its own, which would do so again."""
+
+    def __init__(self) -> None:
+        self._code: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._code.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if bucket.code is not None:
+            self._code[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED: Final = _Compiled()
+
+
+def _look_through(site: Site) -> LookedThrough:
+    dialogues = site.dialogues
+    metrics = scored_metrics(site.board, dialogues)
+    metric = mean_metric(metrics)
+    tagger = TurnTagger(site.board, dialogues.scored, site.benchmark, credit=site.settings.credit)
+    counter = FinderCounter(metrics)
+    listed = SpooledRows(ListedDialogue, site.folder)
+    means, failing = array("d"), array("i")
+    for place, dialogue in enumerate(dialogues):
+        tagger.add(dialogue)
+        counter.add(dialogue)
+        if metric is not None:
+            means.extend(np.nan if mean is None else mean for mean in dialogue.means(metric))
+        if dialogue.has_failures:
+            failing.append(place)
+        listed.append(
+            ListedDialogue(
+                title=dialogue.title,
+                file=dialogue.file,
+                unit_id=dialogue.unit_id,
+                video_id=dialogue.video_id,
+                turns=len(dialogue.turns),
+            )
+        )
+    models = len(site.board.models) if metric is not None else 0
+    return LookedThrough(
+        listed=listed,
+        turns=tagger.collected(),
+        finder=counter.counted(),
+        metric=metric,
+        means=np.array(means, np.float64).reshape(len(dialogues), models),
+        failing=failing,
+    )
+
+
+class _OtherPackages(BaseLoader):
+    """Templates of other packages, by `PACKAGE/NAME`, so that none has the name of one of ours."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool] | None]:
+        package, slash, name = template.partition("/")
+        if not slash:
+            raise TemplateNotFound(template)
+        return PackageLoader(package).get_source(environment, name)
+
+
+def make_environment(*packages: str) -> Environment:
+    """Create the template environment: it escapes values, fails on missing ones, and shows invisible characters.
+
+    Args:
+        packages: Packages with templates of their own, which come before ours.
+    """
+    made = Environment(
+        loader=ChoiceLoader(
+            [*(PackageLoader(name) for name in (*packages, "reeltalk.pages")), _OtherPackages()],
+        ),
+        bytecode_cache=_COMPILED,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown_text,
+    )
+    made.filters["bounded"] = limit_text
+    made.filters["activity_title"] = activity_title
+    made.globals.update(
+        version=__version__,
+        colours=charts.COLOURS,
+        interval=INTERVAL,
+        key_of=key_of,
+        items_of=items_of,
+        n_items=n_items,
+        metric_kind=metric_kind,
+        metric_unit=metric_unit,
+        few_mark=few_mark,
+        format_value=format_value,
+        format_quoted=format_quoted,
+        format_range=format_range,
+        format_signed=format_signed,
+        metric_heading=metric_heading,
+        swatch=lambda index: Markup(charts.swatch(index)),
+        metric_title=metric_title,
+        split_model_name=split_model_name,
+        group_title=group_title,
+        label_mark=label_mark,
+        pages=(),
+        here="",
+    )
+    return made
+
+
+@cache
+def label_mark(vocabulary: str, label: str) -> Markup:
+    """The name of a label as HTML; its code, if it has one, is a tooltip.
+
+    Args:
+        vocabulary: Name of its vocabulary, such as `vdact.question_type`, or the kind of a group, such as
+            `question_type`.
+        label: The label as tables have it.
+    """
+    title = group_title(vocabulary, label)
+    if title == label.replace("_", " "):
+        return Markup('<span dir="auto">{}</span>').format(printable(title))
+    return Markup('<abbr title="{}">{}</abbr>').format(printable(label), printable(title))
+
+
+def _shown_text(value: object) -> object:
+    """The value that a template prints: strings with invisible characters shown, everything else unchanged."""
+    return (
+        printable(value) if type(value) is str or (isinstance(value, str) and not isinstance(value, Markup)) else value
+    )
+
+
+def write_static(folder: Path, names: Sequence[str] = STATIC) -> None:
+    """Copy style sheets and scripts into a site.
+
+    Args:
+        folder: The site's.
+        names: Files of the package's `static` folder.
+    """
+    for name in names:
+        write_text(folder / name, (files("reeltalk.pages") / "static" / name).read_text(encoding="utf-8"))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of a site, with the same bytes on every system."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _root(page: str) -> str:
+    return "../" * page.count("/")
+
+
+def _file_of(page: str, name: str) -> str:
+    """A file name that is safe on every system."""
+    words = f"{page.removesuffix('.html')}-{name}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:100] or "unnamed"
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    tried, times, names = name, 1, set(taken)
+    while tried in names:
+        times += 1
+        tried = f"{name}-{times}"
+    return tried
+
+
+def _links(links: Iterable[tuple[str, str, str]]) -> Markup:
+    shown_links = [
+        Markup('<a href="{}" aria-label="{}: {}" download>{}</a>').format(file, words, title, words)
+        for words, file, title in links
+    ]
+    return Markup('<p class="files">{}</p>').format(Markup(" · ").join(shown_links))

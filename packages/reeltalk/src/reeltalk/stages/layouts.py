@@ -1,0 +1,332 @@
+"""Import and export: read a benchmark from a published layout, or write it in one."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from reeltalk._version import __version__
+from reeltalk.errors import BenchmarkError, InputError, SettingError
+from reeltalk.formats import load_format
+from reeltalk.formats.qa import QuestionTable, read_questions, write_table
+from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
+from reeltalk.progress import Progress, unseen
+from reeltalk.schema.media import Video
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.overview import HasOverview, Overview
+from reeltalk.schema.record import Json
+from reeltalk.store.archives import is_archive_name
+from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes, writing, writing_directory
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.foreign import visible_files
+from reeltalk.store.manifest import Manifest, hash_source
+from reeltalk.store.tables import VIDEOS
+from reeltalk.store.validate import check_characters, validate
+
+NAMED: Final = 10
+"""Maximum number of texts that an import lists one by one."""
+WITHOUT_VIDEO: Final = "questions without a video"
+WRONG: Final = "questions to correct"
+"""Counts of the report of `import_questions`, which are not there if they are 0."""
+NAMED_ROWS: Final = 3
+"""Maximum number of rows of a table that a warning names."""
+
+
+def import_layout(format: str, source: Path | str, into: Path | str, *, overwrite: bool = False) -> StageReport:
+    """Read a published layout into a benchmark.
+
+    Args:
+        format: Name of the layout, for example `vdact`. `reeltalk.formats.FORMATS` lists all layouts.
+        source: The release's folder, a part of it, or one of its files.
+        into: Folder of the new benchmark. If it already holds the same content, nothing is done.
+        overwrite: Replace the content of the benchmark.
+
+    Raises:
+        SettingError: There is no such layout.
+        InputError: The source is missing or damaged. The message names the file and the place.
+        BenchmarkError: The benchmark holds something else, or cannot be written.
+    """
+    return _import(format, load_format(format).read, {}, Path(source), Path(into), overwrite=overwrite)
+
+
+def _import(
+    format: str,
+    read: Callable[[Path], Content],
+    options: Mapping[str, str],
+    source: Path,
+    into: Path,
+    *,
+    overwrite: bool,
+) -> StageReport:
+    """Import with a reader; the manifest records its options."""
+    stage, parents = f"import {format}", {"source": hash_source(source), **options}
+    if (into / "manifest.json").is_file() or (into / ".commit").is_dir():
+        existing = Benchmark.open(into)
+        entries = list(existing.manifest.files.values())
+        if entries and all((e.stage, e.parents, e.version) == (stage, parents, __version__) for e in entries):
+            return StageReport(stage=stage, counts={}, warnings=(f"{into} is up to date with {source}",))
+        if entries and not overwrite:
+            raise BenchmarkError(f"{into} holds {describe_counts(existing.manifest)}; pass --overwrite to replace that")
+    if source.is_file() and is_archive_name(source.name) and source.suffix.lower() != ".zip":
+        raise InputError("an archive of a kind that is not read", file=source, hint="unpack it, and give the folder")
+    content = read(source)
+    _check_characters(content, source)
+    content.warnings += _left_packed(content, source)
+    counts = Benchmark.create(into).write_content(content, stage=stage, parents=parents)
+    if content.graphs:
+        counts["graphs"] = len(content.graphs)
+    return StageReport(stage=stage, counts=counts, rejected=tuple(content.rejected), warnings=tuple(content.warnings))
+
+
+def import_questions(
+    source: Path | str,
+    into: Path | str,
+    *,
+    videos: Path | str | None = None,
+    columns: Mapping[str, str] | None = None,
+    one_dialogue_per_video: bool = False,
+    overwrite: bool = False,
+    progress: Progress = unseen,
+) -> StageReport:
+    """Read your own questions from a table into a benchmark, and attach the videos that they are about.
+
+    Call it again to continue after an interruption, or when you have more videos.
+
+    Args:
+        source: A table (CSV, TSV, JSON, JSON Lines, Parquet), or a folder of tables.
+        into: Folder of the new benchmark. If it already holds the same questions, only videos are attached.
+        videos: Folder that is searched for the videos that no Parquet table holds. The default is `source`, if that is
+            a folder with videos.
+        columns: The table's name of a column, by our name, where they differ.
+        one_dialogue_per_video: The questions of a video are one dialogue, in order.
+        overwrite: Replace the content of the benchmark.
+        progress: Called while videos are looked at.
+
+    Returns:
+        The counts, rows without a video as `rejected`, and warnings: a video without a file, a question after the end
+        of its video.
+
+    Raises:
+        InputError: A column is missing, or rows are damaged.
+        SettingError: `columns` contradicts the table.
+        BenchmarkError: The benchmark holds something else, or no file of `videos` belongs to a question.
+    """
+    from reeltalk.attach.attaching import attach
+    from reeltalk.attach.sources import find_videos
+    from reeltalk.parallel import open_executor
+
+    source, into = Path(source), Path(into)
+    beside = source if source.is_dir() and find_videos([source])[0] else None
+    searched = Path(videos) if videos is not None else beside
+    if searched is not None and not searched.exists():
+        raise InputError("no such folder of videos", file=searched, hint="check the path")
+    table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
+    options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
+    if one_dialogue_per_video:
+        options["dialogues"] = "one a video"
+    imported = _import("qa", lambda _: table.content, options, source, into, overwrite=overwrite)
+    benchmark = Benchmark.open(into)
+    counts = {name: count for name, count in imported.counts.items() if name != "source_files"}
+    warnings, rejected = list(imported.warnings), list(imported.rejected)
+    looked: list[StageReport] = []
+    executor = open_executor()
+    for folder, place in _inside_tables(benchmark, table):
+        report = attach([folder], benchmark, executor=executor, progress=progress)
+        rows = tuple(row.model_copy(update={"place": str(place)}) for row in report.rejected)
+        looked.append(report.model_copy(update={"rejected": rows}))
+    if searched is not None and (not looked or _lacking(benchmark)):
+        try:
+            looked.append(attach([searched], benchmark, executor=executor, progress=progress))
+        except BenchmarkError as error:
+            raise BenchmarkError(
+                f"{into} has the questions, but no videos: {error}; then run the command again"
+            ) from None
+    if looked or not _lacking(benchmark):
+        counts |= {"videos attached": benchmark.rows(VIDEOS) - len(_lacking(benchmark))}
+        rejected += [row for report in looked for row in report.rejected]
+        warnings += [line for report in looked for line in report.warnings if "still have no file" not in line]
+        refused = {row.record_id: row.reason for report in looked for row in report.rejected}
+        missing = _without_video(benchmark, table, searched or source, refused)
+        warnings += [line for line, _ in missing]
+        if missing:
+            counts[WITHOUT_VIDEO] = sum(count for _, count in missing)
+        wrong = [
+            f"{_row_of(finding.where, table)}: {finding.problem}"
+            for finding in validate(benchmark)
+            if finding.severity == "error"
+        ]
+        warnings += wrong
+        if wrong:
+            counts[WRONG] = len(wrong)
+    else:
+        warnings.append(f"no videos are attached: pass --videos DIR, or run 'reeltalk attach {into} DIR'")
+    return StageReport(stage="import qa", counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
+
+
+def _lacking(benchmark: Benchmark) -> list[Video]:
+    """The videos without a file."""
+    return [row for row in benchmark.read(VIDEOS) if row.sha256 is None or not benchmark.media.has(row.sha256)]
+
+
+def _inside_tables(benchmark: Benchmark, table: QuestionTable) -> Iterator[tuple[Path, Path]]:
+    """A folder with the videos of each Parquet table that the benchmark lacks, and the table."""
+    for path, column in table.files.rows:
+        names = {video.file for video in _lacking(benchmark) if video.file} & set(table.files.rows[path, column])
+        if names:
+            with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX, dir=benchmark.path) as folder:
+                table.files.write(path, column, names, Path(folder))
+                yield Path(folder), path
+
+
+def _row_of(where: str, table: QuestionTable) -> str:
+    """The row of a finding of `validate` about a turn; the finding's own place for others."""
+    turn = re.match(r"dialogues:(.+)\.turns\[(\d+)\]", where)
+    return table.places.get((turn[1], int(turn[2])), where) if turn else where
+
+
+def _without_video(
+    benchmark: Benchmark, table: QuestionTable, searched: Path, refused: Mapping[str, str]
+) -> list[tuple[str, int]]:
+    """A line for each video that has no file, with the rows that ask about it and their number.
+
+    Args:
+        benchmark: The benchmark.
+        table: Its questions.
+        searched: The folder of videos.
+        refused: The reason why the file of a video was refused, by the video.
+    """
+    from reeltalk.attach.sources import find_videos
+
+    files = [found.name for found in find_videos([searched])[0]]
+    lines = []
+    for video in _lacking(benchmark):
+        rows = table.about(video.id)
+        named = ", ".join(rows[:NAMED_ROWS]) + (", …" if len(rows) > NAMED_ROWS else "")
+        wanted = video.file or video.source or video.id
+        same = [name for name in files if PurePosixPath(name).name == wanted]
+        problem = refused.get(video.id) or (
+            f"is the name of {len(same)} files in {searched}, such as {same[0]!r}; write its folder, too"
+            if len(same) > 1
+            else f"is not in {searched}{nearest_hint(wanted, files)}"
+        )
+        lines.append((f"{wanted!r}, which {named} asks about, {problem}", len(rows)))
+    return lines
+
+
+def _check_characters(content: Content, source: Path) -> None:
+    """Refuse invalid content before the benchmark is created, and report content that a person should check."""
+    found = list(check_characters(content))
+    for finding in found:
+        if finding.severity == "error":
+            raise InputError(
+                finding.problem, file=source, place=finding.where, hint="correct it there and import again"
+            )
+    content.warnings += [f"{finding.where} {finding.problem}" for finding in found[:NAMED]]
+    if len(found) > NAMED:
+        content.warnings.append(f"{len(found) - NAMED:,} more texts like that; 'reeltalk validate' names all")
+
+
+def _left_packed(content: Content, source: Path) -> list[str]:
+    read = {file.path for file in content.source_files}
+    files = visible_files(source) if source.is_dir() else []
+    names = [path.relative_to(source).as_posix() for path in files if is_archive_name(path.name)]
+    left = [name for name in names if name not in read]
+    return [f"{len(left):,} archives were not read, {left[0]} first: unpack them and import again"] if left else []
+
+
+@dataclass(frozen=True, repr=False)
+class ExportReport(HasOverview):
+    """Result of an export: the written files, and the data that the layout cannot hold."""
+
+    folder: Path
+    """Folder that was written."""
+    files: int
+    """Number of its files."""
+    lost: tuple[str, ...]
+    """Data that the layout cannot hold, one line each."""
+
+    def overview(self) -> Overview:
+        """The files written, and the data that is lost."""
+        lost = f"; the layout cannot hold {len(self.lost):,} kinds of data" if self.lost else "; nothing is lost"
+        return Overview(f"export: {self.files:,} files in {self.folder}{lost}", notes=self.lost)
+
+
+def export_layout(
+    benchmark: Benchmark,
+    format: str,
+    out: Path | str,
+    *,
+    write: Callable[[Content, Path], list[str]] | None = None,
+    overwrite: bool = False,
+) -> ExportReport:
+    """Write a benchmark in a published layout.
+
+    Args:
+        benchmark: The benchmark.
+        format: Name of the layout. `reeltalk.formats.WRITTEN` lists the layouts that are written.
+        out: Folder to write; for `qa` also one file, such as `questions.jsonl`. It is written completely or not at all.
+        write: Function that replaces the layout's own writer, for example to pass other options.
+        overwrite: Replace existing files.
+
+    Raises:
+        SettingError: There is no such layout, or it is only read.
+        BenchmarkError: `out` exists, or the layout needs data that the benchmark does not hold.
+    """
+    out, layout = Path(out), load_format(format)
+    content = benchmark.stored_content()
+    for sha256 in content.media:
+        benchmark.media.whole(sha256)
+    if format == "qa" and out.suffix.lower() in TABLE_SUFFIXES:
+        return _export_table(content, out, overwrite=overwrite)
+    pictures = sum("/" in name and not name.startswith("graphs/") for name in benchmark.manifest.files)
+    with writing_directory(out, overwrite=overwrite) as folder:
+        lost = (write or layout.write)(content, folder)
+        lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
+        files = sum(path.is_file() for path in folder.rglob("*"))
+    return ExportReport(out, files, tuple(lost))
+
+
+def _export_table(content: Content, out: Path, *, overwrite: bool) -> ExportReport:
+    """One table of questions: the imported one if it has the same format, else a new one."""
+    if out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    files = content.source_files_of("qa")
+    same = len(files) == 1 and Path(files[0].path).suffix.lower() == out.suffix.lower()
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work)
+        made = folder / files[0].path if same else folder / out.name
+        lost = load_format("qa").write(content, folder) if same else write_table(content, made)
+        if not made.is_file():
+            raise BenchmarkError("; ".join(lost))
+        with writing(out) as stream, made.open("rb") as source:
+            shutil.copyfileobj(source, stream)
+    return ExportReport(out, 1, tuple(lost))
+
+
+def write_table_file(rows: list[dict[str, Json]], out: Path, *, overwrite: bool) -> None:
+    """Write rows as a table in the format of the file's ending, whole or not at all.
+
+    Raises:
+        BenchmarkError: `out` exists, or cannot be written.
+        SettingError: It has the ending of no table.
+    """
+    if out.suffix.lower() not in TABLE_SUFFIXES:
+        raise SettingError(f"{out}: choose a file that ends in {', '.join(TABLE_SUFFIXES)}")
+    if out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    if out.suffix.lower() in (".csv", ".tsv"):
+        rows = [{k: csv_cell(v) if isinstance(v, list | dict) else v for k, v in row.items()} for row in rows]
+    with tempfile.TemporaryDirectory() as work:
+        made = Path(work) / out.name
+        write_table_rows(made, rows, {})
+        write_bytes(out, made.read_bytes())
+
+
+def describe_counts(manifest: Manifest) -> str:
+    """The rows of each table of a benchmark, in words."""
+    counts = [f"{entry.rows:,} {Path(name).stem}" for name, entry in manifest.files.items() if entry.rows]
+    return ", ".join(counts) or "files"

@@ -1,0 +1,117 @@
+"""Retry: repeat the failed requests of a run, with the command that is stored in the run's folder."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.settings import Preset, RetrySettings
+from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.schema.runs import CONTROLS
+from reeltalk.stages.evaluating import evaluate
+from reeltalk.stages.judging import judge
+from reeltalk.stages.run import EvaluationCommand, JudgementCommand, RunReport, read_command, replace_given
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER
+
+NO_PRESETS: Final[Mapping[str, Preset]] = {}
+
+
+def retry(
+    run: Path | str,
+    *,
+    settings: RetrySettings | None = None,
+    benchmark: Path | str | None = None,
+    presets: Mapping[str, Preset] = NO_PRESETS,
+    progress: Progress = unseen,
+    tell: Tell = silent,
+) -> RunReport:
+    """Repeat the failed requests of a run of `evaluate` or `judge`, or continue an unfinished run.
+
+    Other requests are not repeated. The existing run stays until the new one is complete. This is the same as calling
+    `evaluate` or `judge` again with the same settings.
+
+    Args:
+        run: The run's folder.
+        settings: Settings that may differ from before.
+        benchmark: The new place of the benchmark, if it was moved.
+        presets: Published designs by name, as in `reeltalk.evaluate.presets.PRESETS`, for runs that used one.
+        progress: Called after each turn.
+        tell: Receives a sentence about the repeated requests.
+
+    Raises:
+        BenchmarkError: `run` is not a run or has no command, or its sources no longer exist.
+        SettingError: An address was given with a password, which is not stored; or the preset is not in `presets`.
+        ReeltalkError: As `evaluate` and `judge`.
+    """
+    path, settings = Path(run).resolve(), settings or RetrySettings()
+    command = read_command(path)
+    given = [(name, getattr(settings, name)) for name in RetrySettings.model_fields]
+    for name in command.without_passwords:
+        if getattr(settings, name) is None:
+            raise SettingError(
+                f"the address was given with a user or a password, which {path.name} does not keep; give it again: "
+                f"--{name.replace('_', '-')}"
+            )
+    limits, judge_model = replace_given(command.limits, given), replace_given(command.judge_model, given)
+    moved = Path(benchmark).resolve() if benchmark is not None else None
+    folder = (path / command.folder).resolve()
+    if not folder.is_dir():
+        raise BenchmarkError(
+            f"{path / COMMAND} says that the run was made from the folder {command.folder!r}, as seen from the run; "
+            f"that would be {folder}, which is not there. If the run was moved or copied alone, put it back; or give "
+            f"the command that made it again with --out {path}: it asks only what failed"
+        )
+    # Paths of the command, and paths in names such as python:FILE.py:CLASS, are relative to that folder.
+    with contextlib.chdir(folder):
+        if isinstance(command, JudgementCommand):
+            about = moved or command.benchmark
+            return judge(
+                *command.sources,
+                out=path,
+                judging=command.judging,
+                judge_model=judge_model,
+                limits=limits,
+                benchmark=_opened(about, path) if about is not None else None,
+                format=command.format,
+                limit=command.limit,
+                beside=command.beside,
+                progress=progress,
+                tell=tell,
+            )
+        controls = [name for name in CONTROLS if name in command.controls or (path / CONTROLS_FOLDER / name).is_dir()]
+        config = command.config(
+            _preset(command, presets),
+            asking=replace_given(command.asking, given),
+            judge_model=judge_model,
+            limits=limits,
+            workers=settings.workers or command.workers,
+            processes=settings.processes or command.processes,
+            controls=controls,
+        )
+        return evaluate(
+            _opened(moved or command.benchmark, path),
+            config,
+            out=path,
+            train=_opened(command.train, path, option="--train") if command.train is not None else None,
+            progress=progress,
+            tell=tell,
+        )
+
+
+def _opened(path: Path, run: Path, *, option: str = "--bench") -> Benchmark:
+    """A benchmark of the command; relative paths are seen from the current folder."""
+    if path.is_dir():
+        return Benchmark.open(path)
+    kept = "" if path.is_absolute() else f", which {run / COMMAND} names as {str(path)!r} seen from {Path.cwd()}"
+    way = "name its place with --bench" if option == "--bench" else f"give the whole command again with its {option}"
+    raise BenchmarkError(f"there is no benchmark {path.resolve()}{kept}; if the run or the benchmark was moved, {way}")
+
+
+def _preset(command: EvaluationCommand, presets: Mapping[str, Preset]) -> Preset | None:
+    if command.preset is None:
+        return None
+    if command.preset not in presets:
+        raise SettingError(f"the run was played by the preset {command.preset!r}, which is not among those given")
+    return presets[command.preset]

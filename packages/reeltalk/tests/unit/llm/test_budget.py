@@ -1,0 +1,149 @@
+"""No limit is passed, however many threads ask."""
+
+import asyncio
+import random
+import threading
+import time
+from fractions import Fraction
+
+import pytest
+
+from reeltalk.errors import BudgetError, SettingError
+from reeltalk.llm import Budget, Prices, Spent
+from reeltalk.llm.budget import Reservation
+from reeltalk_build.threads import map_threads
+
+
+def reserve(budget: Budget, prompt: int, completion: int, prices: Prices | None = None) -> Reservation:
+    return asyncio.run(budget.reserve(prompt, completion, prices))
+
+
+def test_exactly_as_many_calls_leave_as_are_allowed() -> None:
+    budget = Budget(max_calls=100)
+
+    def ask(_: int) -> bool:
+        try:
+            budget.settle(reserve(budget, 10, 10), 1, 1)
+        except BudgetError:
+            return False
+        return True
+
+    assert sum(got for _, got in map_threads(ask, range(500), 8)) == 100
+    assert budget.spent == Spent(calls=100, tokens=200, cost=0.0)
+
+
+def test_tokens_and_money_never_pass_their_limits() -> None:
+    budget = Budget(max_tokens=20_000, max_cost=0.05)
+    prices = Prices(input=1.0, output=4.0)
+    most_tokens, most_cost = 0, 0.0
+
+    def ask(seed: int) -> bool:
+        nonlocal most_tokens, most_cost
+        draw = random.Random(seed)
+        prompt, completion = draw.randint(0, 300), draw.randint(0, 300)
+        try:
+            reserved = reserve(budget, prompt, completion, prices)
+        except BudgetError:
+            return False
+        if draw.random() < 0.3:
+            budget.settle(reserved)
+        else:
+            budget.settle(reserved, draw.randint(0, prompt), draw.randint(0, completion))
+        spent = budget.spent
+        most_tokens, most_cost = max(most_tokens, spent.tokens), max(most_cost, spent.cost)
+        return True
+
+    got = [one for _, one in map_threads(ask, range(400), 8)]
+    assert not all(got)
+    assert most_tokens <= 20_000
+    assert most_cost <= 0.05
+    assert budget.spent.cost > 0.045
+
+
+def test_who_may_still_fit_waits_for_those_under_way() -> None:
+    budget = Budget(max_tokens=100)
+    first = reserve(budget, 50, 40)
+    timer = threading.Timer(0.1, lambda: budget.settle(first, 5, 5))
+    timer.start()
+    began = time.monotonic()
+    budget.settle(reserve(budget, 50, 40), 50, 40)
+    assert time.monotonic() - began >= 0.09
+    timer.join()
+    assert budget.spent.tokens == 100
+
+
+def test_who_cannot_fit_is_told_what_was_spent() -> None:
+    budget = Budget(max_calls=5, max_tokens=1000, max_cost=1.5)
+    budget.settle(reserve(budget, 400, 400, Prices(input=1000, output=2000)), 400, 400)
+    with pytest.raises(
+        BudgetError,
+        match=r"spent: 1 of 5 requests, 800 of 1,000 tokens, 1\.2000 of 1\.5000 in money; the next request may take "
+        r"300 tokens and 0\.0000 in money; run again with a larger one",
+    ):
+        reserve(budget, 200, 100, Prices(input=0, output=0))
+    assert budget.spent.calls == 1
+
+
+def test_nothing_is_limited_by_default() -> None:
+    budget = Budget()
+    budget.settle(reserve(budget, 10**9, 10**9))
+    assert budget.spent == Spent(1, 2 * 10**9, 0.0)
+
+
+def test_wrong_limits_are_refused() -> None:
+    for wrong in ({"max_calls": -1}, {"max_tokens": -1}, {"max_cost": float("nan")}):
+        with pytest.raises(ValueError, match="must be a number from 0"):
+            Budget(**wrong)
+    with pytest.raises(SettingError, match="needs the prices"):
+        reserve(Budget(max_cost=1), 1, 1)
+
+
+def test_shares_of_what_is_left_are_never_more_than_it_in_sum() -> None:
+    draw = random.Random(3)
+    for _ in range(300):
+        most_calls, most_tokens, most_cost = draw.randint(1, 50), draw.randint(1, 10_000), draw.uniform(0, 9)
+        budget = Budget(most_calls, most_tokens, most_cost)
+        budget.count(Spent(draw.randint(0, most_calls), draw.randint(0, most_tokens), draw.uniform(0, most_cost)))
+        weights = [draw.randint(1, 99) for _ in range(draw.randint(1, 9))]
+        shares = budget.shares(weights)
+        # Calls and tokens to the last one; of money a rounding less.
+        assert budget.spent.calls + sum(share.max_calls or 0 for share in shares) == most_calls
+        assert budget.spent.tokens + sum(share.max_tokens or 0 for share in shares) == most_tokens
+        costs = [Fraction(share.max_cost or 0.0) for share in shares]
+        left = Fraction(most_cost) - Fraction(budget.spent.cost)
+        assert 0 <= left - sum(costs) < Fraction(1, 10**9)
+        for weight, cost in zip(weights, costs, strict=True):
+            assert cost == pytest.approx(float(left * weight / sum(weights)))
+    assert [(share.max_calls, share.max_tokens, share.max_cost) for share in Budget().shares([1, 2])] == [
+        (None, None, None)
+    ] * 2
+
+
+def test_a_budget_that_others_have_spent_allows_nothing_more() -> None:
+    budget = Budget(max_calls=5)
+    budget.count(Spent(4, 100, 0.5))
+    assert not budget.is_spent
+    budget.count(Spent(1, 100, 0.5))
+    assert budget.is_spent
+    assert budget.spent == Spent(5, 200, 1.0)
+    with pytest.raises(BudgetError, match="5 of 5 requests"):
+        reserve(budget, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "spent", "is_spent"),
+    [
+        ({"max_calls": 5}, Spent(4, 10**9, 1e9), False),
+        ({"max_calls": 5}, Spent(5, 0, 0), True),
+        ({"max_tokens": 100}, Spent(10**9, 99, 1e9), False),
+        ({"max_tokens": 100}, Spent(0, 100, 0), True),
+        ({"max_calls": 5, "max_tokens": 100}, Spent(5, 99, 0), True),
+        ({"max_calls": 5, "max_tokens": 100}, Spent(4, 100, 0), True),
+        ({"max_calls": 5, "max_tokens": 100}, Spent(4, 99, 0), False),
+        ({}, Spent(10**9, 10**9, 1e9), False),
+    ],
+)
+def test_either_limit_that_is_reached_spends_a_budget(limits: dict[str, int], spent: Spent, is_spent: bool) -> None:
+    budget = Budget(**limits)
+    budget.count(spent)
+    assert budget.is_spent is is_spent

@@ -1,0 +1,14 @@
+"""What runs in processes is tested with processes that Python starts, not with forked ones as elsewhere."""
+
+import subprocess
+
+import pytest
+
+from reeltalk.parallel import call_server
+from reeltalk_streaming.video import feed
+
+
+@pytest.fixture(autouse=True)
+def _started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (call_server, feed):
+        monkeypatch.setattr(module, "subprocess", subprocess)

@@ -1,3 +1,0 @@
-"""The version of reeltalk. Every file that reeltalk writes names it."""
-
-__version__ = "0.1.0"
