@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import write_reference
+from places import CORE, SOURCES
 
 from reeltalk import judge as judging
 from reeltalk.analysis.columns import metric_kind, metric_title
@@ -25,7 +26,9 @@ from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.runs import read_run
 
-SRC = Path(__file__).parents[2] / "src" / "reeltalk"
+ENDINGS = (".py", ".toml", ".html", ".js")
+PRESETS = CORE / "evaluate" / "presets.py"
+"""The papers' settings, which name protocols and metrics."""
 APPLAUSE = '''"""How loudly a hall would clap at an answer."""
 
 from typing import Final
@@ -141,9 +144,11 @@ def test_rubric_by_words_is_a_rule_and_rubric_needs_a_model() -> None:
 def test_no_module_lists_protocols_beside_the_registry() -> None:
     """A module may name the protocols that it is about; a list of several is a second home for the same fact."""
     names = {name for name in protocols() if name not in ("choice", "match", "rubric", "checklist", "typed")}
-    allowed = {SRC / "judge" / "attacks.toml"}
-    for path in [*SRC.rglob("*.py"), *SRC.rglob("*.toml"), *SRC.rglob("*.html"), *SRC.rglob("*.js")]:
-        if path in allowed or path.is_relative_to(SRC / "benchmarks") or "published" in path.parts:
+    allowed = {CORE / "judge" / "attacks.toml", PRESETS}
+    files = [path for source in SOURCES for path in source.rglob("*") if path.suffix in ENDINGS]
+    assert len(files) > 500
+    for path in files:
+        if path in allowed or {"benchmarks", "published"} & set(path.parts):
             continue
         text = path.read_text(encoding="utf-8")
         named = {name for name in names if re.search(rf"""["'`]{re.escape(name)}["'`]""", text)}
@@ -152,8 +157,10 @@ def test_no_module_lists_protocols_beside_the_registry() -> None:
 
 def test_no_module_lists_metrics_beside_the_registry() -> None:
     """Settings name the metrics of a default run; all else reads `TEXT_METRICS`."""
-    for path in SRC.rglob("*.py"):
-        if path == SRC / "evaluate" / "settings.py" or {"metrics", "benchmarks", "published"} & set(path.parts):
+    for path in (path for source in SOURCES for path in source.rglob("*.py")):
+        if path in (CORE / "evaluate" / "settings.py", PRESETS):
+            continue
+        if {"metrics", "benchmarks", "published"} & set(path.parts):
             continue
         text = path.read_text(encoding="utf-8")
         named = {name for name in (*METRICS, *TEXT_METRICS) if f'"{name}"' in text}

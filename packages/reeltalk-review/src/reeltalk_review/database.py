@@ -42,6 +42,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk_review.credentials import read_secret
@@ -179,7 +180,11 @@ class Database:
                 _check_encoding(connection.scalar(text("SHOW server_encoding")))
             there = set(inspect(connection).get_table_names())
             if there.isdisjoint({*Base.metadata.tables, _STORED_VERSION.name}):
-                Base.metadata.create_all(connection)
+                # Of two indexes that suit a query SQLite takes one by the order in which they were made.
+                for table in Base.metadata.sorted_tables:
+                    connection.execute(CreateTable(table))
+                    for index in sorted(table.indexes, key=lambda index: str(index.name)):
+                        connection.execute(CreateIndex(index))
                 _STORED_VERSION.create(connection)
                 connection.execute(insert(_STORED_VERSION).values(version=SCHEMA_VERSION))
                 return

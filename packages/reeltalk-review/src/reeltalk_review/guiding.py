@@ -62,8 +62,12 @@ class Guideline:
 
 @cache
 def default_guideline(kind: str) -> Guideline:
-    """The guideline of a kind of work that comes with reeltalk. The first line of its file says its version."""
-    text = (FOLDER / f"{_FILES.get(kind, kind)}.md").read_text(encoding="utf-8")
+    """The guideline of a kind of work that comes with reeltalk. The first line of its file says its version.
+
+    A kind of another package has none until a lead writes it.
+    """
+    file = FOLDER / f"{_FILES.get(kind, kind)}.md"
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
     return Guideline(0, text.partition("\n")[2].strip() + "\n", None, None)
 
 
