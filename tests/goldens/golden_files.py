@@ -37,9 +37,13 @@ VOLATILE: Final = {
 """Fields that are left out, and why."""
 SUBSTITUTES: Final = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| ?UTC|[+-]\d\d:\d\d)?"), "TIME"),
+    (re.compile(r"\d+\.\d+ s, first token after \d+\.\d+ s"), "DURATIONS"),
+    (re.compile(r"(?m)^\s*(Answer|First token) \(s\)\s+s\s.*"), "DURATION"),
     (re.compile(r"https?://(127\.0\.0\.1|localhost):\d+"), "ADDRESS"),
 )
-"""Moments, and the port of a server of this run."""
+"""Moments, how long answers took, and the port of a server of this run."""
+UNLIKE: Final = ("times.html",)
+"""Pages that are left out: this one is about how long answers took; its frames and tokens are in the runs."""
 
 
 def command_line(*arguments: object) -> list[str]:
@@ -195,14 +199,15 @@ def page_lines(path: Path) -> list[str]:
     """The visible text of a page, line by line."""
     reader = _Text()
     reader.feed(path.read_text(encoding="utf-8"))
-    lines = (" ".join(line.split()) for line in plain("".join(reader.parts)).splitlines())
-    return [line for line in lines if line]
+    lines = (" ".join(line.split()) for line in "".join(reader.parts).splitlines())
+    return [line for line in plain("\n".join(lines)).splitlines() if line]
 
 
 def site(folder: Path, *whole: str) -> dict[str, Any]:
     """The pages of a report: how many words they have and a hash of these, by page or by folder of pages of a kind;
     and the text of some pages from its beginning."""
-    texts = {path.relative_to(folder): page_lines(path) for path in sorted(folder.rglob("*.html"))}
+    texts = {path.relative_to(folder): page_lines(path) for path in sorted(folder.rglob("*.html"))
+             if path.name not in UNLIKE}  # fmt: skip
     found: dict[str, Any] = {f"{name}, its text": texts[Path(name)][:MOST_LINES] for name in whole}
     kinds: dict[str, list[str]] = {}
     for path, lines in texts.items():
