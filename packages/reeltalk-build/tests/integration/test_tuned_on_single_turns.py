@@ -59,6 +59,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "train.jsonl"
 
 
+@pytest.mark.slow
 def test_a_tuned_checkpoint_is_compared_with_the_untuned_one_on_single_turns(
     benchmark: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

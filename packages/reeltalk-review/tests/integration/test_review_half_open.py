@@ -44,7 +44,7 @@ KINDS: Final = {
     "answered and silent": b"GET /sign-in HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "an answer that is not read": b"GET /static/player.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 8,
 }
-OFTEN: Final = ("connected and silent", "an answer that is not read")
+OFTEN: Final = ("connected and silent",)
 """The kinds that are tried at every change; all of them are under `make test-full`."""
 
 

@@ -26,7 +26,8 @@ from places import doc_page
 
 from reeltalk.cli import run
 
-pytestmark = pytest.mark.timeout(900)
+# `make test` has Ray on one machine, in tests/unit/parallel.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 LENIENT = (
     *("--min-shots", "1", "--min-mean-shot-s", "0", "--max-mean-shot-s", "9000", "--min-flow-px", "0"),
@@ -347,7 +348,6 @@ def documented() -> Iterator[Callable[[str], Documented]]:
         shutil.rmtree(cluster.folder)
 
 
-@pytest.mark.slow
 def test_the_cluster_of_the_page_works_from_an_empty_home_after_ray_on_one_machine(
     documented: Callable[[str], Documented], tmp_path: Path
 ) -> None:
@@ -383,7 +383,6 @@ def test_the_cluster_of_the_page_works_from_an_empty_home_after_ray_on_one_machi
     assert "0" * 64 not in said
 
 
-@pytest.mark.slow
 def test_a_second_cluster_is_used_by_its_address_and_leaves_the_first_alone(
     documented: Callable[[str], Documented], tmp_path: Path
 ) -> None:
@@ -398,7 +397,6 @@ def test_a_second_cluster_is_used_by_its_address_and_leaves_the_first_alone(
     assert first.ask(f"ray://{first.address}", home).stdout == "first\n"
 
 
-@pytest.mark.slow
 def test_the_command_continues_after_the_death_of_the_head(
     documented: Callable[[str], Documented], filmed: Path, filming: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -434,7 +432,6 @@ def test_the_command_continues_after_the_death_of_the_head(
     assert files(again) == files(filmed)
 
 
-@pytest.mark.slow
 def test_the_death_of_the_own_node_ends_the_command(documented: Callable[[str], Documented], tmp_path: Path) -> None:
     cluster, home = documented("kitchen"), tmp_path / "home"
     cluster.start(home, HEAD)
