@@ -451,7 +451,7 @@ def _decode(design: QuestionSet, document: SourceDocument) -> Iterator[str]:
 
 def _read_file(path: Path) -> Json | None:
     if path.suffix == ".parquet":
-        return read_arrow_rows(path)[0]
+        return read_arrow_rows(path)
     return read_json(path) if path.suffix == ".json" else None
 
 

@@ -84,9 +84,6 @@ def test_the_right_option_of_a_table_is_found(options: object, right: str, answe
         assert turn.options == PLAIN
         assert turn.correct_option == PLAIN.index(answer)
         assert turn.references == (answer,)
-    (tmp_path / "out").mkdir()
-    load_format("qa").write(content, tmp_path / "out")
-    assert json.loads((tmp_path / "out" / "q.json").read_text(encoding="utf-8")) == rows
 
 
 @pytest.mark.parametrize(
