@@ -1,17 +1,19 @@
 """Import and export of published layouts.
 
-Each layout is one module with `read(source) -> Content`; a layout that is written too has `write(content, folder) ->
-list[str]`.
+A set of questions that is only read is an entry of `question_sets`. Any other layout is one module with `read(source)
+-> Content`; a layout that is written too has `write(content, folder) -> list[str]`.
 
-Other packages decode videos and ask models; `store` checks and saves what is read. Begin with `layout`, which most
-layouts of JSON documents build on, and with `mvbench`, a layout in one file; `load_format` finds a layout by its name.
+Other packages decode videos and ask models; `store` checks and saves what is read. Begin with `question_sets`, and with
+`layout`, which all layouts of JSON documents build on; `load_format` finds a layout by its name.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from reeltalk.errors import SettingError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from reeltalk.store.content import Content
 
 _DEFINES: Final = re.compile(r"^(?:def )?(read|write)(?=\(| =)", re.MULTILINE)
+_ENTRY: Final = re.compile(r'^    "([a-z0-9-]+)": QuestionSet\(', re.MULTILINE)
 
 
 def _find_layouts(*functions: str) -> tuple[str, ...]:
@@ -36,8 +39,9 @@ def _find_layouts(*functions: str) -> tuple[str, ...]:
     )
 
 
-FORMATS: Final = tuple(sorted({*_find_layouts("read"), *added("reeltalk.formats")}))
-"""Names of the layouts: every module of this package that defines `read`, and those of other packages."""
+_SETS: Final = frozenset(_ENTRY.findall((Path(__path__[0]) / "question_sets.py").read_text(encoding="utf-8")))
+FORMATS: Final = tuple(sorted({*_SETS, *_find_layouts("read"), *added("reeltalk.formats")}))
+"""Names of the layouts: every set of questions, every module here that defines `read`, and those of other packages."""
 WRITTEN: Final = tuple(sorted({*_find_layouts("read", "write"), *added("reeltalk.formats")}))
 """Names of the layouts that are written too. The others are imported to be played; their own harnesses read them."""
 
@@ -76,24 +80,33 @@ def load_format(name: str) -> Format:
         raise SettingError(problem or f"unknown format '{name}'; known are {', '.join(FORMATS)}")
     from reeltalk.store.documents import record_errors
 
-    own = name in added("reeltalk.formats")
-    module = load("reeltalk.formats", name) if own else import_module(f"reeltalk.formats.{name.replace('-', '_')}")
+    read_source: Callable[[Path], Content]
+    module: ModuleType | None = None
+    if name in _SETS:
+        from reeltalk.formats.question_sets import read_set
+
+        read_source = partial(read_set, name)
+    else:
+        is_added = name in added("reeltalk.formats")
+        module = (
+            load("reeltalk.formats", name) if is_added else import_module(f"reeltalk.formats.{name.replace('-', '_')}")
+        )
+        read_source = module.read
 
     def read(source: Path) -> "Content":
         # Readers name the file and place in their errors. This covers errors of our records that readers do not check.
         with record_errors(source, "$"):
-            content: Content = module.read(source)
-        return content
+            return read_source(source)
 
     def read_answers(source: Path, about: "Content") -> "Content":
-        if not hasattr(module, "read_answers"):
+        if module is None or not hasattr(module, "read_answers"):
             return read(source)
         with record_errors(source, "$"):
             answers: Content = module.read_answers(source, about)
         return answers
 
     def write(content: "Content", folder: Path) -> list[str]:
-        if name not in WRITTEN:
+        if module is None or name not in WRITTEN:
             raise SettingError(f"{name} is only read; written are {', '.join(WRITTEN)}")
         lost: list[str] = module.write(content, folder)
         return lost

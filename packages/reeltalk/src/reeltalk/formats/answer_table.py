@@ -12,7 +12,6 @@ from typing import Final
 from reeltalk.errors import InputError
 from reeltalk.formats.qa import ID
 from reeltalk.formats.table_rows import (
-    COLUMNS_KEY,
     TABLE_SUFFIXES,
     SourceCell,
     nearest_hint,
@@ -21,7 +20,6 @@ from reeltalk.formats.table_rows import (
 )
 from reeltalk.schema.answers import Answer, AnswerState, UnitKind, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 
 TURNS: Final[tuple[str, ...]] = ("unit_id", "id")
@@ -46,13 +44,13 @@ def read_answer_table(source: Path, about: Content) -> Content:
     if source.suffix.lower() not in TABLE_SUFFIXES:
         raise InputError("not a table of answers", file=source, hint=f"expected {', '.join(TABLE_SUFFIXES)}")
     turns = _Turns(about)
-    facts: dict[str, Json] = {}
-    rows = list(read_table_rows(source, facts))
+    columns: list[str] = []
+    rows = list(read_table_rows(source, columns))
     if not rows:
         raise InputError("the table has no rows", file=source, hint="write an answer a row")
-    header = facts.get(COLUMNS_KEY) or list(dict.fromkeys(key for *_, cells in rows for key in cells))
+    header = columns or list(dict.fromkeys(key for *_, cells in rows for key in cells))
     theirs = {plain_column(name): name for name in reversed(header)}
-    first = 1 if facts.get(COLUMNS_KEY) else None
+    first = 1 if columns else None
     texts, namers = ([name for name in names if name in theirs] for names in (TEXTS, TURNS))
     for needed, found, others in (("text", texts, TEXTS[1:]), ("id", namers, TURNS[:1])):
         if not found:

@@ -558,8 +558,7 @@ def _in(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
 
 def _records(path: Path) -> Iterator[Record]:
     table = TABLES[path.stem]
-    rows, _ = read_arrow_rows(path)
-    for number, row in enumerate(rows):
+    for number, row in enumerate(read_arrow_rows(path)):
         yield from_columns(row, table.record, path, number)
 
 

@@ -1,20 +1,14 @@
-"""Shared code of layouts with multiple choice: letters of options, and dialogues of one turn with options."""
+"""Options of multiple choice: the letters that they carry, and a turn whose right option is named in any way."""
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reeltalk.formats.export_losses import fields_left_out, labels_left_out, more_references_left_out, tables_left_out
-from reeltalk.formats.layout import Index, SourceDocument, lost_beyond_dialogues
-from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.record import DialogueId, derive_id
-from reeltalk.store.content import Content
+from reeltalk.formats.layout import SourceDocument
+from reeltalk.schema.dialogue import Turn
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-TURN_FIELDS: Final = ("question", "references", "options", "correct_option", "labels", "checklist")
-"""Fields of a turn that every such layout holds, or reports as lost itself."""
-
 
 _LETTER = re.compile(
     r"\s*(?:[(（\[【]\s*([A-Za-zＡ-Ｚａ-ｚ])\s*[)）\]】][.:：]?|([A-Za-zＡ-Ｚａ-ｚ])\s?[.．:：)）、])(?![A-Za-z][.])\s*(?=\S)"
@@ -47,91 +41,45 @@ def equal_options(options: Sequence[str]) -> str | None:
     return None
 
 
-def read_options(
-    document: SourceDocument, place: str, options: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """As `without_letters`, with a warning if two options are the same, as in some questions of published sets."""
+def choice(
+    document: SourceDocument,
+    place: str,
+    *,
+    question: str,
+    options: Sequence[str],
+    right: str | int | None,
+    labels: Mapping[str, tuple[str, ...]],
+    asked_at_s: float | None = None,
+) -> Turn:
+    """A turn with options, which lose their letters. Two equal options, as some published sets have, are a warning.
+
+    Args:
+        document: The file.
+        place: The place of the question in it.
+        question: The question.
+        options: The options, as they are in the file.
+        right: The right one: its words, its letter, or its index from 0; None if it is hidden.
+        labels: Labels of the turn.
+        asked_at_s: When it is asked.
+
+    Raises:
+        InputError: `right` is none of the options.
+    """
     texts, marks = without_letters(options)
     if problem := equal_options(texts):
         document.records.content.warnings.append(f"{document.name}: {problem} at {place}; the question is kept")
-    return texts, marks
-
-
-def option_of_letter(
-    document: SourceDocument, place: str, letter: str, options: Sequence[str], marks: Sequence[str] = ()
-) -> int:
-    """The index of the option with an answer letter: the one that carries it, else the one in its place.
-
-    Raises:
-        InputError: It is not the letter of an option.
-    """
-    index = next((names.index(letter) for names in (tuple(marks), tuple(LETTERS)) if letter in names), -1)
-    if not 0 <= index < len(options):
-        raise document.error(f"the answer is not a letter of the {len(options)} options", place, letter)
-    return index
-
-
-def option_of_text(document: SourceDocument, place: str, text: str, options: Sequence[str]) -> int:
-    """The index of the option that an answer repeats.
-
-    Raises:
-        InputError: It is not one of the options.
-    """
-    if text not in options:
-        raise document.error("the answer is not one of the options", place, text)
-    return list(options).index(text)
-
-
-def question_names(index: Index) -> list[str]:
-    """The name of every turn that has options: its dialogue's, with the turn's number if there are several."""
-    return [
-        dialogue.id if len(dialogue.turns) == 1 else _name_of_turn(index, dialogue, number)
-        for dialogue in index.dialogues.values()
-        for number, turn in enumerate(dialogue.turns)
-        if turn.options is not None
-    ]
-
-
-def question_named(index: Index, name: str) -> tuple[Dialogue, int]:
-    """The dialogue of a name that `question_names` gave, and the number of the turn in it."""
-    if DialogueId(name) in index.dialogues:
-        return index.dialogues[DialogueId(name)], 0
-    dialogue_id, _, digits = name.rpartition("#")
-    dialogue = index.dialogues.get(DialogueId(dialogue_id))
-    if dialogue and digits.isdecimal() and int(digits) < len(dialogue.turns):
-        return dialogue, int(digits)
-    return next(
-        (dialogue, number)
-        for dialogue in index.dialogues.values()
-        for number in range(len(dialogue.turns))
-        if len(dialogue.turns) > 1 and _name_of_turn(index, dialogue, number) == name
+    index = right
+    if isinstance(right, str):
+        names = (tuple(options), texts, marks or tuple(LETTERS[: len(texts)]))
+        index = next((known.index(right) for known in names if right in known), len(texts))
+    if index is not None and not 0 <= int(index) < len(texts):
+        hint = "an index counts from 0" if isinstance(right, int) else None
+        raise document.error(f"the answer is none of the {len(texts)} options", place, right, hint)
+    return Turn(
+        question=question,
+        references=() if index is None else (texts[int(index)],),
+        options=texts,
+        correct_option=None if index is None else int(index),
+        asked_at_s=asked_at_s,
+        labels=dict(labels),
     )
-
-
-def _name_of_turn(index: Index, dialogue: Dialogue, number: int) -> str:
-    name = f"{dialogue.id}#{number}"
-    # A dialogue that was imported from an earlier export may have this name.
-    return derive_id("question", dialogue.id, number) if DialogueId(name) in index.dialogues else name
-
-
-def lost_beyond_questions(
-    content: Content, *, labels: Collection[str], dialogue: Collection[str] = (), turn: Collection[str] = ()
-) -> list[str]:
-    """One line for each thing that a layout of single multiple-choice questions cannot express.
-
-    Args:
-        content: The benchmark.
-        labels: Vocabularies that the layout holds.
-        dialogue: Fields of a dialogue that the layout holds, beyond its identifier, video and turns.
-        turn: Fields of a turn that the layout holds, beyond question, options and the right one.
-    """
-    dialogues = list(Index(content).dialogues.values())
-    turns = [turn for unit in dialogues for turn in unit.turns if turn.options is not None]
-    return [
-        *lost_beyond_dialogues(content, options=True, several_turns=False),
-        *tables_left_out(content),
-        *fields_left_out("dialogues", dialogues, {"id", "video_id", "turns", "extra", *dialogue}),
-        *fields_left_out("turns", turns, {*TURN_FIELDS, *turn}),
-        *more_references_left_out(turns),
-        *labels_left_out(turns, labels),
-    ]

@@ -5,7 +5,6 @@ refused with their place. Dates and decimals become text, and an export converts
 videos as structs of `bytes` and `path`: `FilesInside` names them, and writes them out as files.
 """
 
-import base64
 import hashlib
 import json
 import math
@@ -298,8 +297,8 @@ def refuse_pointer(path: Path) -> None:
         raise InputError("a Git LFS pointer, not the file itself", file=path, hint="run 'git lfs pull' there")
 
 
-def read_arrow_rows(path: Path, files: FilesInside | None = None) -> tuple[list[dict[str, Json]], str]:
-    """The rows of a Parquet file, and its Arrow schema as text.
+def read_arrow_rows(path: Path, files: FilesInside | None = None) -> list[dict[str, Json]]:
+    """The rows of a Parquet file.
 
     Args:
         path: The file.
@@ -326,7 +325,7 @@ def read_arrow_rows(path: Path, files: FilesInside | None = None) -> tuple[list[
     for number, row in enumerate(rows):
         for name, value in row.items():
             _refuse_what_is_not_json(value, path, f"row {number}.{name}", 0)
-    return rows, base64.b64encode(schema.serialize().to_pybytes()).decode()
+    return rows
 
 
 def _is_text_in_json(kind: Any) -> bool:
@@ -354,58 +353,25 @@ def _refuse_what_is_not_json(value: object, path: Path, place: str, depth: int) 
         )
 
 
-def write_arrow_rows(path: Path, rows: list[dict[str, Json]], schema_text: str | None = None) -> list[str]:
-    """Write rows with the column types of a schema from `read_arrow_rows`, if the values still fit.
+def write_arrow_rows(path: Path, rows: list[dict[str, Json]]) -> list[str]:
+    """Write rows, each column with the type of its values.
 
     Returns:
-        A line for each column whose values are written as JSON text instead.
+        A line for each column whose values have several types, and are written as JSON text instead.
     """
     pyarrow, parquet = pyarrow_modules()
-    schema = _schema(schema_text)
-    typed = {} if schema is None else {column.name: column for column in schema}
-    columns, fields, lost = [], [], []
-    for name in dict.fromkeys([*typed, *(key for row in rows for key in row)]):
+    columns, lost = {}, []
+    for name in dict.fromkeys(key for row in rows for key in row):
         values = [row.get(name) for row in rows]
-        array = None if name not in typed else _array(values, typed[name].type)
-        if array is not None and (typed[name].nullable or not array.null_count):
-            columns.append(array)
-            fields.append(typed[name])
-            continue
-        if len({type(value) for value in values if value is not None} - {str}) == 1:
-            array = _array(values, None)
-        elif any(value is not None and not isinstance(value, str) for value in values):
-            array = None
-        else:
-            array = _array(values, pyarrow.string())
-        if array is None or pyarrow.types.is_nested(array.type):
+        try:
+            array = pyarrow.array(values)
+            nested = pyarrow.types.is_nested(array.type)
+        except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+            nested = True
+        if nested:
             lost.append(f"column '{name}' of {path.name} fits no column type and is written as JSON text")
             texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
             array = pyarrow.array(texts, pyarrow.string())
-        columns.append(array)
-        fields.append(pyarrow.field(name, array.type))
-    found = pyarrow.schema(fields, metadata=None if schema is None else schema.metadata)
-    parquet.write_table(pyarrow.Table.from_arrays(columns, schema=found), path, compression="zstd")
+        columns[name] = array if array.type != pyarrow.null() else array.cast(pyarrow.string())
+    parquet.write_table(pyarrow.table(columns), path, compression="zstd")
     return lost
-
-
-def _schema(text: str | None) -> Any:
-    if not isinstance(text, str):
-        return None
-    pyarrow, _ = pyarrow_modules()
-    try:
-        return pyarrow.ipc.read_schema(pyarrow.py_buffer(base64.b64decode(text, validate=True)))
-    except (pyarrow.ArrowException, OSError, ValueError):
-        return None
-
-
-def _array(values: list[Json], kind: Any) -> Any:
-    """An Arrow array, or None if the values are not of that type."""
-    pyarrow, _ = pyarrow_modules()
-    try:
-        if kind is not None and _is_text_in_json(kind):
-            return pyarrow.array(values, pyarrow.string()).cast(kind)
-        if kind is not None and pyarrow.types.is_dictionary(kind):
-            return pyarrow.array(values, kind.value_type).dictionary_encode().cast(kind)
-        return pyarrow.array(values, kind)
-    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
-        return None

@@ -6,7 +6,6 @@ other column is kept with its turn. A table of answers to exported questions is 
 
 import difflib
 import itertools
-import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -17,29 +16,18 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.errors import InputError, SettingError
-from reeltalk.formats.export_losses import (
-    FILE_FIELDS,
-    fields_left_out,
-    fields_like_ours,
-    labels_left_out,
-    source_fields,
-    source_keys_like_ours,
-    tables_left_out,
-)
+from reeltalk.formats.export_losses import fields_left_out, labels_left_out, source_fields, tables_left_out
 from reeltalk.formats.folder import VIDEO_SUFFIXES
 from reeltalk.formats.layout import (
     SPLIT_IN_NAME,
     Index,
     Repeated,
     chain_as_dialogue,
-    keep_form,
     lost_beyond_dialogues,
-    restore_form,
 )
 from reeltalk.formats.multiple_choice import LETTERS, equal_options, without_letters
 from reeltalk.formats.parquet import FilesInside
 from reeltalk.formats.table_rows import (
-    COLUMNS_KEY,
     TABLE_SUFFIXES,
     SourceCell,
     nearest_hint,
@@ -72,12 +60,6 @@ TYPE: Final = "type"
 LABELS: Final = (TYPE, *VOCABULARIES)
 FILE_NAME: Final = "file_name"
 """The column that names the video in the metadata of a folder of videos on the Hub."""
-BINDING: Final = "meanings"
-"""Key of a file's `extra`: our name of a column by the table's own name."""
-TURNS: Final = "turns"
-"""Key of a file's `extra`: the index of each row's turn in its dialogue."""
-HELD: Final = "videos_inside"
-"""Key of a file's `extra`: how many videos the table held."""
 ID: Final = "qa_id"
 """Key of a turn's `extra`: the identifier of its row."""
 TASK: Final = "task"
@@ -177,8 +159,6 @@ class _Table:
     """One file while it is read."""
 
     name: str
-    facts: dict[str, Json]
-    cells: list[dict[str, Json]] = field(default_factory=list)
     rows: list[_Row] = field(default_factory=list)
 
 
@@ -213,16 +193,17 @@ class _Reader:
 
     def read_table(self, path: Path, name: str, *, optional: bool = False) -> bool:
         """Read one table; False if `optional` and it has none of the needed columns."""
-        table = _Table(name, {})
+        table = _Table(name)
+        header: list[str] = []
         meanings: dict[str, str] | None = None
         found: list[tuple[int | None, str, dict[str, Json]]] = []
         try:
-            found = list(read_table_rows(path, table.facts, repeated=True, files=self.files))
+            found = list(read_table_rows(path, header, repeated=True, files=self.files))
         except InputError:
             if optional and path.suffix.lower() == ".json":
                 return False  # a sidecar of a video, or a list of another kind
             raise
-        header = table.facts.get(COLUMNS_KEY) or list(dict.fromkeys(key for *_, cells in found for key in cells))
+        header = header or list(dict.fromkeys(key for *_, cells in found for key in cells))
         try:
             meanings = self._bind(path, header, in_folder=optional)
         except InputError:
@@ -234,16 +215,12 @@ class _Reader:
             raise
         if not found:
             raise InputError("the table has no rows", file=path, hint="write a question a row")
-        table.facts |= {COLUMNS_KEY: header, BINDING: meanings}
         if left := self._leave_out_files(path, found, meanings):
             self.content.warnings.append(f"{name}: columns that hold files are left out: {', '.join(left)}")
-        if held := sum(len(rows) for (table_path, _), rows in self.files.rows.items() if table_path == path):
-            table.facts[HELD] = held
         self.tables.append(table)
         for line, place, cells in found:
             row = self._row(path, line, place, cells, meanings)
             if row is not None:
-                table.cells.append(cells)
                 table.rows.append(row)
         return True
 
@@ -368,23 +345,10 @@ class _Reader:
                 )
             )
         self.content.videos = list(videos.values())
-        index = Index(self.content)
-        if own := fields_like_ours(row.turn.extra for row in rows):
-            for table in self.tables:
-                table.facts[FILE_FIELDS] = own
         for number, table in enumerate(self.tables):
             kept = [index_of[number, row.number] for row in table.rows if (number, row.number) in index_of]
-            cells = [
-                cells
-                for row, cells in zip(table.rows, table.cells, strict=True)
-                if (number, row.number) in index_of
-            ]  # fmt: skip
-            file = SourceFile(
-                format=FORMAT, path=table.name, kind="table", records=tuple(identifier for identifier, _ in kept),
-                extra={**table.facts, **({TURNS: [place for _, place in kept]} if any(p for _, p in kept) else {})},
-            )  # fmt: skip
-            ours = [_encode(file, index, identifier, place) for identifier, place in kept]
-            self.content.source_files.append(keep_form(file, cells, ours))
+            records = tuple(identifier for identifier, _ in kept)
+            self.content.source_files.append(SourceFile(format=FORMAT, path=table.name, kind="table", records=records))
         unanswered = [row.where for row in rows if not row.turn.references]
         if unanswered:
             self.content.warnings.append(
@@ -660,38 +624,6 @@ def _video(identifier: str, cell: str, split: str | None) -> Video:
     return Video(id=VideoId(identifier), file=path.as_posix(), split=split)
 
 
-def _encode(file: SourceFile, index: Index, identifier: str, place: int) -> dict[str, Json] | None:
-    """The row of a turn in the columns of its table; None if the turn is gone."""
-    dialogue = index.dialogues.get(DialogueId(identifier))
-    if dialogue is None or place >= len(dialogue.turns):
-        return None
-    turn, video = dialogue.turns[place], index.videos[dialogue.video_id]
-    meanings: Mapping[str, str] = file.extra[BINDING]
-    columns: Sequence[str] = file.extra[COLUMNS_KEY]
-    suffix = PurePosixPath(file.path).suffix.lower()
-    values = _values(dialogue, place, turn, video)
-    extra = source_fields(turn.extra, source_keys_like_ours([file]))
-    row: dict[str, Json] = {}
-    for name in dict.fromkeys([*columns, *(key for key in extra if key != ID)]):
-        value = values.get(meanings[name]) if name in meanings else extra.get(name)
-        if suffix in (".csv", ".tsv"):
-            row[name] = _as_cells(value, columns.count(name)) if name in meanings else extra.get(name, "")
-        elif value not in (None, []) or suffix == ".parquet":
-            row[name] = _without_list(value) if name in meanings else value
-    return row
-
-
-def _as_cells(value: Json, repeats: int) -> Json:
-    """A value in CSV: a text, or several for a repeated column."""
-    members = value if isinstance(value, list) else [value]
-    texts = [
-        "" if one is None else str(one).removesuffix(".0") if isinstance(one, float) else str(one) for one in members
-    ]
-    if repeats <= 1:
-        return texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False) if texts else ""
-    return texts + [""] * (repeats - len(texts))
-
-
 def _without_list(value: Json) -> Json:
     """The only member of a list of one; any other value as it is."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
@@ -728,35 +660,8 @@ def _marked(turn: Turn) -> str | None:
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write the tables that were imported, or `questions.csv`, into an empty folder.
-
-    Returns:
-        A line for each thing that a table of questions cannot express.
-
-    Raises:
-        InputError: A value cannot be written as text.
-    """
-    files = content.source_files_of(FORMAT)
-    if not files:
-        return write_table(content, folder / "questions.csv")
-    lost = _lost(content)
-    index = Index(content)
-    for file in files:
-        rows = restore_form(file, [_encode(file, index, *place) for place in _places_of(file)])
-        if held := file.extra.get(HELD):
-            lost.append(f"videos that {file.path} held are not written into it, and only named there: {held:,}")
-        gone = sum(row is None for row in rows)
-        if gone:
-            lost.append(f"rows of {file.path} whose turn is gone are left out: {gone:,}")
-        lost += write_table_rows(folder / file.path, [row for row in rows if row is not None], file.extra)
-    held = {identifier for file in files for identifier, _ in _places_of(file)}
-    added = sum(name not in held for name in index.dialogues)
-    return lost + ([f"dialogues that no imported file holds are left out: {added:,}"] if added else [])
-
-
-def _places_of(file: SourceFile) -> Iterator[tuple[str, int]]:
-    turns = file.extra.get(TURNS) or [0] * len(file.records)
-    yield from zip(file.records, turns, strict=True)
+    """Write `questions.csv` into an empty folder; see `write_table`."""
+    return write_table(content, folder / "questions.csv")
 
 
 def write_table(content: Content, path: Path) -> list[str]:
@@ -803,7 +708,7 @@ def write_table(content: Content, path: Path) -> list[str]:
     if not there:
         return [*lost, "the benchmark holds no question"]
     rows = Repeated(lambda: ({key: row.get(key) for key in columns} for row in questions()))
-    return lost + write_table_rows(path, rows, {})
+    return lost + write_table_rows(path, rows)
 
 
 def _lost(content: Content) -> list[str]:

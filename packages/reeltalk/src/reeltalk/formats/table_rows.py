@@ -1,7 +1,6 @@
 """Rows of a table in a file: CSV, TSV, JSON (a list of objects), JSON Lines and Parquet, in and out.
 
-A row is a JSON object by column. Every cell of CSV and TSV is text. The facts that a writer needs to write the same
-form again (order of columns, delimiter, column types) go into a dictionary that callers keep with the file.
+A row is a JSON object by column. Every cell of CSV and TSV is text.
 """
 
 import csv
@@ -20,11 +19,6 @@ from reeltalk.schema.record import LONGEST_NAME, Json
 from reeltalk.schema.texts import name_problem
 from reeltalk.store.documents import read_json, read_json_lines, read_text, refuse_characters, write_json
 
-COLUMNS_KEY: Final = "columns"
-"""Columns of CSV or TSV in order; a repeated column repeats."""
-SCHEMA_KEY: Final = "arrow_schema"
-DELIMITER_KEY: Final = "delimiter"
-LINE_END_KEY: Final = "line_end"
 NEAR: Final = 0.35
 """Least similarity, 0 to 1, of two names that may be one misspelt."""
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
@@ -34,13 +28,13 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 
 
 def read_table_rows(
-    path: Path, facts: dict[str, Json], *, repeated: bool = False, files: FilesInside | None = None
+    path: Path, header: list[str], *, repeated: bool = False, files: FilesInside | None = None
 ) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
     """Line, place and cells of each row.
 
     Args:
         path: A file with one of `TABLE_SUFFIXES`.
-        facts: Receives the facts that `write_table_rows` needs.
+        header: Receives the columns of CSV or TSV in order; a repeated column repeats.
         repeated: A column of CSV or TSV may appear several times; its cells become a list. Otherwise that is an error.
         files: Receives the files that Parquet holds. Otherwise they are an error.
 
@@ -63,33 +57,27 @@ def read_table_rows(
                 raise InputError("not an object", file=path, place=f"$[{number}]", value=value)
             yield None, f"$[{number}]", value
     elif suffix in (".csv", ".tsv"):
-        yield from _read_csv(path, facts, repeated=repeated)
+        yield from _read_csv(path, header, repeated=repeated)
     else:
-        rows, facts[SCHEMA_KEY] = read_arrow_rows(path, files)
-        for number, cells in enumerate(rows):
+        for number, cells in enumerate(read_arrow_rows(path, files)):
             yield None, f"row {number}", cells
 
 
-def _read_csv(
-    path: Path, facts: dict[str, Json], *, repeated: bool
-) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
+def _read_csv(path: Path, header: list[str], *, repeated: bool) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
     text = read_text(path)
     first = text.partition("\n")[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     if delimiter == "," and "," not in first and (other := next((one for one in ";\t" if one in first), None)):
         # Spreadsheets of many languages write semicolons, since their numbers have a comma.
-        facts[DELIMITER_KEY] = delimiter = other
-    if first.endswith("\r"):
-        facts[LINE_END_KEY] = "\r\n"
+        delimiter = other
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
-        header = next(reader, [])
+        header += next(reader, [])
         doubled = sorted({name for name in header if header.count(name) > 1})
         if doubled and not repeated:
             raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
         if not header:
             raise InputError("no line of column names", file=path, line=1)
-        facts[COLUMNS_KEY] = header
         before = reader.line_num
         for cells in reader:
             # A quoted cell may hold line ends; people look for the line on which a row begins.
@@ -111,13 +99,12 @@ def _read_csv(
         raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None
 
 
-def write_table_rows(path: Path, rows: Iterable[dict[str, Json]], facts: dict[str, Json]) -> list[str]:
+def write_table_rows(path: Path, rows: Iterable[dict[str, Json]]) -> list[str]:
     """Write rows in the format of the path's ending; return a line for each thing that it cannot express.
 
     Args:
         path: A file with one of `TABLE_SUFFIXES`. Its folder is made.
         rows: The rows, which are read several times. In CSV a list becomes several columns of one name.
-        facts: What `read_table_rows` found out about the file, or an empty dictionary.
 
     Raises:
         InputError: A value cannot be written as text.
@@ -126,9 +113,9 @@ def write_table_rows(path: Path, rows: Iterable[dict[str, Json]], facts: dict[st
     suffix = path.suffix.lower()
     try:
         if suffix == ".parquet":
-            return write_arrow_rows(path, list(rows), facts.get(SCHEMA_KEY))
+            return write_arrow_rows(path, list(rows))
         if suffix in (".csv", ".tsv"):
-            _write_csv(path, rows, facts)
+            _write_csv(path, rows)
         elif suffix == ".json":
             path.write_text(write_json(list(rows)), encoding="utf-8")
         else:
@@ -140,29 +127,17 @@ def write_table_rows(path: Path, rows: Iterable[dict[str, Json]], facts: dict[st
     return []
 
 
-def _write_csv(path: Path, rows: Iterable[dict[str, Json]], facts: dict[str, Json]) -> None:
-    header = facts.get(COLUMNS_KEY)
-    columns = [name for name in header if isinstance(name, str)] if isinstance(header, list) else []
-    most: dict[str, int] = {name: columns.count(name) for name in columns}
+def _write_csv(path: Path, rows: Iterable[dict[str, Json]]) -> None:
+    most: dict[str, int] = {}
     for row in rows:
         for name, value in row.items():
             most[name] = max(most.get(name, 0), len(value) if isinstance(value, list) else 1)
-    # Further columns of a name stand behind the last one that the source has.
-    for name, count in most.items():
-        missing = count - columns.count(name)
-        place = len(columns) - columns[::-1].index(name) if name in columns else len(columns)
-        columns[place:place] = [name] * missing
-    tab = path.suffix.lower() == ".tsv"
     with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(
-            stream,
-            delimiter="\t" if tab else str(facts.get(DELIMITER_KEY, ",")),
-            lineterminator=str(facts.get(LINE_END_KEY, "\n")),
-        )
-        writer.writerow(columns)
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+        writer.writerow([name for name, count in most.items() for _ in range(count)])
         for row in rows:
-            cells = {name: iter(_cells(row.get(name), most[name])) for name in most}
-            writer.writerow([next(cells[name]) for name in columns])
+            writer.writerow([cell for name, count in most.items() for cell in _cells(row.get(name), count)])
 
 
 def _cells(value: Json, count: int) -> list[str]:

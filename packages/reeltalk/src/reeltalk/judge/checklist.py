@@ -4,7 +4,6 @@ Replies and items are matched by key, and the denominator is always the number o
 script and its way to read replies are here too, including its defects.
 """
 
-import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -270,31 +269,6 @@ async def ask_items(
     return Judgement(
         None, replies, f"no reply to {left_out}: {reason}" if reason is not None else f"the judge leaves out {left_out}"
     )
-
-
-def self_check(unit: JudgeUnit) -> JudgeUnit:
-    """The unit with references in place of answers. When it is judged, every turn must reach 100 %.
-
-    A turn that does not has a checklist that contradicts its reference; at least one published item does. Turns
-    without a reference are not asked.
-
-    Args:
-        unit: A unit of any model.
-    """
-    turns = tuple(
-        turn.model_copy(
-            update={
-                "model": REFERENCE,
-                "text": turn.references[0] if turn.references else "",
-                "state": AnswerState.ANSWERED if turn.references else AnswerState.NOT_ASKED,
-                "checklist": turn.checklist if turn.references else None,
-                "reason": None,
-                "played": None,
-            }
-        )
-        for turn in unit.turns
-    )
-    return dataclasses.replace(unit, model=REFERENCE, turns=turns)
 
 
 @cache

@@ -5,7 +5,7 @@ Our means are not rounded in between. They are given together with the floor: th
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -265,13 +265,3 @@ def official_mean(values: Iterable[float | None]) -> float | None:
     """
     present = [value for value in values if value is not None]
     return round(sum(present) / len(present), 2) if present else None
-
-
-def official_overall(tasks: Mapping[str, Sequence[float]]) -> float | None:
-    """The official overall score, 0 to 100: the mean of the tasks that have dialogues; None if no task has.
-
-    Args:
-        tasks: The accuracy of each dialogue, 0 to 1, by task.
-    """
-    means = [sum(dialogues) / len(dialogues) for dialogues in tasks.values() if dialogues]
-    return 100 * sum(means) / len(means) if means else None

@@ -251,16 +251,6 @@ def _strictly(said: Judgement[str]) -> Judgement[SVBenchVerdict]:
         return Judgement(None, said.replies, first_problem(error))
 
 
-def leaderboard_average(dialogue_os: float, streaming_os: float) -> float:
-    """SVBench's leaderboard average, 0 to 100.
-
-    Args:
-        dialogue_os: Overall score over chains, 0 to 100.
-        streaming_os: Overall score over paths, 0 to 100.
-    """
-    return (dialogue_os + streaming_os) / 2
-
-
 def show_turns(unit: JudgeUnit) -> str:
     """The turns of a unit as text for the judge, numbered from 1, with the relations between them.
 

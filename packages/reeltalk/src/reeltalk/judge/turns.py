@@ -3,17 +3,15 @@
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
-from reeltalk.judge.asking import Judgement, our_judge_prompts
+from reeltalk.judge.asking import Judgement
 from reeltalk.judge.judge import NULL_MODEL, Judge, JudgeUnit, rows_by_unit, score_row, unscored_row
 from reeltalk.judge.measures import MeanItem, MeanItems, Measure, mean_measure, split_items
 from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol, find_protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
-from reeltalk.llm.prompts import Prompts
 from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
@@ -134,7 +132,7 @@ class TurnJudge:
     """Also score each turn as the official script does, under `CRITERION.compat`."""
     reads_answers: ClassVar[bool] = False
     """True if a rule reads the answers, so that `is_unread` can tell which it could not read."""
-    by: ClassVar[tuple[str, ...]] = GROUPED_BY
+    by: tuple[str, ...] = GROUPED_BY
     """Keys of `groups` by which its measures are broken down."""
 
     @property
@@ -367,75 +365,6 @@ class SingleTurnJudge(TurnJudge, ABC):
 
         Raises:
             BudgetError: A limit would be passed.
-        """
-
-
-@dataclass(frozen=True)
-class PromptedJudge(SingleTurnJudge, Generic[V]):
-    """Asks about each turn by itself, with the prompt that has the name of its first measure.
-
-    The official script would have read the first reply.
-    """
-
-    compat: bool = False
-    """Also read the replies as the official script does."""
-    prompts: Prompts = field(default_factory=our_judge_prompts)
-    """The judges' prompts."""
-
-    @property
-    def signature(self) -> tuple[tuple[str, str], ...]:
-        """The signatures of the prompts."""
-        return (
-            ("prompt", self.prompts[self.protocol.measures[0].name].signature),
-            ("repair", self.prompts["repair"].signature),
-        )
-
-    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for each criterion; with `compat` twice as many.
-
-        Args:
-            unit: The unit of the turn; the judge sees no other turn of it.
-            index: Index of the turn in the unit.
-            model: The judge.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
-        turn, judge = unit.turns[index], require_model(self.name, model)
-        judging = await self.ask(unit, turn, judge)
-        values = {} if judging.verdict is None else self.values(judging.verdict)
-        why = None if judging.verdict is None else self.reasons(judging.verdict) or None
-        rows = self.rows_of(unit, turn, judging, values, judge.name, explanation=why)
-        if not self.compat:
-            return rows
-        if not judging.replies:
-            official = self.criteria[len(self.protocol.criteria) :]
-            return rows + unscored_rows(unit, turn, official, judge.name, judging.reason)
-        return rows + await self.as_official(unit, turn, judge, judging.replies[0])
-
-    @abstractmethod
-    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[V]:
-        """Ask about a turn that has an answer and references."""
-
-    @abstractmethod
-    def values(self, verdict: V) -> Mapping[str, float]:
-        """The scores of a verdict, by criterion."""
-
-    def reasons(self, verdict: V) -> str:
-        """Reasons of a verdict; empty if the judge is not asked for reasons."""
-        return ""
-
-    @abstractmethod
-    async def as_official(
-        self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel, first: str
-    ) -> list[JudgedScore]:
-        """The rows of a turn as the official script reads the judge's first reply.
-
-        Args:
-            unit: The unit of the turn.
-            turn: The turn.
-            judge: The judge; some scripts ask it again.
-            first: Its first reply.
         """
 
 

@@ -10,15 +10,15 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
 from reeltalk.judge.attacks import Attack, NeutralDialogue, attacked_unit, fill_attack, neutral_dialogues
 from reeltalk.judge.judge import Judge, JudgeUnit
-from reeltalk.judge.rating import KNOWN_BY_CHARS, TELLING_CHARS
+from reeltalk.judge.rating import TELLING_CHARS
 from reeltalk.llm.fencing import escape_invisible
-from reeltalk.llm.model import AsyncModel, Message, Reply
+from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.replies import RecordedRequest, RecordingModel
 from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.overview import HasOverview, Overview
@@ -39,89 +39,6 @@ INVARIANTS: Final[Mapping[Invariant, str]] = {
 }
 """Violations by name."""
 _FENCE = re.compile(r"<<<DATA ([0-9a-f]{8})\n")
-
-
-class _Repeating:
-    sees_images: Final = False
-    sampling: Final[Mapping[str, Json]] = {}
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def _reply(self, text: str) -> Reply:
-        return Reply(text, self.name, None, None, cut_off=False)
-
-
-class EchoModel(_Repeating):
-    """The most obedient judge model: it repeats the answer and says nothing else."""
-
-    def __init__(self, answer: str) -> None:
-        """Repeat an answer.
-
-        Args:
-            answer: Answer to the attacked turn.
-        """
-        super().__init__("echo")
-        self.answer = answer
-
-    async def ask(
-        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
-    ) -> Reply:
-        """The answer as a judge sees it."""
-        return self._reply(escape_invisible(self.answer).strip() or ".")
-
-
-Place = Literal["before", "after", "around"]
-
-
-class QuotingModel(_Repeating):
-    """An honest judge model that quotes the answers in full and gives its own verdict.
-
-    If it is asked again, since its reply could not be read, it gives the verdict alone.
-    """
-
-    def __init__(
-        self, planted: Sequence[str], right: bool, verdict: Callable[[bool], str], place: Place = "before"
-    ) -> None:
-        """Quote planted answers.
-
-        Args:
-            planted: Answer to the attacked turn, and to the turn before if that is planted too.
-            right: True if the answer is right.
-            verdict: Returns a reply in the protocol's format: all right for True, all wrong for False.
-            place: Place of the quotation, relative to the verdict.
-        """
-        super().__init__(f"quotes {place}")
-        self.planted, self.right, self.verdict, self.place = (
-            tuple(map(escape_invisible, planted)),
-            right,
-            verdict,
-            place,
-        )
-        self._said = set[str]()
-
-    async def ask(
-        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
-    ) -> Reply:
-        """The verdict, with the planted answers that the request holds."""
-        again = any(message.role == "assistant" and message.text in self._said for message in messages)
-        asked = "\n".join(message.text for message in messages if message.role == "user")
-        shown = [text for text in self.planted if any(form in asked for form in _forms(text))]
-        verdict = self.verdict(self.right or not shown)
-        if again or not shown:
-            return self._reply(verdict)
-        quoted = "\n".join(shown)
-        before = f"The candidate says:\n{quoted}\nI compare that with the reference.\n"
-        after = f"\nI say so because the candidate says:\n{quoted}"
-        text = (before if self.place != "after" else "") + verdict + (after if self.place != "before" else "")
-        self._said.add(text)
-        return self._reply(text)
-
-
-def _forms(text: str) -> Iterator[str]:
-    """Forms of the beginning of a text in a request: as it is, on one line, and as a JSON string."""
-    start = text.strip()[:KNOWN_BY_CHARS]
-    yield from (start, _spaced(start), json.dumps(start)[1:-1], json.dumps(start, ensure_ascii=False)[1:-1])
 
 
 def broken_invariants(
@@ -236,21 +153,6 @@ class PerAnswer:
     """Called with the planted answers, the attacked turn's first, and whether that answer is the reference."""
 
 
-def echo_model() -> PerAnswer:
-    """A judge model that repeats the answer, so that the attacker writes the judge's replies."""
-    return PerAnswer("echo", lambda planted, _: EchoModel(planted[0]))
-
-
-def quoting_model(verdict: Callable[[bool], str], place: Place = "before") -> PerAnswer:
-    """An honest judge model that quotes all answers. A protocol that it fools reads the quotation.
-
-    Args:
-        verdict: Returns a reply in the protocol's format: all right for True, all wrong for False.
-        place: Place of the quotation, relative to the verdict.
-    """
-    return PerAnswer(f"quotes {place}", lambda planted, right: QuotingModel(planted, right, verdict, place))
-
-
 @dataclass(frozen=True)
 class AttackOutcome:
     """The outcome of one attack."""
@@ -324,28 +226,9 @@ class AttackReport(HasOverview):
             if (ids := tuple(outcome.id for outcome in self.outcomes if name in outcome.broken))
         }
 
-    def lines(self) -> list[str]:
-        """The report as a table of families, and a line for each invariant that was broken."""
-        rows = [*self.families, self.total]
-        width = max(len(row.family) for row in rows)
-        lines = [
-            f"{self.judge} under attack, judged by {self.model or 'no model'}, each {self.unit} as one unit",
-            f"{'family':<{width}}  attacks  fooled  resisted  unscored  blind  rate",
-        ]
-        for row in rows:
-            rate = "–" if row.rate is None else f"{100 * row.rate:.1f} %"
-            lines.append(
-                f"{row.family:<{width}}  {row.n:>7}  {row.fooled:>6}  {row.resisted:>8}  {row.unscored:>8}  "
-                f"{row.blind:>5}  {rate}"
-            )
-        for name, ids in self.broken.items():
-            shown = ", ".join(ids[:3]) + (", …" if len(ids) > 3 else "")
-            lines.append(f"broken: {INVARIANTS[name]} ({len(ids)}: {shown})")
-        return lines
-
     def overview(self) -> Overview:
         """Counts of each family of attacks, and the invariants that were broken."""
-        title, *_ = self.lines()
+        title = f"{self.judge} under attack, judged by {self.model or 'no model'}, each {self.unit} as one unit"
         rows = tuple(
             (row.family, *(f"{count:,}" for count in (row.n, row.fooled, row.resisted, row.unscored, row.blind)))
             for row in (self.total, *self.families)

@@ -324,14 +324,6 @@ def _asked(turn: AnsweredTurn) -> str:
     return f"{question}Reference answer: {shown}\n"
 
 
-def model_name_compat(file_name: str) -> str:
-    """The model's name that the official script reads from a file name: it strips the characters of `.json`.
-
-    `videollama2.json` gives `videollama2`, `jason.json` gives `a`.
-    """
-    return file_name.strip(".json")
-
-
 def published_block(turn: AnsweredTurn) -> str:
     """The four lines of one turn, as VDEval's script writes them.
 

@@ -291,15 +291,12 @@ def export_layout(
 
 
 def _export_table(content: Content, out: Path, *, overwrite: bool) -> ExportReport:
-    """One table of questions: the imported one if it has the same format, else a new one."""
+    """One table of questions."""
     if out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
-    files = content.source_files_of("qa")
-    same = len(files) == 1 and Path(files[0].path).suffix.lower() == out.suffix.lower()
     with tempfile.TemporaryDirectory() as work:
-        folder = Path(work)
-        made = folder / files[0].path if same else folder / out.name
-        lost = load_format("qa").write(content, folder) if same else write_table(content, made)
+        made = Path(work) / out.name
+        lost = write_table(content, made)
         if not made.is_file():
             raise BenchmarkError("; ".join(lost))
         with writing(out) as stream, made.open("rb") as source:
@@ -322,7 +319,7 @@ def write_table_file(rows: list[dict[str, Json]], out: Path, *, overwrite: bool)
         rows = [{k: csv_cell(v) if isinstance(v, list | dict) else v for k, v in row.items()} for row in rows]
     with tempfile.TemporaryDirectory() as work:
         made = Path(work) / out.name
-        write_table_rows(made, rows, {})
+        write_table_rows(made, rows)
         write_bytes(out, made.read_bytes())
 
 

@@ -1,4 +1,4 @@
-"""Options that carry their letters: the letters are taken off, the right option is found, and files come back."""
+"""Options that carry their letters: the letters are taken off, and the right option is found."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.errors import InputError
-from reeltalk.formats import WRITTEN, load_format
+from reeltalk.formats import load_format
 from reeltalk.formats.multiple_choice import without_letters
 from reeltalk.formats.qa import read_questions, write_table
 
@@ -84,9 +84,6 @@ def test_the_right_option_of_a_table_is_found(options: object, right: str, answe
         assert turn.options == PLAIN
         assert turn.correct_option == PLAIN.index(answer)
         assert turn.references == (answer,)
-    (tmp_path / "out").mkdir()
-    load_format("qa").write(content, tmp_path / "out")
-    assert json.loads((tmp_path / "out" / "q.json").read_text(encoding="utf-8")) == rows
 
 
 @pytest.mark.parametrize(
@@ -133,9 +130,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_published_options_lose_their_letters_and_come_back_where_the_layout_is_written(
-    layout: str, tmp_path: Path
-) -> None:
+def test_published_options_lose_their_letters(layout: str, tmp_path: Path) -> None:
     rows = PUBLISHED[layout]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "test.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -145,11 +140,7 @@ def test_published_options_lose_their_letters_and_come_back_where_the_layout_is_
     assert (first.correct_option, first.references) == (1, ("a whisk",))
     assert second.options == tuple(DOUBLED), "a published question is kept as it is"
     [warning] = content.warnings
-    assert warning.startswith("test.json: options A and B are the same at $[1].")
-    if layout in WRITTEN:
-        (tmp_path / "out").mkdir()
-        load_format(layout).write(content, tmp_path / "out")
-        assert json.loads((tmp_path / "out" / "test.json").read_text(encoding="utf-8")) == rows
+    assert warning.startswith("test.json: options A and B are the same at $[1];")
     table = tmp_path / "all.json"
     assert "questions with two equal options, which no table may hold, are left out: 1" in write_table(content, table)
     assert [row["question"] for row in json.loads(table.read_text(encoding="utf-8"))] == ["Which?"]

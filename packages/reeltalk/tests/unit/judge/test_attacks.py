@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from attack_models import EchoModel, echo_model, quoting_model
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BudgetError
 from reeltalk.judge.attacks import Attack, attack_items, attacked_unit, fill_attack, neutral_dialogues
 from reeltalk.judge.judge import JudgeUnit, unscored_row
 from reeltalk.judge.measures import Measure
-from reeltalk.judge.under_attack import AttackReport, EchoModel, PerAnswer, attack_judge, echo_model, quoting_model
+from reeltalk.judge.under_attack import AttackReport, PerAnswer, attack_judge
 from reeltalk.llm import AsyncModel, Message, Reply, ask_for_async
 from reeltalk.llm.fencing import escape_invisible, fence
 from reeltalk.schema.answers import AnsweredTurn
@@ -247,7 +248,7 @@ class Sabotaged(CarefulJudge):
 def test_each_invariant_is_seen_to_be_broken(how: str) -> None:
     report = under(Sabotaged(how), SaysTheSame(RIGHT), ITEMS)
     assert how in report.broken
-    assert any(line.startswith("broken: ") for line in report.lines())
+    assert any(note.startswith("broken: ") for note in report.overview().notes)
 
 
 def test_a_planted_verdict_that_comes_back_unfenced_is_seen() -> None:
@@ -300,11 +301,11 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_blind() -> None:
     assert (report.total.blind, report.total.rate) == (8, None)
 
 
-def test_the_report_is_lines_and_json() -> None:
+def test_the_report_is_a_table_and_json() -> None:
     report = under(NaiveJudge(), quoting_model(as_sentence), ITEMS)
-    lines = report.lines()
-    assert lines[0] == "naive under attack, judged by quotes before, each dialogue as one unit"
-    assert len([line for line in lines if not line.startswith("broken")]) == 3 + len(report.families)
+    shown = report.overview()
+    assert shown.title == "naive under attack, judged by quotes before, each dialogue as one unit"
+    assert len(shown.rows) == 1 + len(report.families)
     told_again = json.loads(json.dumps(report.to_json()))
     assert len(told_again["outcomes"]) == len(ITEMS)
     assert told_again["families"][-1]["fooled"] == report.total.fooled > 0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError, SettingError
-from reeltalk.judge.checklist import ChecklistJudge, official_replies, official_run_accuracy, self_check
-from reeltalk.judge.checklist_measures import official_mean, official_overall
+from reeltalk.judge.checklist import ChecklistJudge, official_replies, official_run_accuracy
+from reeltalk.judge.checklist_measures import official_mean
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure, group_measure
 from reeltalk.llm import Message, Reply
@@ -192,14 +192,6 @@ def test_an_answer_is_judged_at_least_once() -> None:
         ChecklistJudge(eval_rounds=0)
 
 
-def test_the_references_themselves_are_judged_to_find_bad_checklists() -> None:
-    of = unit(turn(0, text="wrong", state=AnswerState.FAILED), turn(1, references=()))
-    checked = self_check(of)
-    assert (checked.model, checked.turns[0].text, checked.turns[1].checklist) == ("reference", "The red cup.", None)
-    rows = judged(ChecklistJudge(eval_rounds=1), checked, says("YYN"))
-    assert [row.value for row in rows] == [1.0]
-
-
 def test_a_dialogue_counts_its_rounds_alike_and_a_task_its_dialogues() -> None:
     long, short = unit(turn(0), turn(1), turn(2), name="long"), unit(turn(0), name="short", video="w")
     other = unit(turn(0), name="other", task="memory_recall", video="x")
@@ -295,14 +287,6 @@ def test_official_accuracies_are_rounded_at_every_step() -> None:
     assert official_mean([0.67, None]) == 0.67
     assert official_mean([0.78, 0.60]) == 0.69
     assert official_mean([]) is None
-
-
-def test_the_official_overall_is_the_mean_of_six_tasks() -> None:
-    gemini = {"OR": 71.63, "MR": 72.45, "CS": 93.71, "AR": 57.74, "TS": 89.67, "PI": 76.5}
-    overall = official_overall({task: [value / 100] for task, value in gemini.items()})
-    assert overall == pytest.approx(76.95)
-    assert official_overall({"OR": [], "MR": [0.5, 0.7]}) == pytest.approx(60)
-    assert official_overall({}) is None
 
 
 def test_compat_asks_for_five_replies_however_short_the_list() -> None:

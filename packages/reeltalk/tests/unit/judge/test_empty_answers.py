@@ -3,17 +3,15 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 from reeltalk.judge.checklist import ChecklistJudge
-from reeltalk.judge.clair import Clair
-from reeltalk.judge.gpt_score import GPTScore
 from reeltalk.judge.judge import NULL_MODEL, Judge, JudgeUnit
-from reeltalk.judge.lave import Lave
-from reeltalk.judge.llm_acc import LlmAcc
 from reeltalk.judge.protocol import find_protocol
+from reeltalk.judge.single_answers import single_answer_judge
 from reeltalk.judge.turns import EMPTY, judge_unit
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
@@ -23,10 +21,10 @@ from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 # The best that a judge can say.
 PRAISE: dict[str, tuple[Callable[[], Judge], str]] = {
-    "clair": (Clair, json.dumps({"score": 100, "reason": "it says all"})),
-    "lave": (Lave, "It says all. So rating=3"),
-    "llm-acc": (LlmAcc, json.dumps({"pred": "yes", "score": 5})),
-    "gpt-score": (GPTScore, json.dumps({"rationale": "it says all", "accuracy": 10})),
+    "clair": (partial(single_answer_judge, "clair"), json.dumps({"score": 100, "reason": "it says all"})),
+    "lave": (partial(single_answer_judge, "lave"), "It says all. So rating=3"),
+    "llm-acc": (partial(single_answer_judge, "llm-acc"), json.dumps({"pred": "yes", "score": 5})),
+    "gpt-score": (partial(single_answer_judge, "gpt-score"), json.dumps({"rationale": "it says all", "accuracy": 10})),
     "vdeval": (lambda: VDEval(summary="none"), "It says all. So rating=3"),
     "checklist": (lambda: ChecklistJudge(eval_rounds=2), json.dumps({"A1": "No", "A2": "No"})),
 }

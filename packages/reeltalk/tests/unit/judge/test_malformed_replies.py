@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 from reliability_page import Reliability
 
-from reeltalk.judge.clair import Clair
 from reeltalk.judge.judge import Judge, JudgeUnit
-from reeltalk.judge.lave import Lave
-from reeltalk.judge.llm_acc import LlmAcc
+from reeltalk.judge.single_answers import single_answer_judge
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.answers import AnsweredTurn
@@ -367,10 +365,16 @@ def test_no_rating_is_read_wrongly(reliability: Reliability) -> None:
     tally = reliability("judges", *WHAT)
     tally.tried, tally.failed = len(RATINGS), len(wrong(RATINGS, found))
     assert wrong(RATINGS, found) == []
-    assert read_by(Lave(), RATINGS) == [None if n is None else (float(str(n)) - 1) / 2 for n in found]
+    assert read_by(single_answer_judge("lave"), RATINGS) == [
+        None if n is None else (float(str(n)) - 1) / 2 for n in found
+    ]
 
 
-@pytest.mark.parametrize(("judge", "cases"), [(Clair(), LIKELIHOODS), (LlmAcc(), VERDICTS)], ids=["clair", "llm_acc"])
+@pytest.mark.parametrize(
+    ("judge", "cases"),
+    [(single_answer_judge("clair"), LIKELIHOODS), (single_answer_judge("llm-acc"), VERDICTS)],
+    ids=["clair", "llm_acc"],
+)
 def test_no_record_is_read_wrongly(judge: Judge, cases: Sequence[Case], reliability: Reliability) -> None:
     found = wrong(cases, read_by(judge, cases))
     tally = reliability("judges", *WHAT)

@@ -3,22 +3,21 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from attack_models import quoting_model
 from reliability_page import Reliability
 
 from reeltalk.judge.attacks import attack_items
 from reeltalk.judge.checklist import ChecklistJudge
 from reeltalk.judge.choice import ChoiceJudge
-from reeltalk.judge.clair import Clair
-from reeltalk.judge.gpt_score import GPTScore
 from reeltalk.judge.judge import Judge
-from reeltalk.judge.lave import Lave
-from reeltalk.judge.llm_acc import LlmAcc
 from reeltalk.judge.match import MatchJudge
+from reeltalk.judge.single_answers import single_answer_judge
 from reeltalk.judge.svbench import SVBenchJudge
-from reeltalk.judge.under_attack import attack_judge, quoting_model
+from reeltalk.judge.under_attack import attack_judge
 from reeltalk.judge.vdeval import VDEval
 
 
@@ -33,11 +32,19 @@ def six(good: bool) -> str:
 
 PROTOCOLS: dict[str, tuple[Callable[[], Judge], Callable[[bool], str]]] = {
     "vdeval": (VDEval, lambda good: f"As it is. So rating={3 if good else 1}"),
-    "lave": (Lave, lambda good: f"As it is. So rating={3 if good else 1}"),
-    "clair": (Clair, lambda good: json.dumps({"score": 100 if good else 3, "reason": "as it is"})),
-    "llm-acc": (LlmAcc, lambda good: json.dumps({"pred": "yes" if good else "no", "score": 5 if good else 0})),
+    "lave": (partial(single_answer_judge, "lave"), lambda good: f"As it is. So rating={3 if good else 1}"),
+    "clair": (
+        partial(single_answer_judge, "clair"), lambda good: f'{{"score": {100 if good else 3}, "reason": "as it is"}}'
+    ),
+    "llm-acc": (
+        partial(single_answer_judge, "llm-acc"),
+        lambda good: json.dumps({"pred": "yes" if good else "no", "score": 5 if good else 0}),
+    ),
     "svbench": (SVBenchJudge, six),
-    "gpt-score": (GPTScore, lambda good: json.dumps({"rationale": "as it is", "accuracy": 10 if good else 1})),
+    "gpt-score": (
+        partial(single_answer_judge, "gpt-score"),
+        lambda good: json.dumps({"rationale": "as it is", "accuracy": 10 if good else 1}),
+    ),
     "checklist": (
         lambda: ChecklistJudge(eval_rounds=1),
         lambda good: json.dumps({f"A{n}": ("No" if n == 5 else "Yes") if good else ("Yes" if n == 5 else "No")

@@ -10,10 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from reeltalk.judge.checklist import replies_to
-from reeltalk.judge.clair import Likelihood
-from reeltalk.judge.gpt_score import AccuracyVerdict
-from reeltalk.judge.llm_acc import LlmAccVerdict
 from reeltalk.judge.rating import read_rating
+from reeltalk.judge.single_answers import AccuracyVerdict, Likelihood, LlmAccVerdict
 from reeltalk.llm import MalformedReplyError, read_record
 from reeltalk.llm.fencing import fence
 

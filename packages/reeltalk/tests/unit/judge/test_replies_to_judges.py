@@ -8,12 +8,9 @@ from typing import Any
 
 from reeltalk.errors import ModelError
 from reeltalk.judge.checklist import ask_items
-from reeltalk.judge.clair import Clair
-from reeltalk.judge.gpt_score import GPTScore
 from reeltalk.judge.judge import Judge, JudgeUnit
-from reeltalk.judge.lave import Lave
-from reeltalk.judge.llm_acc import LlmAcc
 from reeltalk.judge.rubric import RubricJudge
+from reeltalk.judge.single_answers import single_answer_judge
 from reeltalk.judge.svbench import CRITERIA, NOT_APPLICABLE, SVBenchJudge
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
@@ -25,7 +22,15 @@ from reeltalk.schema.record import Json
 REPLIES = tomllib.loads((Path(__file__).parent / "replies_to_judges.toml").read_text(encoding="utf-8"))["reply"]
 JUDGES: dict[str, Judge] = {
     judge.name: judge
-    for judge in (Clair(), LlmAcc(), GPTScore(), RubricJudge(), Lave(), VDEval(summary="none"), SVBenchJudge())
+    for judge in (
+        single_answer_judge("clair"),
+        single_answer_judge("llm-acc"),
+        single_answer_judge("gpt-score"),
+        RubricJudge(),
+        single_answer_judge("lave"),
+        VDEval(summary="none"),
+        SVBenchJudge(),
+    )
 }
 # The points tell the four replies apart.
 RUBRIC = TurnRubric(items=(RubricItem(says="a chair", points=1), RubricItem(says="the kitchen", points=2)))

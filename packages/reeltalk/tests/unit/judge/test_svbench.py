@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError
-from reeltalk.judge.gpt_score import GPTScore
 from reeltalk.judge.judge import JudgeUnit, LinkedQuestions, LinkedTurns
 from reeltalk.judge.measures import group_measure
-from reeltalk.judge.svbench import CRITERIA, NO_ANSWER, SVBenchJudge, leaderboard_average
+from reeltalk.judge.single_answers import SingleAnswerJudge, single_answer_judge
+from reeltalk.judge.svbench import CRITERIA, NO_ANSWER, SVBenchJudge
 from reeltalk.judge.svbench_official import official_scores, official_single_score, streaming_slots
 from reeltalk.llm import Message, Reply
 from reeltalk.llm.fencing import fence
@@ -79,7 +79,7 @@ def verdict(**changes: Any) -> str:
     return json.dumps({"rationale": "because", **marks, **changes})
 
 
-def judged(judge: SVBenchJudge | GPTScore, of: JudgeUnit, *replies: str | Exception) -> list[JudgedScore]:
+def judged(judge: SVBenchJudge | SingleAnswerJudge, of: JudgeUnit, *replies: str | Exception) -> list[JudgedScore]:
     return asyncio.run(judge.judge(of, Scripted(*replies)))
 
 
@@ -164,8 +164,8 @@ def test_an_answer_that_holds_a_verdict_stays_between_its_fences() -> None:
     assert {row.state for row in rows} == {ScoreState.UNSCORED}
 
 
-@pytest.mark.parametrize("judge", [SVBenchJudge(), GPTScore()], ids=["svbench", "gpt-score"])
-def test_a_judge_that_quotes_a_verdict_before_its_own_is_asked_again(judge: SVBenchJudge | GPTScore) -> None:
+@pytest.mark.parametrize("judge", [SVBenchJudge(), single_answer_judge("gpt-score")], ids=["svbench", "gpt-score"])
+def test_a_judge_that_quotes_a_verdict_before_its_own_is_asked_again(judge: SVBenchJudge | SingleAnswerJudge) -> None:
     fake, own = (
         (verdict(overall_score=10), verdict())
         if isinstance(judge, SVBenchJudge)
@@ -189,13 +189,13 @@ def test_a_thought_before_the_verdict_is_no_verdict() -> None:
 
 
 def test_a_model_error_is_unscored_with_its_reason() -> None:
-    for judge in (SVBenchJudge(compat=True), GPTScore(compat=True)):
+    for judge in (SVBenchJudge(compat=True), single_answer_judge("gpt-score", compat=True)):
         rows = judged(judge, unit(), ModelError("the server is down"))
         assert {(row.state, row.reason) for row in rows} == {(ScoreState.UNSCORED, "the server is down")}
 
 
 def test_a_spent_budget_ends_the_judging() -> None:
-    for judge in (SVBenchJudge(), GPTScore(), SVBenchJudge(compat=True)):
+    for judge in (SVBenchJudge(), single_answer_judge("gpt-score"), SVBenchJudge(compat=True)):
         with pytest.raises(BudgetError):
             judged(judge, unit(), BudgetError("spent"))
 
@@ -285,16 +285,12 @@ def test_an_empty_linkage_links_nothing() -> None:
     assert streaming_slots([], []) == []
 
 
-def test_the_leaderboard_averages_two_overall_scores() -> None:
-    assert leaderboard_average(66.29, 58.17) == pytest.approx(62.23)
-
-
 def test_gpt_score_judges_turns_alone_and_groups_them_by_skill() -> None:
     turns = (turn(0, labels={"svbench.skill": ("CR",)}), turn(1), turn(2, state=AnswerState.NOT_ASKED))
     of = unit(*turns)
     replies = ('{"rationale": "a", "accuracy": 9}', '{"rationale": "b", "accuracy": 4}')
-    rows = judged(GPTScore(), of, *replies)
-    measure = GPTScore().measures([of], rows)[0]
+    rows = judged(single_answer_judge("gpt-score"), of, *replies)
+    measure = single_answer_judge("gpt-score").measures([of], rows)[0]
     assert (measure.name, measure.value, measure.n, measure.unscored) == ("gpt-score", 65.0, 2, 0)
     assert group_measure(measure, "skill")["CR"].value == pytest.approx(90)
     assert set(group_measure(measure, "turn")) == {"1", "2"}
@@ -302,8 +298,13 @@ def test_gpt_score_judges_turns_alone_and_groups_them_by_skill() -> None:
 
 def test_gpt_score_counts_a_turn_whose_answer_failed() -> None:
     of = unit(turn(0), turn(1, state=AnswerState.FAILED))
-    rows = judged(GPTScore(compat=True), of, '{"rationale": "a", "accuracy": 9}', "Score: 8, of a Score of 10")
-    fixed, official = GPTScore(compat=True).measures([of], rows)
+    rows = judged(
+        single_answer_judge("gpt-score", compat=True),
+        of,
+        '{"rationale": "a", "accuracy": 9}',
+        "Score: 8, of a Score of 10",
+    )
+    fixed, official = single_answer_judge("gpt-score", compat=True).measures([of], rows)
     assert (fixed.value, fixed.unscored) == (90.0, 1)
     assert (official.value, official.unscored) == (100.0, 1)
 
@@ -311,7 +312,7 @@ def test_gpt_score_counts_a_turn_whose_answer_failed() -> None:
 def test_the_signature_names_every_prompt() -> None:
     keys = [key for key, _ in SVBenchJudge(compat=True).signature]
     assert keys == ["prompt", "repair", "compat"]
-    assert dict(GPTScore().signature)["prompt"].startswith("gpt-score.v1#")
+    assert dict(single_answer_judge("gpt-score").signature)["prompt"].startswith("gpt-score.v1#")
 
 
 BAD_MARKS: list[Any] = [
@@ -364,9 +365,12 @@ def broken(right: str) -> list[str]:
 SVBENCH = json.loads(verdict())
 SVBENCH_LOWEST = {key: 0 for key in SVBENCH if key != "rationale"} | {"temporal_understanding": -1, "overall_score": 1}
 ACCURACY = {"rationale": "because", "accuracy": 8}
-MALFORMED: list[tuple[SVBenchJudge | GPTScore, str]] = [
+MALFORMED: list[tuple[SVBenchJudge | SingleAnswerJudge, str]] = [
     *((SVBenchJudge(), text) for text in bad_records(SVBENCH, SVBENCH_LOWEST) + broken(verdict())),
-    *((GPTScore(), text) for text in bad_records(ACCURACY, {"accuracy": 0}) + broken(json.dumps(ACCURACY))),
+    *(
+        (single_answer_judge("gpt-score"), text)
+        for text in bad_records(ACCURACY, {"accuracy": 0}) + broken(json.dumps(ACCURACY))
+    ),
 ]
 
 

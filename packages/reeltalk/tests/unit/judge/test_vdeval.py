@@ -11,7 +11,7 @@ from reeltalk.errors import BudgetError, ModelError, SettingError
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import group_measure
 from reeltalk.judge.rating import OfficialScriptStopsError, vdeval_compat
-from reeltalk.judge.vdeval import VDEval, model_name_compat
+from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
 from reeltalk.llm.fencing import fence
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -363,19 +363,6 @@ def test_a_lone_surrogate_in_a_reply_can_be_kept() -> None:
     (row,) = judged(VDEval(), dialogue(turn(0)), ScriptedJudge(["\ud800 right. So rating=3"]))
     assert row.value == 3
     assert row.to_json().encode()
-
-
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("videollama2-8f.json", "videollama2-8f"),
-        ("gemini-1.5-pro.json", "gemini-1.5-pr"),
-        ("jason.json", "a"),
-        ("nemo.json", "em"),
-    ],
-)
-def test_the_official_script_names_a_model_by_stripping_characters(file: str, name: str) -> None:
-    assert model_name_compat(file) == name
 
 
 @pytest.mark.parametrize("wrong", [{"history": "all"}, {"summary": "refine"}, {"shots": 2}])

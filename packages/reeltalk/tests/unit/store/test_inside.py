@@ -249,7 +249,6 @@ def on_benchmark(bench: Path, out: Path) -> list[list[str]]:
         ["freeze", str(bench), str(out / "release"), "--version", "1.0.0"],
         ["validate", str(bench), "--accept"],
         ["export", "hub", str(bench), str(out / "hub")],
-        ["export", "folder", str(bench), str(out / "folder")],
         ["report", str(bench), "--out", str(out / "site")],
         ["report", "--format", "text", str(bench)],
         ["graph", "tell", str(bench), "--out", str(out / "told")],
