@@ -230,12 +230,7 @@ class _Part:
         return None
 
     def deny(self, kind: str, params: Mapping[str, Json]) -> str | None:
-        """A correction of what a turn takes for granted, with what is shown instead; None if SPARQL finds it.
-
-        Args:
-            kind: One of `PREMISES`.
-            params: The act or the look that the turn takes for granted.
-        """
+        """A correction of what a turn takes for granted, with what is shown instead; None if SPARQL finds it."""
         if self._checker.answer(kind, params) != "no":
             return None
         story = self._story

@@ -305,11 +305,7 @@ def write_tasks(
 
 
 def _check_tasks(tasks: Sequence[ProactiveTask], graphs: Sequence[ActivityGraph], texts: Mapping[str, str]) -> int:
-    """The number of requests of a video that SPARQL answered again.
-
-    Raises:
-        BrokenInvariantError: It finds other moments or another answer.
-    """
+    """The number of requests of a video that SPARQL answered again."""
     begins = starts_s(graphs)
     if not tasks or begins is None or any(event.begins_s is None for graph in graphs for event in graph.events):
         return 0

@@ -263,10 +263,7 @@ class AnswerBalance:
 
 
 def _is_implied(question: Question, before: Sequence[Question]) -> bool | None:
-    """Whether the turns before take place in the room that is the answer, or in as many rooms as there are.
-
-    None if neither is asked for, or if no turn before takes place in a room.
-    """
+    """Whether the turns before take place in the room that is the answer, or in as many rooms as there are."""
     if question.kind == "rooms_count":
         seen = {event.from_room for earlier in before for event in earlier.evidence} - {None}
         return len(seen) >= int(question.key) if seen else None

@@ -284,10 +284,7 @@ class StreamingVideoModel(LocalVideoModel):
         return self._rotary.turned(keys, -by)
 
     def _try_turning(self) -> None:
-        """Check that a model's keys, when rotated, equal those of another position.
-
-        A single token attends only to itself, so its keys in all layers depend only on its position.
-        """
+        """Check that a model's keys, when rotated, equal those of another position."""
         from transformers import DynamicCache
 
         token = self.text_tokens("a")["input_ids"][:, :1]

@@ -589,11 +589,7 @@ def _done_error(out: Path, steps: int) -> BenchmarkError:
 
 
 def _go_further(out: Path, loop: Loop, state: State, tell: Tell) -> None:
-    """Gives a finished run more steps.
-
-    Raises:
-        BenchmarkError: The settings ask for no more steps than there were.
-    """
+    """Gives a finished run more steps."""
     before = loop.steps_of(state.begun.settings)
     # A run that stopped early goes on with the steps that it had if it may wait longer for a better validation.
     waits = loop.settings.patience != state.begun.settings.patience
