@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 from reeltalk.language.vocabulary import class_of
-from reeltalk_household.world.kinds import KINDS, ObjectKind, top_m
+from reeltalk_household.world.kinds import KINDS, ObjectKind
 from reeltalk_household.world.styles import SPLIT_STYLES
 
 ROOM_WIDTH_M: Final = 6.4
@@ -413,7 +413,9 @@ class _Builder:
             # What stands on a counter keeps half of it free for what people put there.
             share = KINDS[name].width_m + 0.06
             x += share
-            lies = self._add(name, room, layer, round(x - share / 2, 3), round(y_m + top_m(class_name), 3), thing.name)
+            lies = self._add(
+                name, room, layer, round(x - share / 2, 3), round(y_m + KINDS[class_name].top_m, 3), thing.name
+            )
             if name == "sink":
                 self._add("faucet", room, layer, lies.x_m, round(lies.y_m + 0.1, 3), thing.name)
             if name == "cuttingboard":
@@ -581,4 +583,4 @@ def split_of_looks(person: Person) -> Split:
 
 def surface_height_m(thing: Thing) -> float:
     """Height above the floor of an object's surface."""
-    return thing.y_m + top_m(thing.class_name)
+    return thing.y_m + thing.kind.top_m
