@@ -136,13 +136,7 @@ class Camera:
             yield self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), shown)
 
     def moment(self, steps: Sequence[ProgramStep], time_s: float, shot: CameraShot | None = None) -> FramePlan:
-        """What a frame at a time shows, without names above heads.
-
-        Args:
-            steps: The steps.
-            time_s: Seconds from the film's start.
-            shot: The view; the film's own if it is not given.
-        """
+        """What a frame at a time shows, without names above heads."""
         staging = Staging(self.house, steps)
         shot = shot or shot_at(plan_shots(staging, view=self.view), time_s)[1]
         return self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), frozenset())

@@ -64,16 +64,7 @@ class _Head:
 
 
 def draw_head(canvas: Canvas, person: Person, middle: Point, up: Point, face: Face, *, size: float) -> None:
-    """Draws a head.
-
-    Args:
-        canvas: The canvas, in metres.
-        person: Whose head.
-        middle: Its middle.
-        up: Unit vector from the chin to the top.
-        face: What it shows.
-        size: Its size in parts of the usual one.
-    """
+    """Draws a head."""
 
     def at(point: Point) -> Point:
         a, b = point

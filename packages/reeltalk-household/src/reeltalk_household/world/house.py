@@ -489,12 +489,6 @@ def settle(
 ) -> dict[str, Place]:
     """Draws a place for everything that people carry about.
 
-    Args:
-        things: All objects; the places of those that people carry are ignored.
-        rooms: The rooms, by name.
-        floors: The floor of each room, by room.
-        draw: Decides.
-
     Returns:
         The places, by object. Nothing lies on something else that is carried, and each has room beside the others.
     """

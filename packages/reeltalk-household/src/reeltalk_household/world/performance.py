@@ -209,11 +209,6 @@ def carry_out(house: House, commands: Sequence[Command], start: Situation) -> li
     Each person does their commands one after the other, and people act at the same time. For what two people do
     together, such as handing something over, whoever is there first waits for the other.
 
-    Args:
-        house: The house.
-        commands: The program.
-        start: The situation before it.
-
     Returns:
         The steps in the order in which they take effect.
 

@@ -190,9 +190,6 @@ class StreamingVideoModel(LocalVideoModel):
     def stream(self, system: str | None = None) -> "VideoStream":
         """Starts a conversation about a new video.
 
-        Args:
-            system: Replaces the model's own system message.
-
         Raises:
             InputError: The template takes no system message.
         """
