@@ -184,7 +184,7 @@ class AnswerBalance:
                 self._chosen.count(cued._replace(cues=cued.cues[:1]))
 
     def suits(self, question: Question, before: Sequence[Question], split: str) -> bool:
-        """Whether a question may follow others in a dialogue or chain: False if they imply its answer once too often."""
+        """Whether a question may follow others in a dialogue: False if they imply its answer once too often."""
         if not _is_implied(question, before):
             return True
         counts = self._implied[split, question.kind]

@@ -296,7 +296,7 @@ def embedded(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:
 def torch_answer(
     model: Mini, words: MiniWords, ids: Sequence[int], visual: Tensor, longest: int
 ) -> tuple[list[int], Tensor]:
-    """The words of an answer, and the logits (vocabulary,) of the first. Reads the whole sequence anew for each word."""
+    """The words of an answer, and the logits (vocabulary,) of the first. Each word reads the whole sequence anew."""
     said: list[int] = []
     first: Tensor | None = None
     while len(said) < longest:

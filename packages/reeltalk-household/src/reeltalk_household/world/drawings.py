@@ -1,12 +1,10 @@
 """Draws objects from `drawings.toml`, which holds the shapes of each class."""
 
 import math
-import tomllib
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from reeltalk_household.world.canvas import Canvas, Colour
 from reeltalk_household.world.kinds import KINDS, METAL, named, shade, wood
+from reeltalk_household.world.tables import read_table
 
 Tone = Colour | float
 """A colour, or how much lighter or darker than the object's own."""
@@ -55,14 +54,13 @@ class Drawing:
 @lru_cache(maxsize=1)
 def drawings() -> Mapping[str, Drawing]:
     """Drawings by class."""
-    text = resources.files("reeltalk_household.world").joinpath("drawings.toml").read_text("utf-8")
     return {
         name: Drawing(
             tuple(_shape(row) for row in table["shapes"]),
             table.get("wooden", False),
             _rgb(table["default"]) if "default" in table else METAL,
         )
-        for name, table in tomllib.loads(text).items()
+        for name, table in read_table("drawings").items()
     }
 
 

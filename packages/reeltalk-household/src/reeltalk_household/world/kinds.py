@@ -1,9 +1,9 @@
 """Classes of objects: their sizes, the actions that they allow, and their looks and colours."""
 
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from typing import Final
+
+from reeltalk_household.world.tables import read_table
 
 COLOURS: Final = {
     "red": (204, 48, 46),
@@ -38,7 +38,6 @@ class ObjectKind:
 
 
 def _kinds() -> dict[str, ObjectKind]:
-    rows = tomllib.loads(resources.files("reeltalk_household.world").joinpath("kinds.toml").read_text("utf-8"))
     return {
         name: ObjectKind(
             row["width_m"],
@@ -48,7 +47,7 @@ def _kinds() -> dict[str, ObjectKind]:
             tuple(row.get("colours", "").split()),
             row.get("top_m", row["height_m"]),
         )
-        for name, row in rows.items()
+        for name, row in read_table("kinds").items()
     }
 
 
