@@ -62,11 +62,7 @@ class KnownVideo:
 
 
 class OraclePlayer:
-    """Answers from graphs.
-
-    Args:
-        videos: The known facts by video.
-    """
+    """Answers from graphs."""
 
     def __init__(self, videos: Mapping[str, KnownVideo]) -> None:
         self._videos = videos
@@ -76,9 +72,6 @@ class OraclePlayer:
     @classmethod
     def of(cls, benchmark: Benchmark) -> Self:
         """A player that knows all graphs of a benchmark.
-
-        Args:
-            benchmark: Its clips have graphs.
 
         Raises:
             InputError: A table or a graph's file is damaged.
@@ -98,11 +91,7 @@ class OraclePlayer:
         return False
 
     def knows(self, script: Script) -> object:
-        """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for.
-
-        Args:
-            script: The script.
-        """
+        """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for."""
         told = [
             [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood, step.across]
             for step in script.steps
@@ -230,12 +219,7 @@ class _Part:
         return None
 
     def deny(self, kind: str, params: Mapping[str, Json]) -> str | None:
-        """A correction of what a turn takes for granted, with what is shown instead; None if SPARQL finds it.
-
-        Args:
-            kind: One of `PREMISES`.
-            params: The act or the look that the turn takes for granted.
-        """
+        """A correction of what a turn takes for granted, with what is shown instead; None if SPARQL finds it."""
         if self._checker.answer(kind, params) != "no":
             return None
         story = self._story

@@ -63,11 +63,6 @@ class LocalModel:
     ) -> Reply:
         """One reply; the same for the same messages.
 
-        Args:
-            messages: The conversation so far.
-            schema: Has no effect: replies are not constrained.
-            sample: Has no effect: decoding is greedy.
-
         Raises:
             InputError: A picture cannot be read.
             ModelError: There is not enough memory, or the model wrote nothing.

@@ -309,13 +309,7 @@ def _cover(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequenc
 
 
 def weak_points(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequence[Run]]) -> list[str]:
-    """Everything that weakens the numbers, with counts where they are known.
-
-    Args:
-        benchmark: The benchmark.
-        asked: The models that wrote, answered and judged.
-        groups: The runs.
-    """
+    """Everything that weakens the numbers, with counts where they are known."""
     videos = benchmark.rows(VIDEOS)
     turns = {name: runs[-1].info.models[0].rows for name, runs in groups.items()}
     counted = ", ".join(f"{count:,} turns in group {name}" for name, count in turns.items()) or "no turns"

@@ -62,12 +62,6 @@ class Steps:
 def evaluate_or_resume(benchmark: Benchmark, out: Path, config: RunConfig, *, progress: Progress) -> Run:
     """Make a run. A complete run with the same settings is reused, and an unfinished one continues.
 
-    Args:
-        benchmark: The benchmark that is played.
-        out: Folder of the run. A run with other settings is replaced.
-        config: Settings of the run.
-        progress: Called after each turn.
-
     Raises:
         ReeltalkError: As `reeltalk.stages.evaluate`.
     """
@@ -90,15 +84,6 @@ def write_site(
     progress: Progress,
 ) -> Path:
     """Write the cover, the benchmark's pages and a report for each group of runs into one folder, all or nothing.
-
-    Args:
-        site: The folder.
-        benchmark: The benchmark of the runs.
-        groups: Comparable runs, by their folder in the site.
-        cover: Text of the first page.
-        metrics: Metric of each group on the cover.
-        settings: Settings of the reports.
-        progress: Receives the name of the report that is being written.
 
     Returns:
         Path of `index.html`.

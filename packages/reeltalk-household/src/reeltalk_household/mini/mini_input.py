@@ -222,11 +222,7 @@ def fitted(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
 
 
 def _areas(values: Whole, axis: int, length: int) -> Whole:
-    """Sums over equal parts of an axis, multiplied by the number of fractions in a pixel.
-
-    The sums of all values before each border are subtracted from each other. They may overflow and wrap around to 0.
-    Their differences are still right if the sum of a part fits.
-    """
+    """Sums over equal parts of an axis, multiplied by the number of fractions in a pixel."""
     size, kind = values.shape[axis], values.dtype.type
     shared = gcd(size, length)
     per_pixel = length // shared

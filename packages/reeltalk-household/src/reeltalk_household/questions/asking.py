@@ -79,10 +79,6 @@ class ClipGraphs:
 def stories(benchmark: Benchmark, *, among: slice = slice(None)) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
     """Yield each video with its clips in order and their graphs as N-Quads by name; both empty without graphs.
 
-    Args:
-        benchmark: The benchmark.
-        among: Which videos; all by default.
-
     Raises:
         InputError: A table is damaged.
     """
@@ -100,11 +96,6 @@ def _story(graphs: Sequence[ActivityGraph], clips: Sequence[Clip]) -> Story:
 
 def possible_answers(benchmark: Benchmark, *, seed: int, among: slice = slice(None)) -> AnswerCounts:
     """Count the answers of all questions that the videos of a benchmark can be asked.
-
-    Args:
-        benchmark: The benchmark.
-        seed: Chooses the absent things and acts to ask for.
-        among: Which videos; all by default.
 
     Raises:
         InputError: A table or a graph is damaged.
@@ -305,11 +296,7 @@ def write_tasks(
 
 
 def _check_tasks(tasks: Sequence[ProactiveTask], graphs: Sequence[ActivityGraph], texts: Mapping[str, str]) -> int:
-    """The number of requests of a video that SPARQL answered again.
-
-    Raises:
-        BrokenInvariantError: It finds other moments or another answer.
-    """
+    """The number of requests of a video that SPARQL answered again."""
     begins = starts_s(graphs)
     if not tasks or begins is None or any(event.begins_s is None for graph in graphs for event in graph.events):
         return 0

@@ -130,11 +130,6 @@ def _surprises(timeline: Timeline) -> Iterator[Awaited]:
 def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tuple[list[str], list[UserRequest]] | None:
     """Write the questions of one stream.
 
-    Args:
-        timeline: The story in time.
-        split: The split whose forms are used.
-        draw: Chooses the questions, their times and their wording.
-
     Returns:
         Names of the forms, and the requests in the order of time; None if nothing can be asked.
     """

@@ -113,12 +113,7 @@ class AnswerCounts:
                 self.count(cued, *before)
 
     def count(self, cued: CuedAnswer, *before: str) -> None:
-        """Count one answer under all its cues.
-
-        Args:
-            cued: The answer.
-            before: What each cue begins with.
-        """
+        """Count one answer under all its cues."""
         for cue in cued.cues:
             self.answers[*before, *cue][cued.answer] += 1
             self.totals[*before, *cue] += 1
@@ -158,13 +153,7 @@ class AnswerBalance:
         self._places: dict[tuple[str, str, int], Counter[int]] = defaultdict(Counter)
 
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
-        """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away.
-
-        Args:
-            questions: Questions that may be asked.
-            story: The story that they are about.
-            split: Split of the video.
-        """
+        """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away."""
         return [self._weight(question, story, split) for question in questions]
 
     def possible(self, kind: str, cue: str) -> Mapping[str, int]:
@@ -195,13 +184,7 @@ class AnswerBalance:
                 self._chosen.count(cued._replace(cues=cued.cues[:1]))
 
     def suits(self, question: Question, before: Sequence[Question], split: str) -> bool:
-        """Whether a question may follow others in a dialogue or chain: False if they imply its answer once too often.
-
-        Args:
-            question: The next question.
-            before: The questions before it, in order.
-            split: Split of the video.
-        """
+        """Whether a question may follow others in a dialogue: False if they imply its answer once too often."""
         if not _is_implied(question, before):
             return True
         counts = self._implied[split, question.kind]
@@ -263,10 +246,7 @@ class AnswerBalance:
 
 
 def _is_implied(question: Question, before: Sequence[Question]) -> bool | None:
-    """Whether the turns before take place in the room that is the answer, or in as many rooms as there are.
-
-    None if neither is asked for, or if no turn before takes place in a room.
-    """
+    """Whether the turns before take place in the room that is the answer, or in as many rooms as there are."""
     if question.kind == "rooms_count":
         seen = {event.from_room for earlier in before for event in earlier.evidence} - {None}
         return len(seen) >= int(question.key) if seen else None

@@ -155,13 +155,7 @@ def _is_same_act(one: StoryEvent, other: StoryEvent) -> bool:
 
 
 def _without(left_out: StoryEvent, story: Story, it: Mapping[str, str]) -> dict[str, str]:
-    """Slots for an event that is thought away: `had not switched on the kettle`.
-
-    Args:
-        left_out: The event.
-        story: Its story.
-        it: Pronouns, by thing, of what a question names before the event.
-    """
+    """Slots for an event that is thought away: `had not switched on the kettle`."""
     return {
         "undone": act_phrase(left_out, story, "done"),
         "did": act_phrase(left_out, story, "did"),

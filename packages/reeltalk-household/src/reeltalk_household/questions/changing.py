@@ -69,12 +69,7 @@ class Stretch:
 
 
 class Timeline:
-    """The situations of a story in the order of time.
-
-    Args:
-        story: A story with times.
-        until_s: End of the video in seconds.
-    """
+    """The situations of a story in the order of time."""
 
     def __init__(self, story: Story, until_s: float) -> None:
         self.story, self.until_s = story, until_s

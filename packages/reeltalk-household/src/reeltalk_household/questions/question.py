@@ -107,13 +107,7 @@ def _worded(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str, s
 
 
 def told_clause(event: StoryEvent, story: Story, *, about: str | None = None) -> str:
-    """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`.
-
-    Args:
-        event: The event.
-        story: Its story.
-        about: A person who is spoken of already, for whom a pronoun stands.
-    """
+    """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`."""
     subject = event.agent if event.agent is not None else event.main
     called = story.called.get(subject or "") or (phrases.noun(subject) if subject else "something")
     he = pronoun_of(story.attributes.get(about or "", ()))
@@ -173,13 +167,7 @@ def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, 
 
 
 def other_counts(n: int, most: int, *, draw: random.Random) -> tuple[int, ...]:
-    """Wrong numbers of 1 to `most`, all equally likely, so that none tells the right one; empty if that is larger.
-
-    Args:
-        n: The right number.
-        most: The largest number that is usual.
-        draw: Chooses among them.
-    """
+    """Wrong numbers of 1 to `most`, all equally likely, so that none tells the right one; empty if that is larger."""
     return tuple(draw.sample([m for m in range(1, most + 1) if m != n], DISTRACTORS)) if n <= most else ()
 
 

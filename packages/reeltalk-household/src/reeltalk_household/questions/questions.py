@@ -771,11 +771,6 @@ def questions(story: Story, *, seed: int = 0, draw: random.Random | None = None)
     """All questions that a story's graphs can answer, in a fixed order.
 
     In a story of several people, questions about what somebody does are asked for each person.
-
-    Args:
-        story: The scenario.
-        seed: Chooses the absent things and acts to ask for.
-        draw: Chooses them in place of the seed.
     """
     draw = draw or random.Random(f"questions {seed}")
     if story.person is not None or (len(story.people) == 1 and not story.names):

@@ -111,13 +111,7 @@ def _read(path: Path) -> dict[str, Form]:
 
 
 def forms_of(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
-    """The surface forms that a split may use.
-
-    Args:
-        kind: The kind of question.
-        split: The split.
-        ref: True for forms that refer to the turn before.
-    """
+    """The surface forms that a split may use."""
     if kind in ASKED_LIKE:
         return tuple(form for other in ASKED_LIKE[kind] for form in forms_of(other, split, ref=ref)) if not ref else ()
     form = form_of(kind)
@@ -362,14 +356,7 @@ def names_person(template: str) -> bool:
 
 
 def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
-    """A question as a turn of a benchmark.
-
-    Args:
-        asked: The question in words.
-        story: The story that it is about.
-        draw: Shuffles the options.
-        asked_at_s: Time of the question in seconds.
-    """
+    """A question as a turn of a benchmark."""
     question, story = asked.question, story_of(asked.question, story)
     shown = [event.interval for event in question.evidence if event.interval is not None]
     if not question.evidence and question.answer_type != "refusal" and story.interval is not None:
@@ -407,13 +394,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
 
 
 def question_labels(question: Question, template: str, *, rests: bool) -> dict[str, tuple[str, ...]]:
-    """VDAct's question types and CogME's tags of a question.
-
-    Args:
-        question: The question.
-        template: Its surface form.
-        rests: True if it refers to the turn before.
-    """
+    """VDAct's question types and CogME's tags of a question."""
     spec = form_of(_asked_like(question.kind, template))
     types, target, content, thinking = spec.types, spec.target, spec.content, spec.thinking
     named = names_object(template, question.slots)
@@ -440,12 +421,7 @@ def _asked_like(kind: str, template: str) -> str:
 
 
 def names_object(template: str, slots: Mapping[str, str]) -> bool:
-    """True if a filled-in surface form names an object. Rooms do not count.
-
-    Args:
-        template: The surface form.
-        slots: Words for its slots.
-    """
+    """True if a filled-in surface form names an object. Rooms do not count."""
     used = {slot.lower() for slot in re.findall(r"\{(\w+)\}", template)} & slots.keys()
     return bool(used & _THINGS) or any(_THING.search(slots[slot]) for slot in used if slot.startswith(_ACTS))
 

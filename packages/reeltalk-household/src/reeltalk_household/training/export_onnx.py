@@ -45,11 +45,7 @@ it is 0 if the weight is transposed."""
 
 
 class RootMeanSquare(nn.Module):
-    """`RMSNorm` in operations that the exporter supports.
-
-    Args:
-        norm: The layer that it replaces.
-    """
+    """`RMSNorm` in operations that the exporter supports."""
 
     def __init__(self, norm: nn.RMSNorm) -> None:
         super().__init__()
@@ -133,12 +129,7 @@ def rounded(model: Mini) -> Mini:
 
 
 def eight_bits(weight: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """A weight as whole numbers (…), and the scale of each output channel (…, 1, …), for their product.
-
-    Args:
-        weight: Of any shape.
-        axis: The axis of the output channels.
-    """
+    """A weight as whole numbers (…), and the scale of each output channel (…, 1, …), for their product."""
     others = tuple(at for at in range(weight.ndim) if at != axis % weight.ndim)
     scale = np.abs(weight).max(axis=others, keepdims=True) / np.float32(LEVELS)
     scale[scale == 0] = 1
@@ -305,15 +296,7 @@ def embedded(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:
 def torch_answer(
     model: Mini, words: MiniWords, ids: Sequence[int], visual: Tensor, longest: int
 ) -> tuple[list[int], Tensor]:
-    """The words of an answer, and the logits (vocabulary,) of the first. Reads the whole sequence anew for each word.
-
-    Args:
-        model: The network.
-        words: Its tokenizer.
-        ids: (T,) the sequence up to the answer mark.
-        visual: (T', D) its visual tokens.
-        longest: Most words of the answer.
-    """
+    """The words of an answer, and the logits (vocabulary,) of the first. Each word reads the whole sequence anew."""
     said: list[int] = []
     first: Tensor | None = None
     while len(said) < longest:

@@ -165,10 +165,6 @@ FILM: Final = "film a household with all splits, such as 'reeltalk world film --
 def check_filmed(benchmark: Benchmark, *splits: str) -> None:
     """Checks that splits have videos whose files, boxes and graphs are there. Nothing is decoded.
 
-    Args:
-        benchmark: Any benchmark.
-        splits: The splits that are needed.
-
     Raises:
         BenchmarkError: Something is missing; the message says how to make it.
     """

@@ -53,11 +53,6 @@ def train_words(texts: Iterable[str], size: int, path: Path) -> None:
     """Writes a WordPiece tokenizer: every character, the most frequent words, and the most frequent ends of words.
 
     The library's own trainer breaks ties by the order of a hash table; counting gives the same words every time.
-
-    Args:
-        texts: Texts with typical words.
-        size: Most words and pieces of words.
-        path: File to write.
     """
     tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL[UNKNOWN]))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])

@@ -87,14 +87,7 @@ def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def batches(lessons: Lessons, features: Sequence[NDArray[np.float32]], size: int, *, first: int = 0) -> Iterator[Batch]:
-    """Endless batches from step `first` on. `POOL` of them are drawn together, half of them for the second time.
-
-    Args:
-        lessons: The lessons.
-        features: (frames, K, V) visual tokens of each of the lessons' videos.
-        size: Sequences of a batch.
-        first: Number of the first step.
-    """
+    """Endless batches from step `first` on. `POOL` of them are drawn together, half of them for the second time."""
     kept: dict[int, list[tuple[int, Interleaved]]] = {}
     count_of_new = POOL * size // 2
 

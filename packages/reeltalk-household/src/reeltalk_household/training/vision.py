@@ -426,11 +426,6 @@ class ConvolutionMuon(torch.optim.Muon):
     """Muon for convolutions: each is a matrix with a row for each output channel (O, I · height · width).
 
     `torch.optim.Muon` takes matrices only.
-
-    Args:
-        weights: The weights (O, I, height, width).
-        lr: Learning rate.
-        weight_decay: Decay of weights.
     """
 
     def __init__(self, weights: Sequence[nn.Parameter], *, lr: float, weight_decay: float) -> None:

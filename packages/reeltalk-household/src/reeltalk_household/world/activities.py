@@ -50,12 +50,7 @@ class Activity:
         return sum(_lively(item) for item in self.lines)
 
     def script(self, cast: Mapping[str, str], draw: random.Random) -> list[Line]:
-        """A script with everything drawn that the recipe leaves open.
-
-        Args:
-            cast: The person of each role.
-            draw: Decides.
-        """
+        """A script with everything drawn that the recipe leaves open."""
         chosen: dict[str, str] = {}
         return [
             _line(text, cast, chosen, draw, self.name)
@@ -166,13 +161,6 @@ def perform(
     house: House, activity: Activity, start: Situation, start_s: float = 0.0, *, seed: str = "0"
 ) -> list[ProgramStep]:
     """Carry out a recipe with the first people of a situation.
-
-    Args:
-        house: The house.
-        activity: The activity.
-        start: The situation before it.
-        start_s: When its first step begins.
-        seed: Decides everything that the recipe leaves open.
 
     Returns:
         The steps in the order in which they take effect.

@@ -26,20 +26,19 @@ from reeltalk_household.world.bubbles import (
     tag_box,
 )
 from reeltalk_household.world.canvas import Canvas, Picture, Point, Stencil
+from reeltalk_household.world.drawings import draw_object
 from reeltalk_household.world.faces import HIGH_M
 from reeltalk_household.world.figure import draw_hand, draw_person
 from reeltalk_household.world.house import SIZES, House
-from reeltalk_household.world.kinds import GLOW, INK, KINDS, named
+from reeltalk_household.world.kinds import GLOW, INK, named
 from reeltalk_household.world.light import ceiling_on, lamps_on, light_factors
-from reeltalk_household.world.painters_rooms import KITCHEN, ROOMS, draw_room
-from reeltalk_household.world.painters_things import THINGS, Painter
 from reeltalk_household.world.placing import drawing_order, fitting, in_use, place_of
+from reeltalk_household.world.rooms import draw_room
 from reeltalk_household.world.shots import CameraShot, View, frame_numbers, plan_shots, shot_at
 from reeltalk_household.world.situation import ProgramStep, Situation
 from reeltalk_household.world.staging import Staging
 from reeltalk_household.world.styles import STYLES, texture
 
-PAINTERS: Final[dict[str, Painter]] = {**KITCHEN, **ROOMS, **THINGS}
 SMALLEST_SEEN_PX: Final = 24
 """An object that shows fewer pixels is not seen. In pictures 640 pixels wide, this is a fifth of a toothbrush."""
 TAG_S: Final = 2.5
@@ -51,36 +50,6 @@ MOVING: Final = frozenset({"HOT", "RINGING"})
 """States of things that look different from one moment to the next."""
 HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.5, "flowers": 0.2, "teddybear": 0.5}
 """Where a thing is held, in parts of its height."""
-
-
-def paint(
-    canvas: Canvas,
-    class_name: str,
-    x_m: float,
-    y_m: float,
-    colour: str | None,
-    values: frozenset[str],
-    *,
-    size: float = 1.0,
-) -> None:
-    """Draws an object.
-
-    Args:
-        canvas: The canvas, in metres.
-        class_name: Its class.
-        x_m: Middle of its lower edge.
-        y_m: Height of its lower edge.
-        colour: Name of its colour; None if it has none.
-        values: Its states.
-        size: Its size in parts of its kind's.
-    """
-    kind = KINDS[class_name]
-    painter = PAINTERS[class_name]
-    if size == 1.0:
-        painter(canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
-        return
-    with canvas.enlarged(size, x_m, y_m):
-        painter(canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
 
 
 @dataclass(frozen=True)
@@ -167,13 +136,7 @@ class Camera:
             yield self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), shown)
 
     def moment(self, steps: Sequence[ProgramStep], time_s: float, shot: CameraShot | None = None) -> FramePlan:
-        """What a frame at a time shows, without names above heads.
-
-        Args:
-            steps: The steps.
-            time_s: Seconds from the film's start.
-            shot: The view; the film's own if it is not given.
-        """
+        """What a frame at a time shows, without names above heads."""
         staging = Staging(self.house, steps)
         shot = shot or shot_at(plan_shots(staging, view=self.view), time_s)[1]
         return self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), frozenset())
@@ -353,7 +316,7 @@ class Camera:
         thing = self.house.things[name]
         values = situation.things[name].values
         size = SIZES[thing.size] * fitting(self.house, situation, name)
-        paint(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=size)
+        draw_object(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=size)
 
     def _layer(self, canvas: Canvas, moment: FramePlan, layer: str, numbers: dict[str, int] | None = None) -> None:
         situation, room = moment.situation, moment.shot.room

@@ -379,14 +379,6 @@ class Stencil(Canvas):
 
     It takes the same calls as a canvas, so everything that you can draw has a position. Parts that are hidden behind
     another object are not counted.
-
-    Args:
-        width_px: Width of the picture.
-        height_px: Height of the picture.
-        scale: Pixels per unit.
-        left: The x of the left edge.
-        bottom: The y of the lower edge.
-        manner: How shapes are drawn.
     """
 
     def __init__(

@@ -114,13 +114,7 @@ def _prevented(house: House, steps: Sequence[ProgramStep], left_out: int, seed: 
 
 
 def counterfactuals(house: House, steps: Sequence[ProgramStep], *, seed: str) -> list[Counterfactual]:
-    """Outcomes of a scene without some of its events: as many that differ as not, by aspect.
-
-    Args:
-        house: The house.
-        steps: The scene, in the order in which its steps take effect.
-        seed: The scene's seed.
-    """
+    """Outcomes of a scene without some of its events: as many that differ as not, by aspect."""
     draw = random.Random(f"counterfactuals {seed}")
     candidates = [index for index, step in enumerate(steps[:-1]) if step.command.action in LEFT_OUT]
     draw.shuffle(candidates)

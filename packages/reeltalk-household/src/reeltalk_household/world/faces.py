@@ -53,13 +53,7 @@ class _Head:
         self.at, self.heading, self.size = at, math.radians(heading_deg), size
 
     def point(self, around_deg: float, up: float, *, out: float = 1.0) -> Point:
-        """A place on the head.
-
-        Args:
-            around_deg: Its direction from the nose; positive is the left of the head, at the viewer's right.
-            up: Its height above the middle, in metres.
-            out: Distance from the axis in parts of the head's.
-        """
+        """A place on the head."""
         level = math.sqrt(max(0.0, 1 - (up / (HIGH_M * 1.04)) ** 2))
         across = WIDE_M * level * math.sin(self.heading + math.radians(around_deg)) * out
         return self.at((across * self.size, up * self.size))
@@ -70,16 +64,7 @@ class _Head:
 
 
 def draw_head(canvas: Canvas, person: Person, middle: Point, up: Point, face: Face, *, size: float) -> None:
-    """Draws a head.
-
-    Args:
-        canvas: The canvas, in metres.
-        person: Whose head.
-        middle: Its middle.
-        up: Unit vector from the chin to the top.
-        face: What it shows.
-        size: Its size in parts of the usual one.
-    """
+    """Draws a head."""
 
     def at(point: Point) -> Point:
         a, b = point

@@ -89,18 +89,7 @@ def body(
     nod: float = 0.0,
     face_deg: float | None = None,
 ) -> Pose:
-    """A pose from the places of a body's parts.
-
-    Args:
-        heading_deg: Where the chest points.
-        hip: The middle of the hip.
-        lean: How far the neck is in front of the hip.
-        knees: Right and left.
-        feet: Right and left ankle.
-        hands: Right and left.
-        nod: How far the head is bent forwards.
-        face_deg: Where the face points; as the chest if not given.
-    """
+    """A pose from the places of a body's parts."""
     f, _, up = hip
     spine = math.sqrt(max(0.05, (NECK_M - HIP_M) ** 2 - lean**2))
     neck = (f + lean, 0.0, up + spine)
@@ -247,14 +236,6 @@ def clothes_of(person: Person) -> Clothes:
 
 def draw_person(canvas: Canvas, person: Person, x_m: float, y_m: float, pose: Pose, face: Face) -> tuple[Point, Point]:
     """Draws a person.
-
-    Args:
-        canvas: The canvas, in metres.
-        person: Their looks.
-        x_m: Position of the person along the room, in metres.
-        y_m: Height of their support.
-        pose: Positions of the joints.
-        face: What the face shows; its heading is the pose's.
 
     Returns:
         Positions of the right and the left hand on the canvas.

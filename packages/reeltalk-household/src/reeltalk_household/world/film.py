@@ -380,13 +380,7 @@ def film_plan(argument: dict[str, Any]) -> str:
 
 
 def film_rows(planned: FilmPlan, scenes: Sequence[PlayedScene], *, duration_s: float | None = None) -> FilmRows:
-    """What is known about a film without its pictures.
-
-    Args:
-        planned: The film.
-        scenes: Its scenes.
-        duration_s: The video's length; by default the film ends with its last scene.
-    """
+    """What is known about a film without its pictures."""
     house = planned.built()
     graphs = film_graphs(planned, scenes)
     clips = [

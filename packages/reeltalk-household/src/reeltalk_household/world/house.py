@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 from reeltalk.language.vocabulary import class_of
-from reeltalk_household.world.kinds import KINDS, ObjectKind, top_m
+from reeltalk_household.world.kinds import KINDS, ObjectKind
 from reeltalk_household.world.styles import SPLIT_STYLES
+from reeltalk_household.world.tables import read_table
 
 ROOM_WIDTH_M: Final = 6.4
 ROOM_HEIGHT_M: Final = 3.6
@@ -155,79 +156,7 @@ class House:
         ]
 
 
-_FURNITURE: Final = {
-    "kitchen": "fridge kitchencounter stove",
-    "livingroom": "sofa tvstand bookshelf floorlamp",
-    "bedroom": "bed nightstand closet desk",
-    "bathroom": "bathtub toilet bathroomcounter washingmachine",
-}
-_FRONT: Final = {
-    "kitchen": (("kitchentable", 3.4), ("chair", 2.3), ("chair?", 4.5)),
-    "livingroom": (("coffeetable", 3.1), ("chair", 4.9)),
-    "bedroom": (("chair?", 1.6),),
-    "bathroom": (("laundrybasket", 5.4),),
-}
-# What stays where it is; "?" marks objects that only some houses have.
-_ON: Final = {
-    "kitchencounter": "sink microwave? coffeemaker toaster cuttingboard?",
-    "stove": "fryingpan",
-    "tvstand": "tv",
-    "nightstand": "tablelamp",
-    "desk": "computer",
-    "bathroomcounter": "sink",
-}
-_FLOOR: Final = {"kitchen": ("garbagecan",), "livingroom": ("orchid", "rug"), "bedroom": (), "bathroom": ()}
-# What people carry about: class, least and greatest number in a house, and the places where it may be; ">" marks the
-# inside of one.
-_MOVABLES: Final = (
-    ("mug", 2, 3, "kitchentable coffeetable desk >kitchencabinet kitchencounter"),
-    ("plate", 2, 2, "kitchentable >kitchencabinet kitchencounter coffeetable"),
-    ("waterglass", 2, 2, ">kitchencabinet kitchentable coffeetable nightstand kitchencounter"),
-    ("wineglass", 1, 2, ">kitchencabinet kitchentable"),
-    ("dishbowl", 1, 1, ">kitchencabinet kitchentable"),
-    ("kettle", 1, 1, "kitchencounter"),
-    ("bottle", 2, 2, ">fridge kitchentable coffeetable kitchencounter"),
-    ("milk", 1, 1, ">fridge kitchentable"),
-    ("juice", 1, 1, ">fridge kitchentable"),
-    ("wine", 0, 1, ">fridge kitchencounter"),
-    ("salmon", 1, 1, ">fridge"),
-    ("carrot", 0, 1, ">fridge"),
-    ("cereal", 0, 1, ">kitchencabinet kitchentable"),
-    ("apple", 2, 2, "kitchentable >fridge coffeetable"),
-    ("cupcake", 1, 2, "kitchentable coffeetable >fridge"),
-    ("cookie", 0, 1, "kitchentable coffeetable"),
-    ("sandwich", 0, 1, ">fridge kitchentable"),
-    ("breadslice", 1, 1, "kitchentable kitchencounter"),
-    ("cake", 0, 1, "kitchentable >fridge"),
-    ("washingsponge", 1, 1, "kitchencounter kitchentable"),
-    ("book", 2, 3, "bookshelf nightstand coffeetable desk sofa"),
-    ("magazine", 1, 2, "coffeetable bookshelf sofa nightstand"),
-    ("photoalbum", 0, 1, "bookshelf coffeetable"),
-    ("boardgame", 0, 1, "bookshelf coffeetable kitchentable"),
-    ("remotecontrol", 1, 1, "coffeetable sofa bookshelf"),
-    ("cellphone", 1, 2, "coffeetable nightstand kitchentable desk"),
-    ("radio", 0, 1, "bookshelf kitchencounter"),
-    ("vase", 1, 2, "coffeetable bookshelf nightstand kitchentable desk kitchencounter bathroomcounter"),
-    ("flowers", 1, 1, "kitchencounter coffeetable kitchentable"),
-    ("teddybear", 0, 1, "bed sofa"),
-    ("ball", 2, 2, "livingroom:floor bedroom:floor"),
-    ("guitar", 1, 1, "livingroom:floor bedroom:floor"),
-    ("balloon", 0, 1, "livingroom:floor coffeetable"),
-    ("giftbox", 1, 1, "desk coffeetable bed"),
-    ("pillow", 2, 2, "bed sofa"),
-    ("blanket", 1, 1, "bed sofa"),
-    ("clothesshirt", 1, 2, ">closet bed"),
-    ("slippers", 1, 1, "bedroom:floor bathroom:floor"),
-    ("dumbbell", 0, 1, "bedroom:floor"),
-    ("notes", 1, 1, "desk kitchentable coffeetable"),
-    ("towel", 2, 2, "towelrack bathroomcounter >bathroomcabinet"),
-    ("toothbrush", 2, 2, "bathroomcounter >bathroomcabinet"),
-    ("toothpaste", 1, 1, "bathroomcounter >bathroomcabinet"),
-    ("barsoap", 1, 1, "bathroomcounter bathtub >bathroomcabinet"),
-    ("facecream", 0, 1, "bathroomcounter >bathroomcabinet"),
-    ("clothespile", 1, 1, ">laundrybasket"),
-    ("broom", 1, 1, "kitchen:floor bathroom:floor"),
-)
+_TABLES: Final = read_table("house")
 _SPARE: Final = ("bookshelf", "bed", "sofa", "desk", "coffeetable", "kitchencounter", "bathroomcounter")
 """Where things of a living room are put if their own places are full."""
 _GIFTS: Final = ("book", "teddybear", "vase", "mug", "ball", "photoalbum", "clothesshirt")
@@ -236,34 +165,10 @@ TWINS: Final = 0.8
 _FOOD: Final = frozenset("milk juice wine bottle apple cupcake cookie sandwich breadslice cake kettle".split())
 
 
-_WALLS: Final = (
-    (244, 232, 208),
-    (222, 234, 226),
-    (228, 226, 240),
-    (246, 222, 212),
-    (216, 230, 240),
-    (238, 238, 222),
-    (236, 224, 232),
-)
-_FLOORS: Final = ((186, 144, 104), (166, 122, 84), (202, 180, 150), (172, 160, 148), (152, 112, 86))
-_TILES: Final = ((206, 216, 220), (214, 206, 196), (196, 208, 200))
-_SKINS: Final = ((244, 208, 180), (224, 178, 144), (180, 128, 92), (132, 90, 64))
-
-
 SHIRTS: Final = ("red", "blue", "green", "yellow", "purple", "orange", "white", "pink", "black")
 TROUSERS: Final = ("blue", "black", "grey", "brown", "green")
 HAIR_STYLES: Final = ("short", "long", "bun", "curly")
-NAMES: Final[dict[str, dict[str, str]]] = {
-    "train": {
-        "she": "Anna Clara Dora Emma Fiona Greta Hanna Ida Julia Lena Maria Nora Olga Paula Rosa Sofia Tina Vera",
-        "he": "Adam Ben Carlos David Emil Felix Georg Hugo Ivan Jonas Karim Leon Max Noah Oscar Paul Simon Theo",
-    },
-    "dev": {"she": "Amina Bella Celia Edith Frida Hilda", "he": "Aron Boris Dario Elias Finn Henry"},
-    "test": {
-        "she": "Alice Carmen Elsa Helena Ines Laila Mira Nadia",
-        "he": "Anton Bruno Diego Erik Gabriel Isaac Kenji Liam",
-    },
-}
+NAMES: Final[Mapping[str, Mapping[str, str]]] = _TABLES["names"]
 """What people are called, by split and pronoun."""
 
 
@@ -282,6 +187,10 @@ def build_house(number: int, split: Split = "train") -> House:
     return _Builder(number, split).house()
 
 
+def _colours(name: str) -> tuple[tuple[int, int, int], ...]:
+    return tuple((r, g, b) for r, g, b in _TABLES["colours"][name])
+
+
 class _Builder:
     def __init__(self, number: int, split: Split) -> None:
         self.number, self.split = number, split
@@ -293,14 +202,14 @@ class _Builder:
 
     def house(self) -> House:
         draw = self.random
-        walls = draw.sample(_WALLS, len(ROOM_ORDER))
+        walls = draw.sample(_colours("walls"), len(ROOM_ORDER))
         for index, room in enumerate(ROOM_ORDER):
             name = self._name(room)
             tiled = room in ("kitchen", "bathroom")
             self.rooms[name] = Room(
                 name=name,
                 wall=walls[index],
-                floor=draw.choice(_TILES if tiled else _FLOORS),
+                floor=draw.choice(_colours("tiles" if tiled else "floors")),
                 door=draw.choice(("left", "right")),
                 window_x_m=0.0,
             )
@@ -319,7 +228,7 @@ class _Builder:
         people: list[Person] = []
         while len(people) < MOST_PEOPLE:
             pronoun: Literal["she", "he"] = draw.choice(("she", "he"))
-            skin = draw.choice(_SKINS)
+            skin = draw.choice(_colours("skins"))
             shirt = draw.choice(SHIRTS)
             # The hair must differ from the skin.
             hair = draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey"))
@@ -353,7 +262,7 @@ class _Builder:
 
     def _furnish(self, room: Room) -> None:
         kind = room.class_name
-        back = _FURNITURE[kind].split()
+        back = _TABLES["furniture"][kind].split()
         self.random.shuffle(back)
         if kind == "bedroom" and abs(back.index("bed") - back.index("nightstand")) != 1:
             back.remove("nightstand")
@@ -366,10 +275,10 @@ class _Builder:
             width = KINDS[class_name].width_m
             self._place(class_name, room, "back", round(x + width / 2, 3))
             x += width + gap
-        for word, at in _FRONT[kind]:
+        for word, at in _TABLES["front"][kind]:
             for class_name in self._present([word]):
                 self._place(class_name, room, "front", at if room.door == "left" else round(ROOM_WIDTH_M - at, 3))
-        for class_name in self._present(_FLOOR[kind]):
+        for class_name in self._present(_TABLES["floor"][kind]):
             self._on_floor(class_name, room)
         self._on_walls(room)
 
@@ -404,7 +313,7 @@ class _Builder:
 
     def _place(self, class_name: str, room: Room, layer: Layer, x_m: float, y_m: float = 0.0) -> None:
         thing = self._add(class_name, room, layer, x_m, y_m, room.name)
-        held = self._present(_ON.get(class_name, "").split())
+        held = self._present(_TABLES["on"].get(class_name, "").split())
         if class_name in ("kitchencounter", "bathroomcounter"):
             self.random.shuffle(held)
         width = thing.kind.width_m
@@ -413,7 +322,9 @@ class _Builder:
             # What stands on a counter keeps half of it free for what people put there.
             share = KINDS[name].width_m + 0.06
             x += share
-            lies = self._add(name, room, layer, round(x - share / 2, 3), round(y_m + top_m(class_name), 3), thing.name)
+            lies = self._add(
+                name, room, layer, round(x - share / 2, 3), round(y_m + KINDS[class_name].top_m, 3), thing.name
+            )
             if name == "sink":
                 self._add("faucet", room, layer, lies.x_m, round(lies.y_m + 0.1, 3), thing.name)
             if name == "cuttingboard":
@@ -421,7 +332,7 @@ class _Builder:
 
     def _movables(self) -> None:
         """What people carry about: several of a class differ in colour, or in size if they have the same colour."""
-        for class_name, fewest, most, _ in _MOVABLES:
+        for class_name, (fewest, most, _) in _TABLES["movables"].items():
             count = self.random.randint(fewest, most)
             room = next(iter(self.rooms.values()))
             same_colour = self.random.random() < 0.3 or not KINDS[class_name].colours
@@ -487,16 +398,10 @@ def settle(
 ) -> dict[str, Place]:
     """Draws a place for everything that people carry about.
 
-    Args:
-        things: All objects; the places of those that people carry are ignored.
-        rooms: The rooms, by name.
-        floors: The floor of each room, by room.
-        draw: Decides.
-
     Returns:
         The places, by object. Nothing lies on something else that is carried, and each has room beside the others.
     """
-    places_of = {class_name: places.split() for class_name, _, _, places in _MOVABLES}
+    places_of = {class_name: places.split() for class_name, (_, _, places) in _TABLES["movables"].items()}
     carried = [name for name, thing in things.items() if thing.class_name in places_of]
     room_names = {room.class_name: name for name, room in rooms.items()}
     at: dict[str, Thing] = {}
@@ -581,4 +486,4 @@ def split_of_looks(person: Person) -> Split:
 
 def surface_height_m(thing: Thing) -> float:
     """Height above the floor of an object's surface."""
-    return thing.y_m + top_m(thing.class_name)
+    return thing.y_m + thing.kind.top_m

@@ -47,16 +47,7 @@ def ceiling_on(situation: Situation, room: str) -> bool:
 def light_factors(
     light: str, ceiling: bool, lamps: tuple[Lamp, ...], shot: CameraShot, width_px: int, height_px: int
 ) -> NDArray[np.float32] | None:
-    """Factors of brightness, (H, W, 3); None if nothing changes.
-
-    Args:
-        light: day or evening.
-        ceiling: Whether the light of the ceiling is on.
-        lamps: The lamps that are lit.
-        shot: The view.
-        width_px: Width of the picture.
-        height_px: Height of the picture.
-    """
+    """Factors of brightness, (H, W, 3); None if nothing changes."""
     if light == "day":
         base = _DAY if ceiling else _DAY_OFF
     else:

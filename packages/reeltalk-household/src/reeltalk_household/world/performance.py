@@ -10,7 +10,7 @@ import heapq
 import random
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +25,7 @@ from reeltalk_household.world.situation import (
     ProgramStep,
     Situation,
 )
+from reeltalk_household.world.tables import read_table
 from reeltalk_household.world.talk import Talk
 
 NEAR_M: Final = 0.6
@@ -87,68 +88,8 @@ class Line:
         return " ".join(filter(None, (self.person, self.verb, *self.words)))
 
 
-# What causes an action or a way of speaking: earlier events, the latest first. `>` must be done to the person, `<` by
-# the person whom the action is about, `=` by the person, `@` to the same thing, and `+` be said to the person about the
-# same thing.
-_CAUSES: Final = {
-    "smile": ">give >throw >show >praise >comfort >apologise >thank >hug >clap >offer >accept >agree =unwrap =play",
-    "gasp": "break spill fall fallback fallsit ring pop drop >say =unwrap",
-    "scowl": "break spill >complain >refuse drop knock ring >throw",
-    "frown": "break spill >refuse >complain fall fallback fallsit >warn",
-    "calm": ">hug >apologise >comfort >agree wipe sweep finish",
-    "comfort": "<frown <fall <fallback <fallsit <scowl break",
-    "hug": "<frown >give >thank",
-    "clap": "<play <dance <jump <throw",
-    "say thank": ">give >throw >offer >praise >comfort >agree >warn >show",
-    "say accept": ">offer >propose >ask",
-    "say refuse": ">offer >propose >ask",
-    "say agree": ">propose >ask >complain >warn",
-    "say apologise": "break spill drop knock >complain <scowl",
-    "say complain": "break spill ring <throw finish",
-    "say comfort": "<frown <fall <fallback <fallsit <scowl break >complain",
-    "say praise": ">show <play <dance >give =unwrap =eat =drink <wipe <sweep <stretch <squat",
-    "say announce": "finish boil pop =answer",
-    "say warn": "spill break <climb <fall boil",
-    "say greet": ">greet",
-    "say offer": "<frown <fall boil pop",
-    "give": "+accept +ask +agree",
-    "answer": "@ring",
-    "switchOff": "@boil @finish",
-    "wipe": "spill",
-    "sweep": "break",
-    "unwrap": "@give",
-}
-
-
-FEELINGS_BY: Final[dict[str, dict[str, dict[str, float]]]] = {
-    "break": {"=": {"frown": 0.35, "gasp": 0.25}, "o": {"gasp": 0.3, "scowl": 0.25, "frown": 0.15}},
-    "spill": {"=": {"frown": 0.3, "gasp": 0.2}, "o": {"gasp": 0.25, "scowl": 0.3}},
-    "fall": {"=": {"frown": 0.25, "scowl": 0.15}, "o": {"gasp": 0.6}},
-    "fallback": {"=": {"frown": 0.25, "scowl": 0.15}, "o": {"gasp": 0.6}},
-    "fallsit": {"=": {"frown": 0.2, "scowl": 0.1}, "o": {"gasp": 0.5}},
-    "ring": {"o": {"gasp": 0.25}},
-    "give": {">": {"smile": 0.5}},
-    "throw": {">": {"smile": 0.3}},
-    "hug": {">": {"smile": 0.5}},
-    "comfort": {">": {"calm": 0.6}},
-    "unwrap": {"=": {"smile": 0.5, "gasp": 0.25}, "o": {"smile": 0.2}},
-    "play": {"o": {"smile": 0.3}},
-    "dance": {"=": {"smile": 0.2}, "o": {"smile": 0.25}},
-    "eat": {"=": {"smile": 0.15}},
-    "sweep": {"o": {"calm": 0.5}},
-    "wipe": {"o": {"calm": 0.5}},
-    "say praise": {">": {"smile": 0.5}},
-    "say thank": {">": {"smile": 0.35}},
-    "say greet": {">": {"smile": 0.4}},
-    "say accept": {">": {"smile": 0.35}},
-    "say offer": {">": {"smile": 0.2}},
-    "say complain": {">": {"frown": 0.3, "scowl": 0.3}},
-    "say refuse": {">": {"frown": 0.3, "scowl": 0.2}},
-    "say apologise": {">": {"calm": 0.6}},
-    "say comfort": {">": {"calm": 0.6}},
-    "say warn": {">": {"gasp": 0.25}},
-    "say announce": {">": {"gasp": 0.15, "smile": 0.1}},
-}
+_CAUSES: Final[Mapping[str, str]] = read_table("actions")["causes"]
+FEELINGS_BY: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = read_table("actions")["feelings"]
 """How often people show a feeling because of a step: `=` who did it, `>` to whom it was done, `o` others who see it."""
 LATEST_FEELING_S: Final = 4.0
 
@@ -208,11 +149,6 @@ def carry_out(house: House, commands: Sequence[Command], start: Situation) -> li
 
     Each person does their commands one after the other, and people act at the same time. For what two people do
     together, such as handing something over, whoever is there first waits for the other.
-
-    Args:
-        house: The house.
-        commands: The program.
-        start: The situation before it.
 
     Returns:
         The steps in the order in which they take effect.

@@ -740,15 +740,7 @@ def location(house: House, situation: Situation, name: str) -> tuple[str, float]
 
 
 def stop_beside(house: House, x_m: float, from_x_m: float, name: str, others_x_m: Sequence[float] = ()) -> float:
-    """Where somebody stops on a walk to an object or person: on the near side of it, and beside those who stand there.
-
-    Args:
-        house: The house.
-        x_m: Where it is.
-        from_x_m: Where the walk starts in its room.
-        name: The object, person or room.
-        others_x_m: Where others stand in its room.
-    """
+    """Where somebody stops on a walk to an object or person: on its near side, beside those who stand there."""
     side = 1 if from_x_m > x_m else -1
     away_m = 0.0 if name in house.rooms else STAND_M if name in house.things else APART_M
     ways = (away_m, -away_m, away_m + 0.45, -away_m - 0.45, away_m + 0.8, -away_m - 0.8)

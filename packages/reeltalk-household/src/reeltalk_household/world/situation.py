@@ -13,77 +13,9 @@ from typing import Final, Literal
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.language.vocabulary import SPEECH_ACTS, class_of
 from reeltalk_household.world.house import ROOM_WIDTH_M, House, settle
+from reeltalk_household.world.tables import read_table
 
-DURATIONS_S: Final = {
-    "grab": 1.9,
-    "put": 1.9,
-    "putIn": 2.2,
-    "open": 1.9,
-    "close": 1.6,
-    "switchOn": 1.6,
-    "switchOff": 1.6,
-    "sit": 1.9,
-    "stand": 1.6,
-    "lie": 2.4,
-    "sleep": 8.1,
-    "wakeUp": 2.2,
-    "drink": 4.1,
-    "eat": 5.4,
-    "pour": 3.2,
-    "turnTo": 1.1,
-    "lookAt": 4.1,
-    "watch": 8.1,
-    "wipe": 4.9,
-    "scrub": 4.1,
-    "rinse": 3.5,
-    "soak": 3.2,
-    "wash": 4.1,
-    "brush": 5.4,
-    "squeeze": 2.2,
-    "cut": 4.1,
-    "read": 8.1,
-    "type": 6.8,
-    "write": 6.8,
-    "text": 5.4,
-    "squat": 2.4,
-    "jump": 1.6,
-    "stretch": 3.5,
-    "dance": 5.4,
-    "climb": 2.2,
-    "shake": 2.7,
-    "fold": 3.5,
-    "touch": 1.6,
-    "fall": 3.2,
-    "fallsit": 3.2,
-    "fallback": 3.2,
-    "give": 2.4,
-    "show": 2.6,
-    "wait": 3.0,
-    "hug": 2.8,
-    "comfort": 2.8,
-    "wave": 1.8,
-    "clap": 2.4,
-    "throw": 2.0,
-    "play": 6.0,
-    "unwrap": 3.0,
-    "fill": 3.0,
-    "sweep": 4.4,
-    "answer": 2.0,
-    "knock": 1.6,
-    "drop": 1.4,
-    "smile": 1.6,
-    "frown": 1.6,
-    "scowl": 1.6,
-    "gasp": 1.6,
-    "calm": 1.6,
-    "boil": 1.2,
-    "pop": 0.8,
-    "finish": 1.0,
-    "ring": 1.6,
-    "break": 0.6,
-    "spill": 0.8,
-    "cool": 1.0,
-}
+DURATIONS_S: Final[Mapping[str, float]] = read_table("actions")["seconds"]
 """Seconds that each action takes. The time of a walk depends on its distance, of talk on its words."""
 UNDONE: Final = frozenset({"boil", "pop", "finish", "ring", "break", "spill", "cool"})
 """Changes that nobody does."""
@@ -290,19 +222,7 @@ class ProgramStep:
         return person is not None and self.before.people[person].room != self.after.people[person].room
 
 
-OFTEN: Final = {
-    "mug": ("CLEAN", "DIRTY", 0.25),
-    "plate": ("CLEAN", "DIRTY", 0.25),
-    "kitchentable": ("CLEAN", "DIRTY", 0.25),
-    "stove": ("CLEAN", "DIRTY", 0.25),
-    "tv": ("OFF", "ON", 0.15),
-    "floorlamp": ("OFF", "ON", 0.4),
-    "tablelamp": ("OFF", "ON", 0.4),
-    "radio": ("OFF", "ON", 0.1),
-    "fridge": ("CLOSED", "OPEN", 0.06),
-    "closet": ("CLOSED", "OPEN", 0.15),
-    "kitchencabinet": ("CLOSED", "OPEN", 0.15),
-}
+OFTEN: Final[Mapping[str, tuple[str, str, float]]] = read_table("actions")["often"]
 """States that things may have when a film begins: what they lack then, what they have, and how often."""
 
 

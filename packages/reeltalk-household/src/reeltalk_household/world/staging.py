@@ -153,11 +153,7 @@ class Staging:
 
 
 def _scenes(steps: Sequence[ProgramStep], begin_s: float) -> list[tuple[float, int, int]]:
-    """Start in seconds, first step and step after the last of each scene.
-
-    A scene begins at a cut to another time. Without one, it begins when all before has ended, where the situation
-    before a step is not the one after the step before.
-    """
+    """Start in seconds, first step and step after the last of each scene."""
     found = [(begin_s, 0)]
     for number, (one, other) in enumerate(pairwise(steps), 1):
         if other.command.action == LATER:

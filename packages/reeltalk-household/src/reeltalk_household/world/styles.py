@@ -84,13 +84,7 @@ SPLIT_STYLES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @lru_cache(maxsize=8)
 def texture(name: str, width_px: int, height_px: int) -> NDArray[np.float32]:
-    """The structure of a style, as factors of brightness around 1, (H, W, 1).
-
-    Args:
-        name: paper, wash or grain.
-        width_px: Width of the picture.
-        height_px: Height of the picture.
-    """
+    """The structure of a style, as factors of brightness around 1, (H, W, 1)."""
     draw = np.random.Generator(np.random.PCG64(20_28))
     fine = draw.standard_normal((height_px, width_px)).astype(np.float32)
     unit = width_px / 640

@@ -5,33 +5,22 @@ scene.
 """
 
 import random
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Final
 
 from reeltalk.language.vocabulary import SPEECH_ACTS, plain_name
 from reeltalk_household.world.house import House, Thing
-
-SENTENCES: Final = Path(__file__).parent / "talk.toml"
+from reeltalk_household.world.tables import read_table
 
 
 @cache
 def sentences() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """The sentences of each speech act: `thing` for those about an object, `free` for the others."""
-    raw = _raw()["acts"]
+    raw = read_table("talk")["acts"]
     if set(raw) != set(SPEECH_ACTS):
-        raise ValueError(
-            f"{SENTENCES.name} lacks, or has beyond the speech acts, {sorted(set(raw) ^ set(SPEECH_ACTS))}"
-        )
+        raise ValueError(f"talk.toml lacks, or has beyond the speech acts, {sorted(set(raw) ^ set(SPEECH_ACTS))}")
     return {act: {kind: tuple(lines) for kind, lines in kinds.items()} for act, kinds in raw.items()}
-
-
-@cache
-def _raw() -> dict[str, Any]:
-    return tomllib.loads(SENTENCES.read_text(encoding="utf-8"))
 
 
 def thing_as_said(thing: Thing) -> str:
@@ -66,7 +55,7 @@ class Talk:
         """
         known = sentences()[act]
         kind = "thing" if about is not None and "thing" in known else "free"
-        slots = {name: draw.choice(values) for name, values in _raw()["words"].items()}
+        slots = {name: draw.choice(values) for name, values in read_table("talk")["words"].items()}
         slots["listener"] = house.person(listeners[0]).name
         if about is not None:
             slots["thing"] = thing_as_said(house.things[about])

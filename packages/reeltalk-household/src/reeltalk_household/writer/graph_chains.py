@@ -88,11 +88,7 @@ class GraphVideo:
         self._parts: dict[tuple[str, ...], VideoPart] = {}
 
     def part(self, clips: Sequence[str]) -> VideoPart | None:
-        """Some clips in order of time; None if none of them has a graph.
-
-        Args:
-            clips: Identifiers of clips.
-        """
+        """Some clips in order of time; None if none of them has a graph."""
         places = [n for n, clip in enumerate(self.clips) if clip.id in clips]
         if not places:
             return None
@@ -230,14 +226,7 @@ def is_news(question: Question, told: Iterable[KnownFact]) -> bool:
 
 
 def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind: str, key: str) -> bool:
-    """True if no known fact answers a question.
-
-    Args:
-        wanted: The facts that the answer adds.
-        known: The facts of all earlier turns.
-        kind: The kind of the question.
-        key: Its answer.
-    """
+    """True if no known fact answers a question."""
     if wanted & known:
         return False
     # Each room is asked for once: after that it is easy to guess.

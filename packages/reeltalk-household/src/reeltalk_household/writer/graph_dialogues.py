@@ -317,15 +317,7 @@ class DialogueMaker:
         opened: bool = False,
         spoken: Question | None = None,
     ) -> WordedQuestion | None:
-        """A question in words that were not said before; None if no form has a place for the description.
-
-        Args:
-            question: The question.
-            rests: True for a form that refers to the round before.
-            description: Words for what it is about.
-            opened: True if the round has an opening of its own, so that the form must have none.
-            spoken: The question with other words for what it is about.
-        """
+        """A question in words that were not said before; None if no form has a place for the description."""
         last = self._last
         spoken = spoken or (question if description is None else described(question, description, self.story))
         named = description is not None and description.sort == "other person"
@@ -891,10 +883,7 @@ def _summary(maker: DialogueMaker, count: int) -> bool:
 
 
 def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
-    """Each round takes for granted what does not happen, or asks the same about what does, as a coin falls.
-
-    So neither the words of a question nor the rounds before it tell which of the two it is.
-    """
+    """Each round takes for granted what does not happen, or asks the same about what does, as a coin falls."""
     left = maker.premises()
     order = sorted({premise.sort for premise in left})
     maker.draw.shuffle(order)

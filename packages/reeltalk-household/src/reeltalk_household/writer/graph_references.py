@@ -34,13 +34,7 @@ class Description:
 
 
 def candidates_of(question: Question, story: Story, universe: Sequence[Question]) -> dict[str, Question]:
-    """The same question about everything that its *it* or *that* could mean, by name; at most the right one if unique.
-
-    Args:
-        question: A question with an anchor.
-        story: The story.
-        universe: All questions of the story.
-    """
+    """The same question about everything that its *it* or *that* could mean, by name; at most itself if unique."""
     found: dict[str, Question] = {}
     for other in universe:
         if other.kind == question.kind and other.person == question.person and other.anchor is not None:

@@ -42,11 +42,7 @@ class Told:
 
 
 def important_events(events: Sequence[StoryEvent]) -> list[StoryEvent]:
-    """The most important events of a scene, in order.
-
-    Args:
-        events: Its events in order.
-    """
+    """The most important events of a scene, in order."""
     weighed = [event for event in events if event.action in _WEIGHTS]
     # What is picked up and then used or put down is told once.
     used = {event.main for event in weighed if event.action != "grab"}
@@ -57,12 +53,7 @@ def important_events(events: Sequence[StoryEvent]) -> list[StoryEvent]:
 
 
 def told_events(events: Sequence[StoryEvent], story: Story) -> list[Told]:
-    """Events as clauses.
-
-    Args:
-        events: The events.
-        story: The story of everybody.
-    """
+    """Events as clauses."""
     return [Told(*event_clause(event, story)) for event in events]
 
 
@@ -78,12 +69,7 @@ def split_clause(clause: str, subjects: Sequence[str]) -> Told:
 
 
 def compress(told: Sequence[Told], limit: int) -> str:
-    """Clauses as at most a number of sentences; clauses of one subject in a row are joined.
-
-    Args:
-        told: Clauses in the order in which they are told.
-        limit: Most sentences.
-    """
+    """Clauses as at most a number of sentences; clauses of one subject in a row are joined."""
     groups = []
     for subject, clauses in groupby(told, key=lambda one: one.subject):
         predicates = list(dict.fromkeys(one.predicate for one in clauses))

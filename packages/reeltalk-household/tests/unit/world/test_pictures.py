@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from reeltalk.language.vocabulary import FEELINGS
 from reeltalk_household.world.bubbles import place_bubble, text_size_px, wrap
-from reeltalk_household.world.camera import PAINTERS, Camera, FramePlan, paint
+from reeltalk_household.world.camera import Camera, FramePlan
 from reeltalk_household.world.canvas import Canvas, Stencil
+from reeltalk_household.world.drawings import draw_object, drawings
 from reeltalk_household.world.faces import Face
 from reeltalk_household.world.figure import draw_person, standing
 from reeltalk_household.world.film import FilmPlan, plan, play_film
@@ -64,7 +65,7 @@ def acted(situation: Situation, *commands: tuple[Command, float, Situation]) -> 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_every_class_is_drawn_where_the_stencil_says(style: str, full: bool) -> None:
-    assert set(PAINTERS) >= set(KINDS)
+    assert set(drawings()) == set(KINDS)
     manner = STYLES[style].manner
     # A quick run draws half of the classes in each style, and each in half of the styles.
     classes = list(KINDS.items()) if full else list(KINDS.items())[list(STYLES).index(style) % 2 :: 2]
@@ -76,7 +77,7 @@ def test_every_class_is_drawn_where_the_stencil_says(style: str, full: bool) -> 
                 stencil = Stencil(320, 320, scale=100, left=-1.6, bottom=-0.6, manner=manner)
                 stencil.number = 1
                 for on in (canvas, stencil):
-                    paint(on, class_name, 0.0, 0.0, kind.colours[0] if kind.colours else None, values, size=size)
+                    draw_object(on, class_name, 0.0, 0.0, kind.colours[0] if kind.colours else None, values, size=size)
                 drawn = np.any(canvas.pixels != (1, 2, 3), axis=2)
                 if class_name == "floor" and "DIRTY" not in values:
                     assert not drawn.any()
@@ -111,7 +112,7 @@ def test_states_are_seen(class_name: str, add: str, drop: str) -> None:
     for values in (before, (before - {drop}) | {add}):
         canvas = Canvas(300, 300, scale=110, left=-1.3, bottom=-0.3)
         canvas.pixels[:] = (230, 226, 218)
-        paint(canvas, class_name, 0.0, 0.0, kind.colours[0] if kind.colours else None, values)
+        draw_object(canvas, class_name, 0.0, 0.0, kind.colours[0] if kind.colours else None, values)
         pictures.append(canvas.pixels.astype(int))
     area = kind.width_m * kind.height_m * 110**2
     assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 40).sum() > max(12, 0.01 * area)

@@ -129,17 +129,7 @@ class TalkSettings:
 
 
 class Conversation:
-    """One conversation about one video.
-
-    Args:
-        model: The model that answers.
-        watching: The video.
-        lines: The typed lines.
-        screen: Shows the conversation.
-        log: Stores the events.
-        settings: Settings of the conversation.
-        stop: Set this event to end the conversation.
-    """
+    """One conversation about one video."""
 
     def __init__(
         self,

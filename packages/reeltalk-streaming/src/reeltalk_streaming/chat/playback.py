@@ -161,9 +161,6 @@ class Playback:
     def upcoming(self, wait_s: float) -> PlayedFrame | None:
         """The next frame, once it is on the screen. It stays the next frame until it is taken.
 
-        Args:
-            wait_s: Longest wait for it.
-
         Returns:
             None if its time has not come yet, the video is held, or there are no more frames.
 

@@ -116,13 +116,7 @@ def lora(
 
 
 class _Watch:
-    """Shows the numbers of a training behind its bar, and sends them to a tracker.
-
-    Args:
-        bar: The bar.
-        tracker: The tracker, if there is one.
-        out: Folder of the run, by which the tracker's run is called.
-    """
+    """Shows the numbers of a training behind its bar, and sends them to a tracker."""
 
     STEPS: Final = 20
     """Steps over which speeds are averaged."""

@@ -258,9 +258,6 @@ def base_of(path: Path) -> Path:
 def within_memory(advice: str) -> Iterator[None]:
     """Convert an out-of-memory failure, of the machine or of its accelerator, into an error.
 
-    Args:
-        advice: The text of the error.
-
     Raises:
         ModelError: There is not enough memory.
     """

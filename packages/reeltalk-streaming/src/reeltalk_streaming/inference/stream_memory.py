@@ -39,11 +39,7 @@ class MemoryPolicy(BaseModel):
     """Words and pieces of words. Whole turns are dropped, the oldest first and instructions last."""
 
     def most_tokens(self, frame_tokens: int) -> int:
-        """The most tokens that the memory keeps.
-
-        Args:
-            frame_tokens: Tokens of each frame.
-        """
+        """The most tokens that the memory keeps."""
         frames = (self.recent_frames + self.merged_frames) * frame_tokens
         return self.sinks + frame_tokens - 1 + frames + self.recent_words
 
@@ -137,11 +133,6 @@ class StreamMemory:
 
     def add_frame(self, keys: Floats, values: Floats, pts_s: float) -> None:
         """Store a frame.
-
-        Args:
-            keys: (L, H, K, E) before rotation.
-            values: (L, H, K, E).
-            pts_s: Its presentation time in seconds.
 
         Raises:
             ValueError: The shape is not that of a frame.

@@ -190,9 +190,6 @@ class StreamingVideoModel(LocalVideoModel):
     def stream(self, system: str | None = None) -> "VideoStream":
         """Starts a conversation about a new video.
 
-        Args:
-            system: Replaces the model's own system message.
-
         Raises:
             InputError: The template takes no system message.
         """
@@ -284,10 +281,7 @@ class StreamingVideoModel(LocalVideoModel):
         return self._rotary.turned(keys, -by)
 
     def _try_turning(self) -> None:
-        """Check that a model's keys, when rotated, equal those of another position.
-
-        A single token attends only to itself, so its keys in all layers depend only on its position.
-        """
+        """Check that a model's keys, when rotated, equal those of another position."""
         from transformers import DynamicCache
 
         token = self.text_tokens("a")["input_ids"][:, :1]

@@ -126,9 +126,6 @@ class LocalVideoModel:
     def reply(self, messages: Sequence[ConversationMessage]) -> Written:
         """The next message of the conversation, by greedy decoding.
 
-        Args:
-            messages: The conversation; pictures are JPEG files.
-
         Raises:
             InputError: A picture cannot be read, or the processor takes no video where `as_video` asks for it.
             ModelError: The memory does not suffice, the conversation is too long, or the model wrote nothing.

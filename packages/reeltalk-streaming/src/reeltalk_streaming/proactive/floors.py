@@ -16,11 +16,7 @@ FLOORS: Final = ("never", f"always:{EVERY_S:g}")
 
 
 def floor_sessions(tasks: Sequence[ProactiveTask]) -> list[SessionLog]:
-    """What the floors say in some tasks, at one frame a second.
-
-    Args:
-        tasks: The tasks that are scored.
-    """
+    """What the floors say in some tasks, at one frame a second."""
     return asyncio.run(_play(tasks))
 
 

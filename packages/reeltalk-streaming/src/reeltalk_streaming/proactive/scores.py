@@ -132,13 +132,7 @@ def judge_reply(text: str, moment: Moment, question: str = "", instruction: str 
 
 
 def judge_by_words(text: str, moment: Moment, request: UserRequest) -> int:
-    """`judge_reply` of a reply to a request of a task.
-
-    Args:
-        text: The reply.
-        moment: What is due.
-        request: The request of the moment.
-    """
+    """`judge_reply` of a reply to a request of a task."""
     if request.act in QUESTIONS:
         return judge_reply(text, moment, request.text)
     return judge_reply(text, moment, instruction=request.text)
@@ -161,10 +155,6 @@ def replies_to_judge(session: SessionLog, task: ProactiveTask) -> list[StreamEve
     """What a model said in a session without being asked at that time.
 
     The first reply that says *not yet* to a question whose answer is not shown yet counts as silence, and is left out.
-
-    Args:
-        session: The session.
-        task: The task that was played.
     """
     waiting = [request for request in task.requests if request.act == "await"]
     replies = []
@@ -179,11 +169,6 @@ def replies_to_judge(session: SessionLog, task: ProactiveTask) -> list[StreamEve
 
 def play_of(session: SessionLog, task: ProactiveTask, judge: JudgeReply = judge_by_words) -> Play:
     """Convert a session into the record that is measured.
-
-    Args:
-        session: The session.
-        task: The task that was played.
-        judge: Decides whether replies are right.
 
     Raises:
         UnjudgedError: A reply could not be judged.
@@ -345,10 +330,6 @@ def threshold_curve(sessions: Iterable[SessionLog], tasks: Sequence[ProactiveTas
     """The moments that a model would meet, against its false alarms, by the threshold of its readiness.
 
     It is read from one play, in which the model's own messages may have changed its later readiness.
-
-    Args:
-        sessions: Whole plays of one model that reports its readiness.
-        tasks: The tasks.
 
     Returns:
         Points in the order of thresholds; empty if no play has a readiness.
@@ -528,12 +509,7 @@ BY_KIND: Final = {
 
 
 def scores_table(scores: ProactiveScores, floors: Collection[str] = ()) -> str:
-    """The headline of all models, then the values of each with their 95 % intervals and their signature.
-
-    Args:
-        scores: The scores.
-        floors: Models that are floors. Only their headline is shown.
-    """
+    """The headline of all models, then the values of each with their 95 % intervals and their signature."""
     models = list(dict.fromkeys(row.model for row in scores.summary))
     cells = {(row.model, row.metric): row for row in scores.summary}
     order = sorted(models, key=lambda model: (model in floors, -(cells[model, HEADLINE].value or 0.0)))
@@ -585,13 +561,7 @@ def _format_number(value: float | None) -> str:
 
 
 def scores_json(scores: ProactiveScores, floors: Collection[str] = (), judged: Json = None) -> bytes:
-    """All values, also by kind of task, and which tasks have none.
-
-    Args:
-        scores: The scores.
-        floors: Models that are floors.
-        judged: What a language model said about the replies, if one judged them.
-    """
+    """All values, also by kind of task, and which tasks have none."""
     return write_json(
         ({} if judged is None else {"judged": judged})
         | {

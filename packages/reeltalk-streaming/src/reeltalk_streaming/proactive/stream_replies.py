@@ -117,11 +117,7 @@ def _judge_by_key(text: str, moment: Moment, request: UserRequest) -> int:
 
 
 def refused_references(tasks: Iterable[ProactiveTask]) -> Iterator[str]:
-    """Sentences on references that are not right by the key of their moment, so that a right reply would be wrong.
-
-    Args:
-        tasks: The tasks.
-    """
+    """Sentences on references that are not right by the key of their moment, so that a right reply would be wrong."""
     for task in tasks:
         for place, request in enumerate(task.requests):
             for moment in all_moments(request):
@@ -161,12 +157,7 @@ def _to_judge(text: str, request: UserRequest) -> ReplyToJudge | None:
 
 
 def replies_due(sessions: Iterable[SessionLog], tasks: Sequence[ProactiveTask]) -> list[ReplyToJudge]:
-    """Everything that a language model is asked about some sessions, each once, in the order of the sessions.
-
-    Args:
-        sessions: The sessions. Those of other tasks are left out.
-        tasks: The tasks.
-    """
+    """Everything that a language model is asked about some sessions, each once, in the order of the sessions."""
     known = {task.id: task for task in tasks}
     found: dict[ReplyToJudge, None] = {}
     for session in sessions:
@@ -259,9 +250,6 @@ JUDGED: Final = "judged"
 
 def read_judged(path: Path) -> JudgedReplies:
     """What a language model judged, from the scores that `reeltalk proactive score --judge` wrote.
-
-    Args:
-        path: The JSON file.
 
     Raises:
         InputError: It is not such a file, or no model judged these scores.

@@ -264,9 +264,6 @@ class Oracle:
     """Knows the tasks: says what is due at the first frame of each moment, and answers every question right.
 
     What begins after the last frame is said at that frame.
-
-    Args:
-        tasks: The tasks that are played.
     """
 
     name = "oracle"

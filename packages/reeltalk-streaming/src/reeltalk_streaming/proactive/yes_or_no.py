@@ -57,9 +57,6 @@ def read_yes_or_no(text: str) -> Literal["yes", "no"] | None:
 
     A thought before it, marks of Markdown, quotation marks and a code block are set aside. `**Yes**`, `The answer is
     yes.`, `Answer: Yes`, `{"answer": "yes"}`, `{"speak": true}` and `Not yet.` are read; `Yes and no` is not.
-
-    Args:
-        text: The reply.
     """
     answer = own_reply(plain_characters(without_thoughts(text))).strip()
     answer = _FENCED.sub(r"\1", answer).strip()

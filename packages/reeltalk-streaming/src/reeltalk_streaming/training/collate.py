@@ -149,14 +149,7 @@ class Sequence:
 
 
 class Collator:
-    """Makes sequences from dialogues.
-
-    Args:
-        checkpoint: The checkpoint, for its processor and chat template.
-        frame_tokens: Most image tokens per frame.
-        max_tokens: Most tokens of a sequence.
-        system: System message before every sample.
-    """
+    """Makes sequences from dialogues."""
 
     def __init__(
         self, checkpoint: Checkpoint, *, frame_tokens: int = 256, max_tokens: int = 32_768, system: str | None = None

@@ -48,10 +48,6 @@ WEIGHT_ENDINGS: Final = (".safetensors", ".safetensors.index.json", ".bin", ".bi
 def linear_layers(model: nn.Module, decoder: nn.Module) -> list[str]:
     """Full names of the linear layers of the language model, without its embeddings and its head.
 
-    Args:
-        model: A whole vision-language model.
-        decoder: Its language model.
-
     Raises:
         SettingError: There are none.
     """
@@ -190,12 +186,7 @@ class Begun(BaseModel):
     processes: int = Field(ge=1)
 
     def differences(self, other: "Begun", *, longer: bool) -> list[str]:
-        """The differences in words, for example `rank 16, was 32`.
-
-        Args:
-            other: The run as it was begun.
-            longer: Pass over the number of steps.
-        """
+        """The differences in words, for example `rank 16, was 32`."""
         passed_over = _OF_NO_STEP | LENGTH if longer else _OF_NO_STEP
         own, others = self._flat(passed_over), other._flat(passed_over)
         return [
@@ -279,11 +270,6 @@ def load_adapter(folder: Path, adapted: Any) -> None:
 
 def load_optimizer(folder: Path, *, model: Any, optimizer: Any) -> None:
     """Loads the moments of a checkpoint into an optimizer.
-
-    Args:
-        folder: The checkpoint.
-        model: As accelerate prepared it.
-        optimizer: As accelerate prepared it.
 
     Raises:
         InputError: They cannot be read.

@@ -156,10 +156,6 @@ def answer_loss(model: Any, sequence: Sequence) -> Tensor:
 
     Only the positions before the answers' tokens get scores for the whole vocabulary. For 25,000 tokens of frames and a
     vocabulary of 150,000, all scores would take 15 GB.
-
-    Args:
-        model: A vision-language model of transformers.
-        sequence: On the model's device.
     """
     targets = sequence.labels[0, 1:]
     places = (targets != IGNORED).nonzero()[:, 0]
@@ -321,12 +317,7 @@ class Loop:
         }
 
     def loss(self, sequence: Sequence, file: Path) -> Tensor:
-        """The loss of a sample.
-
-        Args:
-            sequence: The sample, on the CPU.
-            file: Where it is from, for errors.
-        """
+        """The loss of a sample."""
         device = self.accelerator.device
         try:
             with torch.autocast(device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
@@ -589,11 +580,7 @@ def _done_error(out: Path, steps: int) -> BenchmarkError:
 
 
 def _go_further(out: Path, loop: Loop, state: State, tell: Tell) -> None:
-    """Gives a finished run more steps.
-
-    Raises:
-        BenchmarkError: The settings ask for no more steps than there were.
-    """
+    """Gives a finished run more steps."""
     before = loop.steps_of(state.begun.settings)
     # A run that stopped early goes on with the steps that it had if it may wait longer for a better validation.
     waits = loop.settings.patience != state.begun.settings.patience
