@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reeltalk.schema.scoring import JudgedScore, Signature
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.content import Content
-    from reeltalk.store.runs import Run
+    from reeltalk.store.runs import Run, frames
 
 __all__ = [
     "Answer",
@@ -37,6 +37,7 @@ __all__ = [
     "Turn",
     "Video",
     "__version__",
+    "frames",
     "stages",
 ]
 
@@ -56,6 +57,7 @@ _MODULES = {
     "Signature": "schema.scoring",
     "Turn": "schema.dialogue",
     "Video": "schema.media",
+    "frames": "store.runs",
 }
 
 

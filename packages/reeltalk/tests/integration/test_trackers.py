@@ -10,7 +10,7 @@ import pytest
 from places import PYTHONPATH, ROOT
 from tiny_architectures import save_dialogues
 
-from reeltalk.analysis.trackers import tracked_models
+from reeltalk.analysis.trackers import model_numbers
 from reeltalk.cli import run
 from reeltalk.store.runs import read_run
 
@@ -43,22 +43,24 @@ def command(folder: Path, *arguments: str) -> str:
 @pytest.mark.parametrize("tracker", ["trackio", "wandb", "mlflow"])
 def test_a_tracker_knows_all_numbers_and_curves(tracker: str, scored: Path, tmp_path: Path) -> None:
     folder = tmp_path / tracker
-    (folder / "site").mkdir(parents=True)
-    (folder / "site" / "index.html").write_text("<p>A report.</p>", encoding="utf-8")
+    folder.mkdir()
     where = {"wandb": str(folder), "mlflow": f"sqlite:///{folder}/mlflow.db"}.get(tracker)
-    options = ["--to", tracker, *(["--where", where] if where else []), "--report", str(folder / "site")]
+    options = ["--to", tracker, *(["--where", where] if where else [])]
     command(folder, "-m", "reeltalk", "publish", str(scored), *options)
     printed = command(folder, str(ROOT / "tools" / "read_trackers.py"), tracker, where or "", "reeltalk")
     known: dict[str, Any] = json.loads(printed.splitlines()[-1])
-    expected = {model.name: model for model in tracked_models(read_run(scored))}
+    sent = read_run(scored)
+    expected = {f"{sent.name} {info.model}": info.model for info in sent.info.models}
     assert known.keys() == expected.keys()
     for name, model in expected.items():
         numbers, curves = known[name]["numbers"], known[name]["curves"]
-        assert {key: numbers[key] for key in model.numbers} == pytest.approx(model.numbers)
-        told = {(key, turn): value for turn, values in model.curves for key, value in values.items()}
+        steps = model_numbers(sent, model)
+        own = steps.pop(0)
+        assert {key: numbers[key] for key in own} == pytest.approx(own)
+        told = {(key, turn): value for turn, values in steps.items() for key, value in values.items()}
         found = {(key, turn): value for key, points in curves.items() for turn, value in points}
         assert found == pytest.approx(told)
-        assert known[name]["settings"]["model"] == model.settings["model"]
+        assert known[name]["settings"]["model"] == model
 
 
 @pytest.mark.parametrize("tracker", ["trackio", "wandb", "mlflow"])

@@ -1,18 +1,20 @@
 """Commands that train streaming models."""
 
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.options import IN_TRACKER, OUT, OVERWRITE, TRACKER
+from reeltalk.cli.options import IN_TRACKER, OUT, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
-from reeltalk.errors import MissingExtraError, SettingError
+from reeltalk.errors import MissingExtraError, SettingError, TrackerError
 from reeltalk.schema.sft import LoraSettings, check_training_options
 
 if TYPE_CHECKING:
-    from reeltalk.analysis.trackers import LiveRun, TrackerLog
+    from reeltalk.analysis.trackers import Tracker, TrackerRun
     from reeltalk_streaming.training.lora import Begun
 
 train = App(name="train", group_commands=Group("Commands", sort_key=0), group_parameters=Group("Training", sort_key=1))
@@ -33,7 +35,6 @@ def lora(
     track: Annotated[Literal["trackio", "wandb", "mlflow"] | None, IN_TRACKER] = None,
     project: Annotated[str | None, IN_TRACKER] = None,
     where: Annotated[str | None, IN_TRACKER] = None,
-    online: Annotated[bool, Parameter(name="--online", negative="", group=TRACKER)] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
     settings: Settings = SETTINGS,
 ) -> int:
@@ -70,8 +71,6 @@ def lora(
     where
         mlflow: a tracking URI; wandb: the folder of offline runs, here by default; trackio: a Space OWNER/NAME or a
         server's address, this machine by default.
-    online
-        wandb: send it while it runs; without this it is stored for `wandb sync`.
     overwrite
         Replace an existing run.
     """
@@ -81,15 +80,13 @@ def lora(
     except ImportError:
         raise MissingExtraError("training an adapter", extra="train", of="reeltalk-streaming") from None
 
-    tracker = None
     if track is not None:
-        from reeltalk.analysis.trackers import TrackerLog, check_tracker
+        from reeltalk.analysis.trackers import import_tracker
 
-        tracker = TrackerLog(track, project or "reeltalk", where, online)
-        check_tracker(tracker)
-    elif project is not None or where is not None or online:
-        raise SettingError("--project, --where and --online are for --track")
-    with ProgressBar() as bar, _Watch(bar, tracker, out) as watcher:
+        import_tracker(track)
+    elif project is not None or where is not None:
+        raise SettingError("--project and --where are for --track")
+    with ProgressBar() as bar, _Watch(bar, track, project or "reeltalk", where, out) as watcher:
         done = train_lora(
             data, base, out, settings, validation=validation, frames=frames, cpu=cpu, overwrite=overwrite,
             progress=bar.show, watcher=watcher, tell=say,
@@ -121,9 +118,10 @@ class _Watch:
     STEPS: Final = 20
     """Steps over which speeds are averaged."""
 
-    def __init__(self, bar: ProgressBar, tracker: "TrackerLog | None", out: Path) -> None:
+    def __init__(self, bar: ProgressBar, tracker: "Tracker | None", project: str, where: str | None, out: Path) -> None:
         self._bar, self._tracker, self._name = bar, tracker, out.resolve().name
-        self._live: LiveRun | None = None
+        self._project, self._where = project, where
+        self._run: TrackerRun | None = None
         self._last: deque[dict[str, Any]] = deque(maxlen=self.STEPS)
         self._validated = ""
 
@@ -131,17 +129,26 @@ class _Watch:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._live is not None:
-            self._live.finish(failed=kind is not None)
+        if self._run is not None:
+            self._try(partial(self._run.finish, failed=kind is not None))
+
+    def _try(self, send: Callable[[], None]) -> None:
+        """Send something. A tracker that fails does not end the work: it gets nothing more."""
+        try:
+            send()
+        except TrackerError as error:
+            self._run = None
+            say(f"warning: the tracker gets no more numbers: {error}; the work goes on")
 
     def begin(self, begun: "Begun", *, first: int, steps: int) -> None:
         if self._tracker is None:
             return
-        from reeltalk.analysis.trackers import begin_live_run
+        from reeltalk.analysis.trackers import TrackerRun
 
         name = f"{self._name} from step {first:,}" if first else self._name
         about = begun.model_dump(mode="json")
-        self._live = begin_live_run(self._tracker, name, about.pop("settings") | about | {"steps": steps}, tell=say)
+        settings = about.pop("settings") | about | {"steps": steps}
+        self._run = TrackerRun(self._tracker, name, settings, project=self._project, where=self._where)
 
     def step(self, row: dict[str, Any]) -> None:
         self._last.append(row)
@@ -151,12 +158,12 @@ class _Watch:
             self._validated = f", validation {row['validation_loss']:.3f}"
         loss = f"loss {row['loss']:.3f}{self._validated}, lr {row['learning_rate']:.1e}"
         self._bar.note = f"{loss}, {frames_s:,.{int(frames_s < 10)}f} frames/s, {tokens_s:,.0f} tokens/s"
-        if self._live is not None:
+        if self._run is not None:
             numbers = {f"train/{name}": row[name] for name in ("loss", "learning_rate", "gradient")}
             numbers |= {"train/frames_per_s": frames_s, "train/tokens_per_s": tokens_s}
             if "validation_loss" in row:
                 numbers["validation/loss"] = row["validation_loss"]
-            self._live.add(row["step"], numbers)
+            self._try(partial(self._run.log, row["step"], numbers))
 
     def validating(self, done: int, samples: int) -> None:
         self._bar.note = f"validating: {done:,} of {samples:,}"

@@ -72,7 +72,6 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "track": "packages/reeltalk/tests/integration/test_trackers.py",
     "project": "packages/reeltalk/tests/integration/test_trackers.py",
     "where": "packages/reeltalk/tests/integration/test_trackers.py",
-    "online": "packages/reeltalk-streaming/tests/unit/streaming/test_lora_training.py",
     "threads": "packages/reeltalk-household/tests/unit/streaming/test_mini_training.py",
 }
 """Options whose effect another test shows: inputs, devices, memory and trackers."""

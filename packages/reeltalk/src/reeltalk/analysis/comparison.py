@@ -32,6 +32,7 @@ from reeltalk.metrics.clustered import (
     clustered_mean,
     linearise,
 )
+from reeltalk.metrics.info import MeanOf
 from reeltalk.metrics.scoring import METRICS, MetricResult
 from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
@@ -397,9 +398,9 @@ class PairComparer:
         if self.settings.by is None:
             return [self._one(sheet, blank, np.ones(len(sheet.places), bool))]
         groups = self.turns.groups(sheet, self.settings.by)
-        narrowed = dataclasses.replace(sheet, nesting="units" if sheet.nesting == "tasks" else sheet.nesting)
-        if sheet.nesting == "kinds":
-            narrowed = dataclasses.replace(sheet, nesting="items")
+        # Within a group, tasks and kinds are not averaged once more.
+        narrower: dict[MeanOf, MeanOf] = {"tasks": "dialogues", "kinds": "items"}
+        narrowed = dataclasses.replace(sheet, mean_of=narrower.get(sheet.mean_of, sheet.mean_of))
         return [
             self._one(narrowed, dataclasses.replace(blank, group=group), groups[group]) for group in _in_order(groups)
         ]
@@ -506,7 +507,7 @@ class PairComparer:
         there_a, there_b = within & np.isfinite(a), within & np.isfinite(b)
         if not there_a.any() or not there_b.any():
             return dataclasses.replace(blank, problem="one of the two has no score here")
-        plain = sheet if sheet.nesting == "units" else dataclasses.replace(sheet, nesting="items")
+        plain = sheet if sheet.mean_of == "dialogues" else dataclasses.replace(sheet, mean_of="items")
         own, other = average_units(plain, there_a, {"value": a}), average_units(plain, there_b, {"value": b})
         estimate = clustered_difference(
             own.values["value"],
@@ -628,7 +629,7 @@ def compare_models(
     family = competing if len(competing) > 1 else list(range(len(board.models)))
     chosen = _chosen(board, models, family)
     metrics = compared_metrics(board, settings.metrics)
-    comparer = PairComparer(Turns.read(board), settings)
+    comparer = PairComparer(Turns(board), settings)
     for first, second in combinations(chosen, 2) if strict else ():
         comparer.refuse_strangers(first, second)
     rows: list[Comparison] = []

@@ -1,172 +1,44 @@
 """One metric's values of all models on the same turns or dialogues; the input of comparisons.
 
-A run does not state how the leaderboard's number is computed from single values. So this module tries the known ways,
-such as the mean over turns or over dialogues, and uses one only if it gives every model's number.
+A measure states how its number follows from single values: as their mean, or as that of dialogues, tasks or kinds. The
+values of a number that is not that mean are compared as they are, and a note says so.
 """
 
-import dataclasses
-import math
-import tempfile
-import weakref
-from array import array
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from operator import itemgetter
-from pathlib import Path
-from typing import IO, Any, Final, Generic, Literal, TypeVar, overload
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import TEXT
+from reeltalk.analysis.columns import TEXT, info_of
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
-from reeltalk.analysis.turn_scores import scored_turns
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.judge.protocol import find_protocol
+from reeltalk.metrics.info import MeanOf
 from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
 from reeltalk.metrics.tokenise import Language, languages_by_item
-from reeltalk.schema.record import name_key
-from reeltalk.schema.scoring import JudgedScore
-from reeltalk.store.atomic import storage_errors
 from reeltalk.store.runs import Run
-from reeltalk.store.stored_rows import ChosenRows, RowField
+from reeltalk.store.score_frame import SCORE
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
-Codes = NDArray[np.int32]
-H = TypeVar("H", bound=Hashable)
-
-Nesting = Literal["items", "units", "tasks", "kinds"]
-"""Whether items are averaged directly, first within dialogues, or also within tasks or kinds of units."""
 
 KIND: Final = "kind"
 TURN: Final = "turn"
 TASK: Final = "task"
-ANSWER_TYPE: Final = "answer_type"
-"""Group by type of the answer, for turns with a key."""
-
-
-@dataclass(frozen=True)
-class TurnPlace:
-    """The position and labels of a turn or a unit."""
-
-    video_id: str
-    unit: str
-    """`chain`, `path` or `dialogue`."""
-    unit_id: str
-    turn_index: int
-    task: str | None
-    labels: Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class ItemPlaces(Sequence[TurnPlace]):
-    """Positions and labels of turns or units, 24 bytes each, with what they name once."""
-
-    videos: Codes
-    """(N,) the source video, as a number in the order of names."""
-    kinds: Codes
-    """(N,) place of the kind of unit in `kind_names`."""
-    units: Codes
-    """(N,) place of the unit's id in `unit_ids`."""
-    turns: Codes
-    """(N,) index of the turn."""
-    tasks: Codes
-    """(N,) place of the task in `task_names`."""
-    labels: Codes
-    """(N,) place of the labels in `label_sets`."""
-    video_names: Sequence[str]
-    kind_names: Sequence[str]
-    unit_ids: Sequence[str]
-    task_names: Sequence[str]
-    """Empty for no task."""
-    label_sets: Sequence[Mapping[str, tuple[str, ...]]]
-
-    @classmethod
-    def of(cls, places: Iterable[TurnPlace]) -> "ItemPlaces":
-        """The places of items, read one by one."""
-        videos, kinds, units, tasks = _Numbered[str](), _Numbered[str](), _Numbered[str](), _Numbered[str]()
-        labels = _Numbered[tuple[tuple[str, tuple[str, ...]], ...]]()
-        turns = array("i")
-        for place in places:
-            videos.add(place.video_id)
-            kinds.add(place.unit)
-            units.add(place.unit_id)
-            tasks.add(place.task or "")
-            labels.add(tuple(place.labels.items()))
-            turns.append(place.turn_index)
-        names = sorted(videos.names)
-        place_of = {name: number for number, name in enumerate(names)}
-        in_order = np.array([place_of[name] for name in videos.names], np.int32)
-        return cls(
-            in_order[videos.numbers] if names else videos.numbers,
-            kinds.numbers,
-            units.numbers,
-            np.array(turns, np.int32),
-            tasks.numbers,
-            labels.numbers,
-            names,
-            list(kinds.names),
-            list(units.names),
-            list(tasks.names),
-            [dict(entry) for entry in labels.names],
-        )
-
-    def at(self, rows: Ints) -> "ItemPlaces":
-        """Some of the items."""
-        names = ("videos", "kinds", "units", "turns", "tasks", "labels")
-        return dataclasses.replace(self, **{name: getattr(self, name)[rows] for name in names})
-
-    def __len__(self) -> int:
-        return len(self.videos)
-
-    @overload
-    def __getitem__(self, place: int) -> TurnPlace: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[TurnPlace]: ...
-    def __getitem__(self, place: int | slice) -> TurnPlace | list[TurnPlace]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(len(self))[place]]
-        return TurnPlace(
-            self.video_names[self.videos[place]],
-            self.kind_names[self.kinds[place]],
-            self.unit_ids[self.units[place]],
-            int(self.turns[place]),
-            self.task_names[self.tasks[place]] or None,
-            self.label_sets[self.labels[place]],
-        )
-
-
-def _flags(rows: "array[int]", count: int) -> Bools:
-    found = np.zeros(count, bool)
-    found[np.array(rows, np.intp)] = True
-    return found
-
-
-class _Numbered(Generic[H]):
-    """Values as numbers, in the order in which they come."""
-
-    def __init__(self) -> None:
-        self.names: dict[H, int] = {}
-        self._numbers = array("i")
-
-    def add(self, value: H) -> None:
-        self._numbers.append(self.names.setdefault(value, len(self.names)))
-
-    @property
-    def numbers(self) -> Codes:
-        """(N,) the number of each value."""
-        return np.array(self._numbers, np.int32)
-
-
-def _in_order_of_first(keys: NDArray[Any]) -> tuple[Ints, Ints]:
-    """(N,) keys numbered in the order in which they come, and (K,) the first place of each."""
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.intp)
-    rank[order] = np.arange(len(order))
-    return rank[number], first[order]
+PLACE: Final = ("video_id", "unit", "unit_id", "turn_index", "task", "labels")
+"""Columns that say where a turn belongs."""
+UNIT: Final = ("unit", "unit_id")
+KEPT_SHEETS: Final = 4
+"""Matrices that are kept, since pairs of models are compared metric by metric."""
+SAME: Final = 1e-9
+"""Maximum relative difference between a mean and an equal number of the leaderboard."""
 
 
 @dataclass(frozen=True)
@@ -176,18 +48,26 @@ class ScoreMatrix:
     metric: str
     values: Floats
     """(N, M); NaN where there is no score."""
-    places: "ItemPlaces"
-    """(N,)"""
-    nesting: Nesting
+    places: "pl.DataFrame"
+    """(N,) with the columns of `PLACE`, as far as an item has them."""
+    mean_of: MeanOf
+    """How values are averaged."""
     is_mean: bool
-    """True if the leaderboard's number is the mean of these values with this nesting."""
+    """True if the leaderboard's number is the mean of these values."""
     item: str = "turn"
     """The item of a row: a turn, or a chain, path or dialogue judged as a whole."""
 
-    @property
+    @cached_property
     def videos(self) -> Ints:
         """(N,) the source video of each item, as a number in the order of their names."""
-        return self.places.videos.astype(np.intp)
+        return self.numbers("video_id")
+
+    def numbers(self, *columns: str) -> Ints:
+        """(N,) number of the group of items with equal values in some columns, in the order of these values."""
+        import polars as pl
+
+        texts = self.places.select(pl.col(columns).cast(pl.String).fill_null(""))
+        return texts.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.intp) - 1
 
 
 @dataclass(frozen=True)
@@ -210,29 +90,32 @@ def average_units(sheet: ScoreMatrix, there: Bools, values: Mapping[str, Floats]
     """Average values as the leaderboard does, up to the last mean.
 
     Args:
-        sheet: The matrix, which has the nesting.
+        sheet: The matrix, which says how.
         there: (N,) True for items to include; at least one.
         values: (N,) arrays by name, finite for included items.
     """
     rows = np.flatnonzero(there)
-    places = sheet.places
     kept = {name: column[rows] for name, column in values.items()}
-    if sheet.nesting in ("units", "tasks"):
-        unit, first = _in_order_of_first(
-            places.videos[rows].astype(np.int64) * len(places.unit_ids) + places.units[rows]
-        )
+    if sheet.mean_of in ("dialogues", "tasks"):
+        unit, first = _in_order_of_first(sheet.numbers("video_id", "unit_id")[rows])
         counts = np.bincount(unit)
         kept = {name: np.bincount(unit, weights=column) / counts for name, column in kept.items()}
         rows = rows[first]
-    if sheet.nesting == "tasks":
-        groups = places.tasks[rows]
-    elif sheet.nesting == "kinds":
-        groups = places.kinds[rows]
-    else:
-        groups = np.zeros(len(rows), np.int32)
-    strata, firsts = _in_order_of_first(groups.astype(np.int64))
+    groups = np.zeros(len(rows), np.intp)
+    if sheet.mean_of in ("tasks", "kinds"):
+        groups = sheet.numbers("task" if sheet.mean_of == "tasks" else "unit")[rows]
+    strata, firsts = _in_order_of_first(groups)
     weights = np.full(len(firsts), 1 / len(firsts))
-    return AveragedRows(places.videos[rows].astype(np.intp), strata, weights, kept)
+    return AveragedRows(sheet.videos[rows], strata, weights, kept)
+
+
+def _in_order_of_first(keys: Ints) -> tuple[Ints, Ints]:
+    """(N,) keys numbered in the order in which they come, and (K,) the first place of each."""
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[number], first[order]
 
 
 def leaderboard_number(model: ModelRow, metric: str) -> float | None:
@@ -243,70 +126,41 @@ def leaderboard_number(model: ModelRow, metric: str) -> float | None:
     return cell.row.value if cell.row.value is not None else cell.row.over_scored
 
 
-def turn_groups(place: TurnPlace, by: str) -> Sequence[str]:
-    """The groups that a turn belongs to.
-
-    Args:
-        place: The turn.
-        by: `task`, `kind`, `turn`, or the whole or last part of a label's name.
-    """
-    if by == TASK:
-        return [place.task] if place.task else []
-    if by == KIND:
-        return [place.unit]
-    if by == TURN:
-        return [str(place.turn_index + 1)]
-    return [value for name, values in place.labels.items() if by in (name, name.split(".")[-1]) for value in values]
-
-
-NESTINGS: Final[tuple[Nesting, ...]] = ("items", "units", "tasks")
-KEPT_SHEETS: Final = 4
-"""Matrices that are kept, since pairs of models are compared metric by metric."""
-ANSWERS_AT_A_TIME: Final = 4096
-"""Answers whose scores are read at a time."""
-SAME: Final = 1e-9
-"""Maximum relative difference between a mean and an equal number of the leaderboard."""
-SCALES: Final = (1.0, 10.0, 100.0)
-"""Factors between a judge's marks and numbers in tables."""
-
-
 class Turns:
-    """The turns of all models of a leaderboard, some 100 bytes each; scores of other metrics stay in a file.
+    """The turns of all models of a leaderboard, from the frames of their runs.
 
     Args:
         board: The models with their runs.
 
     Raises:
-        BenchmarkError: A table of scores lacks a row, or the disk is full.
+        BenchmarkError: A table of scores lacks a row.
         InputError: A table is damaged.
     """
 
     def __init__(self, board: Leaderboard) -> None:
+        import polars as pl
+
         self.board = board
-        self._columns: list[list[int]] = []
-        """Columns of each model of each run."""
-        items, wordings, models, files = array("Q"), array("Q"), array("i"), array("i")
-        found = ItemPlaces.of(self._answers(items, wordings, models, files))
-        self._models, self._files = np.array(models, np.int32), np.array(files, np.int32)
-        self._rows, first = _in_order_of_first(np.array(items, np.uint64))
-        self.places = found.at(first)
-        self.asked = self._numbered(np.array(wordings, np.uint64))
-        """(N, M) number of the wording that each model was asked, from 1; 0 if it was not asked."""
-        self._scored: set[str] = set()
-        self._scores = self._stored_scores()
+        parts = [
+            run.scores.answers.with_row_index("row")
+            .filter(pl.col("model").is_in(list(columns)))
+            .with_columns(column=pl.col("model").cast(pl.String).replace_strict(columns, return_dtype=pl.Int32))
+            for run, columns in models_of(board)
+        ]
+        answers = pl.concat(parts, how="diagonal")
+        items = answers.unique("item_id", keep="first", maintain_order=True).select("item_id", *PLACE)
+        number = items.select("item_id", number=pl.int_range(pl.len()))
+        self._answers = answers.join(number, on="item_id", how="left", maintain_order="left")
+        self._rows = self._answers["number"].to_numpy().astype(np.intp)
+        self._columns = self._answers["column"].to_numpy().astype(np.intp)
+        self.places = items.drop("item_id")
+        """(N,) where each turn belongs, from the first model that was asked it."""
+        self.asked = np.zeros((len(items), len(board.models)), np.uint64)
+        """(N, M) hash of the wording that each model was asked; 0 if it was not asked."""
+        self.asked[self._rows, self._columns] = self._answers["wording"].to_numpy()
         self.sheet = lru_cache(maxsize=KEPT_SHEETS)(self._make_sheet)
         """Returns a metric's values; None if the runs have no values of single items."""
         self._corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = {}
-
-    @classmethod
-    def read(cls, board: Leaderboard) -> "Turns":
-        """Read the answers and scores of every run.
-
-        Raises:
-            BenchmarkError: A table of scores lacks a row, or the disk is full.
-            InputError: A table is damaged.
-        """
-        return cls(board)
 
     def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
         """(N,) true for items that both models were asked in the same words.
@@ -321,10 +175,8 @@ class Turns:
             return alike
         # A unit is judged as a whole: if one turn differs, or only one model has it, the units are not the same.
         anywhere = (self.asked[:, first] > 0) | (self.asked[:, second] > 0)
-        spoiled = {
-            (p.unit, p.unit_id) for p, a, there in zip(self.places, alike, anywhere, strict=True) if there and not a
-        }
-        return np.array([(place.unit, place.unit_id) not in spoiled for place in sheet.places], bool)
+        spoiled = set(self.places.filter(anywhere & ~alike).select(UNIT).iter_rows())
+        return np.array([unit not in spoiled for unit in sheet.places.select(UNIT).iter_rows()], bool)
 
     def groups(self, sheet: ScoreMatrix, by: str) -> dict[str, Bools]:
         """The items of each group; an item may belong to several.
@@ -336,28 +188,46 @@ class Turns:
         Raises:
             SettingError: No item has such labels; the message names the existing ones.
         """
-        found: dict[str, array[int]] = {}
-        if sheet.item == TURN:
-            for row, place in enumerate(sheet.places):
-                for group in turn_groups(place, by):
-                    found.setdefault(group, array("i")).append(row)
-        else:
-            of_unit: dict[tuple[str, str], set[str]] = {}
-            for place in self.places:
-                of_unit.setdefault((place.unit, place.unit_id), set()).update(turn_groups(place, by))
-            for row, place in enumerate(sheet.places):
-                for group in of_unit.get((place.unit, place.unit_id), ()):
-                    found.setdefault(group, array("i")).append(row)
-        if not found and not any(turn_groups(place, by) for place in self.places):
+        import polars as pl
+
+        turns = self._groups_of_turns(by)
+        if turns.is_empty():
             raise SettingError(f"--by {by}: no turn has it; these turns can be grouped by {', '.join(self.kinds())}")
-        return {group: _flags(rows, len(sheet.places)) for group, rows in found.items()}
+        if sheet.item != TURN:
+            # A unit belongs to the groups of its turns.
+            units = sheet.places.select(*UNIT, number=pl.int_range(pl.len()))
+            turns = turns.drop("number").unique(maintain_order=True).join(units, on=UNIT, maintain_order="left")
+        found = {}
+        for (group,), rows in turns.group_by("group", maintain_order=True):
+            found[str(group)] = np.zeros(len(sheet.places), bool)
+            found[str(group)][rows["number"].to_numpy()] = True
+        return found
+
+    def _groups_of_turns(self, by: str) -> "pl.DataFrame":
+        """A row for each turn and group of it: number of the turn, its unit, the group."""
+        import polars as pl
+
+        turns = self.places.with_columns(number=pl.int_range(pl.len()))
+        if by in (TASK, KIND, TURN):
+            named = {TASK: pl.col("task"), KIND: pl.col("unit"), TURN: pl.col("turn_index") + 1}[by]
+            found = turns.with_columns(group=named.cast(pl.String))
+        else:
+            label = pl.col("labels").cast(pl.String).str.split_exact("=", 1)
+            vocabulary = label.struct.field("field_0")
+            found = (
+                turns.explode("labels", empty_as_null=False)
+                .filter((vocabulary == by) | (vocabulary.str.split(".").list.last() == by))
+                .with_columns(group=pl.col("labels").cast(pl.String).str.splitn("=", 2).struct.field("field_1"))
+            )
+        return found.drop_nulls("group").select("number", *UNIT, "group")
 
     def kinds(self) -> list[str]:
         """Names by which turns can be grouped."""
-        used = [self.places.label_sets[number] for number in np.unique(self.places.labels)]
-        labels = {name for own in used for name, values in own.items() if values}
-        tasks = any(self.places.task_names[number] for number in np.unique(self.places.tasks))
-        return [TURN, KIND, *([TASK] if tasks else []), *sorted(labels)]
+        import polars as pl
+
+        labels = self.places.select(pl.col("labels").explode(empty_as_null=False).unique()).to_series().cast(pl.String)
+        known = set(labels.str.split("=").list.first())
+        return [TURN, KIND, *([TASK] if self.places["task"].count() else []), *sorted(known)]
 
     def corpus(self, metric: str) -> list[tuple[Ints, MetricResult] | None]:
         """For each model the rows of its scored turns and a text metric of the whole file, computed again.
@@ -373,172 +243,108 @@ class Turns:
             self._corpora[wanted] = self._score_anew(wanted, metric)
         found: list[tuple[Ints, MetricResult] | None] = []
         for model, scored in zip(self.board.models, self._corpora[wanted], strict=True):
-            told = leaderboard_number(model, metric)
-            there = scored is not None and told is not None and _same(scored[1][metric].corpus, told)
+            number = leaderboard_number(model, metric)
+            there = scored is not None and number is not None and _same(scored[1][metric].corpus, number)
             found.append((scored[0], scored[1][metric]) if scored is not None and there else None)
         return found
 
     def _score_anew(self, wanted: str, metric: str) -> list[tuple[Ints, dict[str, MetricResult]] | None]:
+        import polars as pl
+
         found: list[tuple[Ints, dict[str, MetricResult]] | None] = [None for _ in self.board.models]
-        scored = np.isfinite(self._values(metric))
-        number = 0
-        for run, columns in self._runs():
+        scored = self._answers.filter(pl.col(SCORE + metric).is_not_null())
+        for run, columns in models_of(self.board):
             answers = run.answers()
-            spoken = languages_by_item(map(itemgetter("item_id", "references"), answers.raw()), _language(run))
-            for own in columns.values():
-                of_model = np.flatnonzero(self._models == number)
-                number += 1
-                for column in own:
-                    chosen = of_model[scored[self._rows[of_model], column]]
-                    if len(chosen):
-                        texts = ChosenRows(answers, self._files[chosen].astype(np.int64))
-                        results = score_texts(
-                            RowField(texts, "text"),
-                            RowField(texts, "references"),
-                            [wanted],
-                            languages=[spoken[item_id] for item_id in RowField(texts, "item_id")],
-                        )
-                        found[column] = self._rows[chosen], results
+            spoken = languages_by_item(((answer.item_id, answer.references) for answer in answers), _language(run))
+            for column in columns.values():
+                own = scored.filter(pl.col("column") == column)
+                if len(own):
+                    texts = [answers[row] for row in own["row"]]
+                    results = score_texts(
+                        [answer.text for answer in texts],
+                        [answer.references for answer in texts],
+                        [wanted],
+                        languages=[spoken[answer.item_id] for answer in texts],
+                    )
+                    found[column] = own["number"].to_numpy().astype(np.intp), results
         return found
 
-    def _runs(self) -> Iterator[tuple[Run, dict[str, list[int]]]]:
-        """Each run once, with the columns of its models by their own names."""
-        for run in {id(model.run): model.run for model in self.board.models}.values():
-            columns: dict[str, list[int]] = {}
-            for index, model in enumerate(self.board.models):
-                if model.run is run:
-                    columns.setdefault(model.info.model, []).append(index)
-            yield run, columns
-
-    def _answers(
-        self, items: "array[int]", wordings: "array[int]", models: "array[int]", files: "array[int]"
-    ) -> Iterator[TurnPlace]:
-        """Every answer's place; the item, the wording, the model and the row of its table are added to the arrays."""
-        for run, columns in self._runs():
-            numbers = {model: len(self._columns) + place for place, model in enumerate(columns)}
-            self._columns += columns.values()
-            for place, answer in enumerate(run.answers()):
-                if (number := numbers.get(answer.model)) is None:
-                    continue
-                words = (answer.video_id, answer.question, answer.references, answer.options)
-                for column, value in (
-                    (items, name_key(answer.item_id)),
-                    (wordings, name_key(repr(words))),
-                    (models, number),
-                    (files, place),
-                ):
-                    column.append(value)
-                labels = answer.labels | ({ANSWER_TYPE: (answer.key.type,)} if answer.key is not None else {})
-                yield TurnPlace(answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.task, labels)
-
-    def _numbered(self, wordings: NDArray[np.uint64]) -> Codes:
-        """(N, M) different wordings of each turn, from 1, in the order in which they come."""
-        order = np.lexsort((wordings, self._rows))
-        rows, words = self._rows[order], wordings[order]
-        new = np.ones(len(order), bool)
-        new[1:] = (rows[1:] != rows[:-1]) | (words[1:] != words[:-1])
-        # Sorting is stable, so the first answer of each wording comes first.
-        row, first = rows[new], order[new]
-        by_coming = np.lexsort((first, row))
-        begins = np.searchsorted(row, np.arange(len(self.places)))
-        number = np.empty(len(row), np.int32)
-        number[by_coming] = np.arange(len(row)) - begins[row[by_coming]] + 1
-        of_answer = np.empty(len(order), np.int32)
-        of_answer[order] = number[np.cumsum(new) - 1]
-        return self._scattered(of_answer, 0)
-
-    def _scattered(self, of_answer: NDArray[Any], absent: float) -> NDArray[Any]:
-        """(N, M) values of answers by turn and column of the leaderboard."""
-        found = np.full((len(self.places), len(self.board.models)), absent, of_answer.dtype)
-        for number, columns in enumerate(self._columns):
-            own = self._models == number
-            for column in columns:
-                found[self._rows[own], column] = of_answer[own]
-        return found
-
-    def _stored_scores(self) -> IO[bytes]:
-        """A file with the scores of every answer by every metric of the leaderboard."""
-        place = {metric: number for number, metric in enumerate(self.board.metrics)}
-        with storage_errors(Path(tempfile.gettempdir())):
-            file = tempfile.TemporaryFile()
-            weakref.finalize(self, file.close)
-            for run, columns in self._runs():
-                for turn in scored_turns(run):
-                    if turn.model in columns:
-                        own = array("d", [math.nan]) * len(place)
-                        for metric, value in turn.scores.items():
-                            if metric in place:
-                                own[place[metric]] = value
-                                self._scored.add(metric)
-                        file.write(own.tobytes())
-            file.flush()
-        return file
-
-    def _values(self, metric: str) -> Floats:
-        """(N, M) NaN where there is no score."""
-        width, column = len(self.board.metrics), self.board.metrics.index(metric)
-        found = np.empty(len(self._rows))
-        self._scores.seek(0)
-        for start in range(0, len(found), ANSWERS_AT_A_TIME):
-            block = np.frombuffer(self._scores.read(8 * width * ANSWERS_AT_A_TIME)).reshape(-1, width)
-            found[start : start + len(block)] = block[:, column]
-        return self._scattered(found, math.nan)
+    def _values(self, metric: str) -> Floats | None:
+        """(N, M) NaN where there is no score; None if no turn has one."""
+        if SCORE + metric not in self._answers.columns:
+            return None
+        values = np.full(self.asked.shape, np.nan)
+        values[self._rows, self._columns] = self._answers[SCORE + metric].fill_null(np.nan).to_numpy()
+        return values if np.isfinite(values).any() else None
 
     def _make_sheet(self, metric: str) -> ScoreMatrix | None:
-        values = self._values(metric) if metric in self._scored else None
+        info = info_of(metric)
+        mean_of: MeanOf = "items" if info is None else info.mean_of
+        values = self._values(metric)
         if values is not None:
-            for nesting in NESTINGS:
-                sheet = ScoreMatrix(metric, values, self.places, nesting, True)
-                if self._comes_out(sheet):
-                    return sheet
-        for sheet in self._judged_sheets(metric):
-            if self._comes_out(sheet):
+            sheet = ScoreMatrix(metric, values, self.places, mean_of, True)
+            if mean_of != "file" and self._comes_out(sheet):
                 return sheet
-        if values is not None:
             return ScoreMatrix(metric, values, self.places, "items", False)
-        return None
+        units = self._unit_sheet(metric, mean_of)
+        return units if units is not None and self._comes_out(units) else None
 
     def _comes_out(self, sheet: ScoreMatrix) -> bool:
-        """True if every model's number is the mean of its values with this nesting."""
+        """True if every model's number is the mean of its values. A run of another program may state another one."""
         some = False
         for column, model in enumerate(self.board.models):
-            told = leaderboard_number(model, sheet.metric)
+            number = leaderboard_number(model, sheet.metric)
             there = np.isfinite(sheet.values[:, column])
-            if told is None or not there.any():
+            if number is None or not there.any():
                 continue
-            rows = average_units(sheet, there, {"value": sheet.values[:, column]})
-            if not _same(rows.mean("value"), told):
+            if not _same(average_units(sheet, there, {"value": sheet.values[:, column]}).mean("value"), number):
                 return False
             some = True
         return some
 
-    def _judged_sheets(self, metric: str) -> Iterator[ScoreMatrix]:
-        """Values of whole units from the rows of judges: their mean over samples, by scale and nesting."""
+    def _unit_sheet(self, metric: str, mean_of: MeanOf) -> ScoreMatrix | None:
+        """Values of whole units from the rows of judges: their mean over judgings, on the scale of the measure."""
+        import polars as pl
+
         family, *rest = metric.split(".")
         if metric in TEXT or not rest:
-            return
-        criterion = "OS" if rest == ["average"] else ".".join(rest)
-        found: dict[tuple[str, str], dict[int, list[float]]] = {}
-        videos: dict[tuple[str, str], str] = {}
-        for run, columns in self._runs():
-            if family not in run.protocols():
-                continue
-            for score in run.judged(family):
-                if score.unit == TURN or score.criterion != criterion or score.value is None or not score.video_id:
-                    continue
-                for column in columns.get(score.model, ()):
-                    _add(found, videos, score, column)
-        if not found:
-            return
-        tasks = {(place.unit, place.unit_id): place.task for place in self.places}
-        places = ItemPlaces.of(TurnPlace(videos[key], *key, 0, tasks.get(key), {}) for key in found)
-        marks = np.full((len(found), len(self.board.models)), np.nan)
-        for row, columns_of in enumerate(found.values()):
-            for column, values in columns_of.items():
-                marks[row, column] = sum(values) / len(values)
-        nesting: Nesting = "kinds" if rest == ["average"] else "items"
-        for scale in SCALES:
-            yield ScoreMatrix(metric, marks * scale, places, nesting, True, item=" or ".join(sorted(places.kind_names)))
+            return None
+        protocol, info = find_protocol(family), info_of(metric)
+        criterion = protocol.main.name if protocol is not None and mean_of == "kinds" else ".".join(rest)
+        parts = [
+            run.scores.judged.filter(
+                (pl.col("protocol") == family)
+                & (pl.col("unit") != TURN)
+                & (pl.col("criterion") == criterion)
+                & pl.col("value").is_not_null()
+                & pl.col("video_id").is_not_null()
+                & pl.col("model").is_in(list(columns))
+            ).with_columns(column=pl.col("model").cast(pl.String).replace_strict(columns, return_dtype=pl.Int32))
+            for run, columns in models_of(self.board)
+        ]
+        found = pl.concat(parts)
+        if found.is_empty():
+            return None
+        described = None if protocol is None else protocol.criterion(criterion)
+        scale = 1.0
+        if described is not None and info is not None and info.width is not None:
+            scale = info.width / (described.high - described.low)
+        units = found.group_by(UNIT, maintain_order=True).agg(pl.col("video_id").last())
+        units = units.with_columns(number=pl.int_range(pl.len()))
+        means = found.group_by(*UNIT, "column", maintain_order=True).agg(pl.col("value").mean())
+        means = means.join(units, on=UNIT, maintain_order="left")
+        tasks = self.places.group_by(UNIT, maintain_order=True).agg(pl.col("task").last())
+        places = units.join(tasks, on=UNIT, how="left", maintain_order="left").with_columns(turn_index=pl.lit(0))
+        values = np.full((len(units), len(self.board.models)), np.nan)
+        values[means["number"].to_numpy(), means["column"].to_numpy()] = scale * means["value"].to_numpy()
+        item = " or ".join(sorted(places["unit"].unique()))
+        return ScoreMatrix(metric, values, places, mean_of, True, item=item)
+
+
+def models_of(board: Leaderboard) -> Iterator[tuple[Run, dict[str, int]]]:
+    """Each run of a leaderboard once, with the places of its models by their own names."""
+    for run in {id(model.run): model.run for model in board.models}.values():
+        yield run, {model.info.model: place for place, model in enumerate(board.models) if model.run is run}
 
 
 def score_column(board: Leaderboard, name: str) -> int:
@@ -557,19 +363,8 @@ def score_column(board: Leaderboard, name: str) -> int:
     raise BenchmarkError(f"the runs have no model {name!r}; they have {names}")
 
 
-def _add(
-    found: dict[tuple[str, str], dict[int, list[float]]],
-    videos: dict[tuple[str, str], str],
-    score: JudgedScore,
-    column: int,
-) -> None:
-    key = (score.unit, score.unit_id)
-    found.setdefault(key, {}).setdefault(column, []).append(score.value or 0.0)
-    videos[key] = str(score.video_id)
-
-
-def _same(value: float, told: float) -> bool:
-    return abs(value - told) <= SAME * max(1.0, abs(told))
+def _same(value: float, number: float) -> bool:
+    return abs(value - number) <= SAME * max(1.0, abs(number))
 
 
 def _language(run: Run) -> Language:

@@ -1,12 +1,11 @@
 """The command that publishes results to experiment trackers and to the Hub."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import FLAG, IN_TRACKER, OUT, OVERWRITE, TRACKER
+from reeltalk.cli.options import FLAG, IN_TRACKER, OUT, OVERWRITE
 from reeltalk.cli.terminal import say
 from reeltalk.errors import BenchmarkError, SettingError
 
@@ -26,8 +25,6 @@ def publish(
     project: Annotated[str | None, IN_TRACKER] = None,
     name: Annotated[str | None, IN_TRACKER] = None,
     where: Annotated[str | None, IN_TRACKER] = None,
-    online: Annotated[bool, Parameter(name="--online", negative="", group=TRACKER)] = False,
-    report: Annotated[Path | None, IN_TRACKER] = None,
     dataset: Annotated[str | None, IN_HUB] = None,
     task: Annotated[tuple[str, ...], Parameter(negative="", group=HUB)] = (),
     revision: Annotated[str | None, IN_HUB] = None,
@@ -44,11 +41,11 @@ def publish(
 ) -> int:
     """Send runs' numbers to an experiment tracker, or write them as the Hub's evaluation results.
 
-    A tracker gets numbers with intervals and counts, curves by turn, groups, and signatures. This works offline. For
-    the Hub, each model gets `MODEL/.eval_results/NAME.yaml` for its repository, and `eval.yaml` registers the
-    benchmark; nothing is uploaded. Withheld numbers are not published.
+    A tracker gets numbers with intervals and counts, curves by turn, and signatures. This works offline. For the Hub,
+    each model gets `MODEL/.eval_results/NAME.yaml` for its repository, and `eval.yaml` registers the benchmark; nothing
+    is uploaded. Withheld numbers are not published.
 
-    Example: `reeltalk publish runs/first --to mlflow --where sqlite:///mlflow.db --report site`, or `reeltalk publish
+    Example: `reeltalk publish runs/first --to mlflow --where sqlite:///mlflow.db`, or `reeltalk publish
     runs/qwen --to hub --dataset me/kitchen --task match --task words=rouge_l --out results`.
 
     Parameters
@@ -66,10 +63,6 @@ def publish(
     where
         mlflow: a tracking URI; wandb: the folder of offline runs, here by default; trackio: a Space OWNER/NAME or a
         server's address, this machine by default.
-    online
-        wandb: send it at once; without this it is stored for `wandb sync`.
-    report
-        Folder of a report that is stored with each run.
     dataset
         The benchmark's data set on the Hub, OWNER/NAME. Required for hub.
     task
@@ -101,15 +94,22 @@ def publish(
     if not runs:
         raise SettingError("publish needs at least one run; 'reeltalk score' and 'reeltalk evaluate' write them")
     if to == "hub":
-        if any((project, name, where, online, report)):
-            raise SettingError("--project, --name, --where, --online and --report are for trackers")
+        if any((project, name, where)):
+            raise SettingError("--project, --name and --where are for trackers")
         if dataset is None or not task or out is None:
             raise SettingError("--to hub needs --dataset OWNER/NAME, --task and --out")
     else:
         hub = (dataset, task, revision, date, source_url, source_name, source_user, source_org, config, split)
         if any((*hub, framework, out, overwrite)):
             raise SettingError("--dataset, --task, --out and the options after them are for --to hub")
-        return _track(runs, to, project or "reeltalk", name, model, where, online=online, report=report)
+        from reeltalk.analysis.trackers import publish_run
+        from reeltalk.store.runs import read_run
+
+        for path in runs:
+            sent = publish_run(read_run(path), to, models=model, name=name, project=project or "reeltalk", where=where)
+            for title, count in sent.items():
+                print(f"{title}: sent {count:,} numbers to {to}")
+        return 0
     config, split = config or "turns", split or "test"
     from reeltalk.analysis.columns import competes
     from reeltalk.analysis.leaderboard import build_leaderboard
@@ -153,32 +153,6 @@ def publish(
         parts = ", ".join(board.mixed[mixed])
         say(f"{mixed}: the models' signatures differ in {parts}, so that their values do not compare")
     print(f"results of {files:,} {'model' if files == 1 else 'models'} and {TASK_FILE}: {out}")
-    return 0
-
-
-def _track(
-    runs: Sequence[Path],
-    to: Literal["trackio", "wandb", "mlflow"],
-    project: str,
-    name: str | None,
-    model: tuple[str, ...],
-    where: str | None,
-    *,
-    online: bool,
-    report: Path | None,
-) -> int:
-    from reeltalk.analysis.trackers import TrackerLog, send_runs, tracked_models
-    from reeltalk.store.runs import read_run
-
-    telling = TrackerLog(to, project, where, online, report)
-    for path in runs:
-        models = tracked_models(read_run(path), models=model, name=name)
-        send_runs(models, telling)
-        for found in models:
-            what = f"{len(found.numbers):,} numbers, {len(found.curves):,} turns, {len(found.groups):,} groups"
-            print(f"{found.name}: sent {what} to {to}")
-            if found.withheld:
-                print(f"{found.name}: not sent, since they have no value to quote: {_some(list(found.withheld))}")
     return 0
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX as PREFIX_OF_OWN
 from reeltalk.judge.settings import AUTO
-from reeltalk.metrics.info import SHORT, Direction, MetricInfo
+from reeltalk.metrics.info import SHORT, Direction, MeanOf, MetricInfo
 from reeltalk.plugins import loaded
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class MeasurePart:
     """True if the first table shows the number."""
     items: Literal["turns", "dialogues"] | None = None
     """What its n counts; None: the same as the measure's."""
+    mean_of: MeanOf | None = None
+    """How its number follows from the scores of its items; None: as that of the measure."""
 
 
 @dataclass(frozen=True)
@@ -208,12 +210,17 @@ def measure_info(metric: str) -> MetricInfo | None:
         if part is None:
             titles.append(name.replace("_", " "))
             unknown += 1
+            # One task of a mean of tasks is a mean of dialogues.
+            info = replace(info, mean_of="dialogues") if info.mean_of == "tasks" else info
             continue
         titles.append(part.title)
         low, high = (info.low, info.high) if part.scale is None else part.scale
         decimals = info.decimals if part.scale is None else part.decimals
         items = info.items if part.items is None else part.items
-        info = replace(info, low=low, high=high, direction=part.direction, decimals=decimals, items=items)
+        mean_of = info.mean_of if part.mean_of is None else part.mean_of
+        info = replace(
+            info, low=low, high=high, direction=part.direction, decimals=decimals, items=items, mean_of=mean_of
+        )
     if unknown > bool(protocol.open_parts):
         return None
     official = len(own) < len(rest)

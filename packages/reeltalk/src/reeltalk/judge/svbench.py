@@ -370,7 +370,7 @@ PROTOCOL: Final = Protocol(
     parts=(
         MeasurePart("OS", "overall", headline=True),
         *(MeasurePart(criterion, criterion) for criterion in CRITERIA[1:]),
-        MeasurePart("average", "average"),
+        MeasurePart("average", "average", mean_of="kinds"),
         MeasurePart("streaming", "streaming"),
         MeasurePart("streaming.OS", "streaming, overall", headline=True),
     ),

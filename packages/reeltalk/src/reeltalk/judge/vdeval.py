@@ -73,7 +73,10 @@ PROTOCOL: Final = Protocol(
     needs=REFERENCE,
     measures=(MetricInfo(CRITERION, "VDEval", 1.0, 3.0),),
     credit_rank=70,
-    parts=(MeasurePart("percentile", "from 0 to 1", (0.0, 1.0)), MeasurePart("by_dialogue", "mean of dialogues")),
+    parts=(
+        MeasurePart("percentile", "from 0 to 1", (0.0, 1.0)),
+        MeasurePart("by_dialogue", "mean of dialogues", mean_of="dialogues"),
+    ),
     rating="1",
     source="VDEval (AAAI 2025)",
     official=OfficialSampling(("temperature", "seed"), seed=42),

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Direction = Literal["higher", "neither"]
+MeanOf = Literal["items", "dialogues", "tasks", "kinds", "file"]
+"""How a number follows from the scores of its items: as their mean, as the mean of dialogues' means, of tasks' means of
+dialogues or of kinds of units; or as a measure of the whole file."""
 
 SHORT: Final = 2
 """Decimals of an amount."""
@@ -25,8 +28,8 @@ class MetricInfo:
     """Digits after the point as people read it; by default one for a share in percent, else two, or three below 1."""
     unit: str = ""
     """Unit of a metric without a scale, such as `s`."""
-    corpus: bool = False
-    """True if it is a number of all answers together and no mean over single answers."""
+    mean_of: MeanOf = "items"
+    """How the number follows from the scores of its items."""
     answer_rank: int | None = None
     """Rank among metrics of single answers if a page shows one of them, the lowest first; None if it is never
     shown there."""

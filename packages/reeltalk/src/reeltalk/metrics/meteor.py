@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 METEOR: Final = MetricInfo(
     "meteor",
     "METEOR",
-    corpus=True,
+    mean_of="file",
     answer_rank=40,
     what="METEOR 1.5 by its own jar: aggregate of the file, not the mean of items",
     source="Denkowski & Lavie 2014, W14-3348",

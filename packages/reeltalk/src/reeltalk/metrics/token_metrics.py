@@ -172,7 +172,7 @@ BLEU: Final = tuple(
     MetricInfo(
         f"bleu_{order}",
         f"BLEU-{order}",
-        corpus=True,
+        mean_of="file",
         what=f"BLEU-{order} of the whole file, closest reference length, no smoothing",
         source="Papineni et al. 2002, P02-1040",
     )

@@ -17,7 +17,7 @@ from reeltalk.analysis.comparison import (
 )
 from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
-from reeltalk.analysis.score_matrix import ANSWER_TYPE, Turns
+from reeltalk.analysis.score_matrix import Turns
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_unit
@@ -30,6 +30,7 @@ from reeltalk.pages.charts import Grouped
 from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
+from reeltalk.store.score_frame import ANSWER_TYPE
 
 BY: Final = ("question_type", ANSWER_TYPE, "task")
 """Groups of turns on the page; labels by the last part of their name, as in `vdact.question_type`."""
@@ -155,7 +156,7 @@ def compare_controls(run: Run, controls: dict[Control, Run]) -> list[ControlResu
         InputError: A table is damaged.
     """
     board = build_leaderboard([run, *controls.values()])
-    turns = Turns.read(board)
+    turns = Turns(board)
     found = []
     for place, model in enumerate(board.models):
         if model.run is not run or model.floor is not None:

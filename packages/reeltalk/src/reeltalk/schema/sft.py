@@ -244,7 +244,6 @@ TRAINING_NEEDS: Final[Mapping[str, str]] = {
     "epochs": "no `--max-steps`",
     "project": "`--track`",
     "where": "`--track`",
-    "online": "`--track wandb`",
     "share": "not both `--eye-steps` and `--speech-steps`",
 }
 """Options of `train lora` and `world train` that have an effect only with, or without, another one."""

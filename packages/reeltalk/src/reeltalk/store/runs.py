@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -24,8 +24,12 @@ from reeltalk.store.documents import parse, read_document, write_json
 from reeltalk.store.file_hashes import OPENINGS, FileHashes, Mark, ReplacedError, mark_of, refuse_replaced
 from reeltalk.store.foreign import check_folder, path_inside
 from reeltalk.store.manifest import hash_file
+from reeltalk.store.score_frame import RunScores, cached_scores, read_scores, score_rows
 from reeltalk.store.stored_rows import StoredRows, open_stored_rows
 from reeltalk.store.tables import read_rows, write_rows
+
+if TYPE_CHECKING:
+    import polars as pl
 
 INFO: Final = "run.json"
 ANSWERS: Final = "answers.jsonl"
@@ -138,6 +142,46 @@ class Run(HasOverview):
         """Every answer's scores, in the order of `answers`."""
         return self._rows(ITEMS, ItemScores)
 
+    @cached_property
+    def scores(self) -> RunScores:
+        """Every answer's scores as frames, for analyses; read when you first ask for them.
+
+        Raises:
+            BenchmarkError: The table of scores lacks a row.
+            InputError: A table is damaged; names the place.
+        """
+        names = [ANSWERS, ITEMS, *(JUDGED.format(protocol=name) for name in self.protocols())]
+        hashes = {name: self.files[name] for name in names if name in self.files}
+        for name in hashes:
+            self.file(name)
+        tables = {name: self.judged(name) for name in self.protocols()}
+        return cached_scores(hashes, lambda: read_scores(self._scored_answers(), tables))
+
+    def frame(self) -> "pl.DataFrame":
+        """All scores as a Polars frame: a row for each model, due turn or unit, and measure.
+
+        Raises:
+            BenchmarkError: The table of scores lacks a row.
+            InputError: A table is damaged; names the place.
+        """
+        return score_rows(self.name, self.scores, self.protocols())
+
+    def _scored_answers(self) -> Iterator[tuple[AnsweredTurn, dict[str, float]]]:
+        scores: dict[tuple[str, str], ItemScores] = {}
+        found = iter(self.item_scores())
+        for answer in self.answers():
+            key = (answer.model, answer.item_id)
+            # Both tables have the same order, so this dictionary stays empty unless another program wrote them.
+            while key not in scores:
+                row = next(found, None)
+                if row is None:
+                    raise BenchmarkError(
+                        f"{self.path / ITEMS} has no row of model {answer.model!r} and {answer.item_id!r}, which "
+                        f"{ANSWERS} has; score the answers again"
+                    )
+                scores[row.model, row.item_id] = row
+            yield answer, scores.pop(key).scores
+
     def file(self, name: str) -> Path:
         """The path of a table's file, after a check that the file has not changed.
 
@@ -171,6 +215,21 @@ class Run(HasOverview):
     @cached_property
     def _checked(self) -> FileHashes:
         return FileHashes(self.path)
+
+
+def frames(runs: Iterable["Run | Path | str"]) -> "pl.DataFrame":
+    """The scores of several runs as one Polars frame, with the columns of `Run.frame`.
+
+    Args:
+        runs: Runs, or their folders; at least one.
+
+    Raises:
+        BenchmarkError: One is no run, or lacks a row of scores.
+        InputError: A file is damaged; names the place.
+    """
+    import polars as pl
+
+    return pl.concat([(run if isinstance(run, Run) else read_run(Path(run))).frame() for run in runs])
 
 
 def check_run_folder(path: Path) -> None:

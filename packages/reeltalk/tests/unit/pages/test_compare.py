@@ -451,7 +451,7 @@ class TestPlanning:
 
 def test_reading_keeps_each_turn_where_it_stands(make_paired_run: RunMaker) -> None:
     board = build_leaderboard([make_paired_run({"a": random_turns(1, 2, 2), "b": random_turns(2, 3, 1)})])
-    read = Turns.read(board)
-    assert [place.unit_id for place in read.places] == ["d0", "d0", "d1", "d1", "d2"]
+    read = Turns(board)
+    assert read.places["unit_id"].to_list() == ["d0", "d0", "d1", "d1", "d2"]
     assert (read.asked > 0).sum(axis=0).tolist() == [4, 3]
     assert read.kinds() == ["turn", "kind"]
