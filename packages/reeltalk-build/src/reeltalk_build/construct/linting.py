@@ -401,12 +401,7 @@ class _Seen:
 
 
 class _Told:
-    """Turns of earlier units, found again by their words.
-
-    Args:
-        units: All units that are added or looked for.
-        settings: Bounds of the rules.
-    """
+    """Turns of earlier units, found again by their words."""
 
     def __init__(self, units: Iterable[QAChain | Dialogue], settings: LintSettings) -> None:
         self._settings = settings
@@ -465,17 +460,7 @@ _MOST_PLACES: Final = 50
 
 
 class _Alike:
-    """Texts as sets of words; finds those that are similar to another and speak of the same things.
-
-    "What makes the nurse smile?" and "What makes the cook smile?" have nearly the same words, and ask different things.
-    Not all texts are compared. Two sets whose Jaccard similarity is at least t share a word among the first
-    `n - ceil(t * n) + 1` of each, if the words of both are in one order, here the rare ones first (prefix filtering,
-    Chaudhuri et al. 2006, doi 10.1109/ICDE.2006.9).
-
-    Args:
-        times: How often each word occurs in all sets that are added or looked for.
-        least: The least similarity, t.
-    """
+    """Texts as sets of words; finds those that are similar to another and speak of the same things."""
 
     def __init__(self, times: Counter[str], least: float) -> None:
         self._least, self._times = least, times

@@ -220,10 +220,7 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 
 def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey, tokens: Sequence[str]) -> ReadValues:
-    """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables.
-
-    A thing's own name tells it apart: *the bottle* is the bottle, though milk may be called so, too.
-    """
+    """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables."""
     others = set(key.among) - set(key.values) - set(key.also)
     for value in said.values if said.right else ():
         named = [m for m in mentions if value in m.values]

@@ -184,13 +184,7 @@ def tag(
 
 
 def _part_of(progress: Progress, start: float, share: float) -> Progress:
-    """The progress of a part of the work.
-
-    Args:
-        progress: That of the whole.
-        start: Share of the whole that was done before.
-        share: The part's share of the whole.
-    """
+    """The progress of a part of the work."""
     return lambda what, done, total, part: progress(what, done, total, start + share * part)
 
 
@@ -222,15 +216,7 @@ def _write(
     changed: Collection[TagUnit],
     settings: dict[str, Json],
 ) -> None:
-    """Write turns and proposals. Proposals for other turns stay if those turns still have the proposed tags.
-
-    Args:
-        benchmark: The benchmark.
-        proposals: New proposals in the order of the turns.
-        marked: Numbers of the turns, among those with new proposals, that a person should look at.
-        changed: Kinds of units with new tags.
-        settings: The settings of the stage.
-    """
+    """Write turns and proposals. Proposals for other turns stay if those turns still have the proposed tags."""
     files = benchmark.manifest.files
     earlier = rows_by(benchmark.table(TAG_PROPOSALS), "unit_id")
     ordered = benchmark.spool(TagProposal)
