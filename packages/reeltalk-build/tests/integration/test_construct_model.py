@@ -24,7 +24,7 @@ from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES, SIGHTINGS
 from reeltalk.store.validate import validate
 from reeltalk_build.construct.context import frame_count
-from reeltalk_build.construct.costs import COSTS, FIRST, construct_cost
+from reeltalk_build.construct.retries import FIRST
 from reeltalk_build.construct.settings import AskSettings
 
 WRITTEN = ("chains", "linkages", "rewrites", "paths", "scenes", "dialogues", "gates")
@@ -170,7 +170,6 @@ def test_a_vision_model_says_what_objects_look_like(filmed_video: Path, tmp_path
         assert server.images == server.count > 0
         captions = [row.caption or "" for row in Benchmark.open(folder).read(SIGHTINGS) if row.crop]
         assert sum("A person takes a" in caption for caption in captions) == server.count <= 12
-    assert construct_cost(Benchmark.open(folder))["objects"]["object_caption"].images == server.count
     assert run(["construct", str(folder), "--steps", "objects", "--object-captions"]) == 2
 
 
@@ -298,7 +297,7 @@ def test_unwritten_units_are_asked_again_with_another_sample(filmed: Path, writt
 
 
 def tables_of_steps(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in ("chains.jsonl", "scenes.jsonl", "gates.jsonl", COSTS)}
+    return {name: (folder / name).read_bytes() for name in ("chains.jsonl", "scenes.jsonl", "gates.jsonl")}
 
 
 ASKING_STEPS = ("objects", "chains", "linkages", "scenes", "dialogues")
@@ -335,15 +334,6 @@ def replies_in(folder: Path) -> int:
         return 0
     with ReplyStore(path) as store:
         return len(store)
-
-
-def test_what_a_run_asked_is_in_the_benchmark(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
-    costs = construct_cost(Benchmark.open(written.folder))
-    asked = [one for prompts in costs.values() for one in prompts.values()]
-    assert sum(one.requests for one in asked) == written.requests
-    assert sum(one.images for one in asked) == written.images
-    assert costs["chains"]["chain"].requests >= 2
-    assert list(costs) == sorted(costs)
 
 
 def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,8 +63,6 @@ def tag(
     /,
     *,
     measure: Annotated[bool, FLAG] = False,
-    doubts: Annotated[bool, FLAG] = False,
-    apply: Path | None = None,
     split: Annotated[str | None, SELECT] = None,
     limit: Annotated[int | None, SELECT] = None,
     out: Annotated[Path | None, OUT] = None,
@@ -80,12 +78,10 @@ def tag(
     Run it again to continue after an interruption: replies are kept. Exit code 1 if turns are left untagged.
 
     --measure changes nothing. It compares a tagger with the tags that people or rules gave: agreement by tag,
-    calibration, and the gain of a review. --doubts lists the proposals that a person should check, the most uncertain
-    first, as JSON Lines. Correct `target`, `content` and `thinking` in the list and pass the file to --apply. After
-    that no tagger changes these turns.
+    calibration, and the gain of a review. The most uncertain proposals are marked for `reeltalk review`. No tagger
+    changes the turns that a person corrected.
 
-    Example: `reeltalk tag benchmarks/kitchen --model qwen3 --base-url http://localhost:8000/v1`, then `reeltalk tag
-    benchmarks/kitchen --doubts --out doubts.jsonl` and `reeltalk tag benchmarks/kitchen --apply doubts.jsonl`.
+    Example: `reeltalk tag benchmarks/kitchen --model qwen3 --base-url http://localhost:8000/v1`.
 
     Parameters
     ----------
@@ -93,34 +89,23 @@ def tag(
         A benchmark with turns.
     measure
         Measure the tagger against the existing tags; needs --model.
-    doubts
-        List the proposals that a person should check; needs no tagger.
-    apply
-        Apply the tags of a list of doubts that a person corrected.
     split
         With --measure: only turns about videos of this split.
     limit
-        With --measure and --doubts: only the first turns, up to this number.
+        With --measure: only the first turns, up to this number.
     out
-        With --measure a JSON file for all numbers; with --doubts the file for the list, standard output by default.
+        With --measure: a JSON file for all numbers.
     overwrite
         Replace an existing file.
     dry_run
         Print the turns that would be tagged; write nothing and ask no model.
     """
-    modes = [name for name, given in (("--measure", measure), ("--doubts", doubts), ("--apply", apply)) if given]
-    if len(modes) > 1 or (modes and dry_run):
-        raise SettingError(f"{modes[0]} is given alone; leave out {modes[1] if len(modes) > 1 else '--dry-run'}")
-    if (split is not None or limit is not None) and modes not in (["--measure"], ["--doubts"]):
-        raise SettingError("--split and --limit are for --measure and --doubts")
-    if (out is not None or overwrite) and modes not in (["--measure"], ["--doubts"]):
-        raise SettingError("--out and --overwrite are for --measure and --doubts")
+    if measure and dry_run:
+        raise SettingError("--measure is given alone; leave out --dry-run")
+    if not measure and (split is not None or limit is not None or out is not None or overwrite):
+        raise SettingError("--split, --limit, --out and --overwrite are for --measure")
     if measure:
         return _measure(benchmark, options, limits, out, split=split, limit=limit, overwrite=overwrite)
-    if doubts:
-        return _list_doubts(benchmark, limit, out, overwrite=overwrite)
-    if apply is not None:
-        return _apply(benchmark, apply)
     from reeltalk.store.benchmark import Benchmark
     from reeltalk_build.construct.tagging.stage import count_turns, turns_to_tag
     from reeltalk_build.construct.tagging.stage import tag as run_stage
@@ -142,9 +127,7 @@ def tag(
     if done.counts:
         print(", ".join(f"{name} {count:,}" for name, count in list(done.counts.items())[:TAGS_SHOWN]))
     if done.tagged or done.untagged:
-        print(
-            f"proposed by {tagger.signature}, verified by nobody; 'reeltalk tag {benchmark} --doubts' lists the doubts"
-        )
+        print(f"proposed by {tagger.signature}, verified by nobody; the doubts are marked for 'reeltalk review'")
     return 1 if done.untagged else 0
 
 
@@ -183,35 +166,6 @@ def _measure(
         write_bytes(out, (json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
         print(out)
     return 1 if found.untagged else 0
-
-
-def _list_doubts(benchmark: Path, limit: int | None, out: Path | None, *, overwrite: bool) -> int:
-    from itertools import islice
-
-    from reeltalk.store.atomic import write_bytes
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk_build.construct.tagging.stage import list_for_review
-
-    check_counts(limit=limit)
-    refuse_existing(out, overwrite=overwrite)
-    listed = [json.dumps(row, ensure_ascii=False) for row in islice(list_for_review(Benchmark.open(benchmark)), limit)]
-    if out is None:
-        for line in listed:
-            print(line)
-    else:
-        write_bytes(out, "".join(f"{line}\n" for line in listed).encode())
-        print(f"{len(listed):,} turns to look at: {out}")
-    return 0
-
-
-def _apply(benchmark: Path, corrected: Path) -> int:
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk_build.construct.tagging.stage import apply_corrections, read_corrections
-
-    rows = read_corrections(corrected)
-    changed = apply_corrections(Benchmark.open(benchmark), rows, file=corrected)
-    print(f"{len(rows):,} turns looked at, {changed:,} of them changed: {benchmark}")
-    return 0
 
 
 def _check(options: TaggerOptions) -> None:

@@ -1,15 +1,15 @@
 """Forecasts the requests, tokens and cost of construction with language models before anything is spent.
 
-The forecast is a count of clips, videos and turns times the median requests of each prompt (`USUAL`). Where the
-benchmark holds the record of an earlier run, for example for one video, the numbers of that run count instead: they
-know how often this writer is sent back, how much it writes, and how its server counts tokens.
+The forecast is a count of clips, videos and turns times the median requests of each prompt (`forecast.toml`).
 """
 
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.llm import Prices
@@ -17,7 +17,6 @@ from reeltalk.schema.knowledge import KnownBox
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, KNOWN_BOXES, VIDEOS
-from reeltalk_build.construct.costs import step_costs
 from reeltalk_build.construct.object_step import ObjectSettings
 from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk_build.construct.writer_options import GRAPH
@@ -26,8 +25,6 @@ OBJECT_TOKENS: Final = (240, 40)
 """Tokens of the prompt and of the reply about one object, without its picture."""
 LISTED_TOKENS: Final = 550
 """Tokens of a list of objects, which a writer gets with `--sees text` in place of pictures."""
-BY_VIDEO: Final = frozenset({"objects", "dialogues"})
-"""Steps whose requests grow with the videos; those of the others grow with the clips."""
 TURNS_A_CHAIN: Final = 5
 DIALOGUES_A_VIDEO: Final = 12
 TURNS_A_DIALOGUE: Final = 6
@@ -54,31 +51,8 @@ class Usual:
     tokens_out: int
 
 
-USUAL: Final = (
-    Usual("chains", "caption", "writer", "clip", 1.0, 8, 490, 20),
-    Usual("chains", "caption_check", "judges", "clip", 1.0, 11, 680, 26),
-    Usual("chains", "chain", "writer", "clip", 1.0, 8, 1380, 210),
-    Usual("chains", "equivalence", "judge", "clip", 0.6, 0, 700, 25),
-    Usual("chains", "quality", "judges", "clip", 1.0, 11, 1300, 180),
-    Usual("chains", "tags", "writer", "clip", 1.0, 0, 2020, 116),
-    Usual("linkages", "linkages", "writer", "neighbours", 1.0, 0, 1000, 180),
-    Usual("linkages", "rewrite", "writer", "neighbours", 1.1, 5, 2390, 370),
-    Usual("linkages", "rewrite_check", "judges", "neighbours", 1.1, 11, 1590, 136),
-    Usual("paths", "standing", "judge", "neighbours", 1.5, 0, 1170, 78),
-    Usual("scenes", "merge", "writer", "neighbours", 1.1, 0, 370, 15),
-    Usual("scenes", "suitability", "writer", "clip", 1.2, 0, 1230, 130),
-    Usual("dialogues", "checklist", "writer", "dialogue", 2.5, 0, 775, 146),
-    Usual("dialogues", "checklist_trial", "judge", "dialogue", 2.5, 0, 511, 115),
-    Usual("dialogues", "dialogue", "writer", "dialogue", 1.0, 11, 1850, 276),
-    Usual("dialogues", "dialogue_check", "judges", "dialogue", 1.0, 16, 1460, 200),
-    Usual("dialogues", "equivalence", "judge", "dialogue", 0.25, 0, 680, 20),
-    Usual("dialogues", "tags", "writer", "dialogue", 1.0, 0, 2020, 120),
-    Usual("dialogues", "wrong_answers", "judge", "dialogue", 1.0, 0, 640, 88),
-    Usual("gates", "probe", "probe", "turn", 4.0, 3, 122, 3),
-    Usual("gates", "probe", "attackers", "turn", 0.8, 8, 214, 3),
-    Usual("gates", "equivalence", "compares", "turn", 0.2, 0, 770, 54),
-)
-"""Counted on videos of the simulated household whose writer passed all checks the first time."""
+_ROWS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["usual"]
+USUAL: Final = tuple(Usual(*row) for row in _ROWS)
 
 
 @dataclass(frozen=True)
@@ -102,8 +76,6 @@ class ConstructionForecast:
     videos: int
     attempts: int
     """Most revisions of a draft."""
-    measured: tuple[str, ...] = ()
-    """Steps whose numbers rest on an earlier run."""
 
     @property
     def calls(self) -> int:
@@ -139,35 +111,23 @@ def forecast_construction(
         settings: As for `construct`.
         asking: As for `construct`.
         steps: As for `construct`.
-
-    Raises:
-        InputError: The record of an earlier run is damaged.
     """
     steps = tuple(steps) or STEPS
     videos = list(islice(benchmark.read(VIDEOS), settings.limit))
     clips = Counter(clip.video_id for clip in benchmark.read(CLIPS))
-    total = sum(clips[video.id] for video in videos)
     units = _count_units(benchmark, [(video.id, clips[video.id]) for video in videos], settings, steps)
-    known = step_costs(benchmark)
     found: dict[tuple[Step, str], RequestEstimate] = {}
     for usual in USUAL:
         if writer == GRAPH and usual.step != "gates":
             continue
         step = usual.step
-        if step == "chains" and usual.prompt.startswith("caption") and step not in steps and step not in known:
+        if step == "chains" and usual.prompt.startswith("caption") and step not in steps:
             # The first of both steps to run asks.
             step = "scenes"
         asked = _models(usual.asks, asking)
         if step not in steps or not asked:
             continue
         key = step, usual.prompt
-        before = known[step].prompts.get(usual.prompt) if step in known else None
-        if before is not None:
-            cost = known[step]
-            more = len(videos) / max(1, cost.videos) if step in BY_VIDEO else total / max(1, cost.clips)
-            numbers = (before.requests, before.images, before.prompt_tokens, before.reply_tokens)
-            found[key] = RequestEstimate(step, usual.prompt, *(round(number * more) for number in numbers))
-            continue
         line = _usual_requests(usual, step, usual.requests * asked * units[usual.unit], settings, asking)
         found[key] = _together(found[key], line) if key in found else line
     lines = [line for line in found.values() if line.calls]
@@ -182,8 +142,7 @@ def forecast_construction(
             image_tokens=asking.image_tokens,
         )
         lines.insert(0, captions)
-    measured = tuple(step for step in STEPS if step in known and any(line.step == step for line in lines))
-    return ConstructionForecast(tuple(lines), len(videos), settings.attempts, measured)
+    return ConstructionForecast(tuple(lines), len(videos), settings.attempts)
 
 
 def _count_units(
@@ -287,10 +246,6 @@ def format_construction_forecast(found: ConstructionForecast, prices: Prices | N
     images = f", {found.images:,} images" if found.images else ""
     yield f"in all {found.calls:,} requests, {tokens_in:,} + {tokens_out:,} tokens{images}"
     yield f"at most {found.most_calls:,} requests, where every reply is repaired and every draft sent back"
-    if found.measured:
-        yield f"by what an earlier run took: {', '.join(found.measured)}"
-    elif found.calls:
-        yield "for a nearer forecast, first run it with --limit 1: then its replies are counted"
     if prices is None:
         yield "money: not known; give --price-in and --price-out per million tokens"
     else:

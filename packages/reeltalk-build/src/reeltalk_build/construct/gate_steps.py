@@ -78,12 +78,7 @@ def _others(benchmark: Benchmark, table: Table[C]) -> Sequence[C]:
 
 
 class _Units:
-    """Chains and dialogues of a benchmark, which stay in their files.
-
-    Args:
-        benchmark: The benchmark; `of_video` gives all of its chains and dialogues.
-        parts: The rows, in their order.
-    """
+    """Chains and dialogues of a benchmark, which stay in their files."""
 
     def __init__(self, benchmark: Benchmark, parts: Sequence[Sequence[Conversation]]) -> None:
         self._benchmark, self._parts = benchmark, parts

@@ -436,11 +436,7 @@ class _Habits:
         return found
 
     def found(self, turn: Turn, video_id: str) -> _Found:
-        """Leaks if a turn's answer is the usual one for its form in other videos.
-
-        The finest form decides that has turns enough for a habit to show, so that a fair form is not taken for biased
-        because others are.
-        """
+        """Leaks if a turn's answer is the usual one for its form in other videos."""
         said = essence(turn.references[0], turn.question)
         # So many forms are tested that one of them would seem a habit by chance (Bonferroni).
         alpha = self._settings.alpha / max(1, self._tests)

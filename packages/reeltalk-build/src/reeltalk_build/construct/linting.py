@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from math import ceil
+from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import shorten
+from reeltalk.language.rules import read_rules
 from reeltalk.metrics.agree import is_yes_no
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH, is_graph_written
@@ -31,19 +33,14 @@ from reeltalk_build.construct.replies import ROUNDS
 from reeltalk_build.construct.text_rules import TEXT_RULES, Part, TextSettings, declines
 from reeltalk_build.construct.writers import Language
 
-_WORD: Final = re.compile(r"[^\W_]+(?:'[a-z]+)?")
-_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_HAN_RUN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
+
+_WORD: Final = RULE_FILE.pattern("word")
+_HAN: Final = RULE_FILE.pattern("han")
+_HAN_RUN: Final = RULE_FILE.pattern("han_run")
 _PAIR: Final = 2
 
-FUNCTION_WORDS: Final = frozenset(
-    "a an the and or but if of in on at to from by with for as into onto up down out off over under about is are was "
-    "were be been being am do does did done doing has have had having can could will would shall should may might must "
-    "not no nor so than too very just there here then that this these those it its he him his she her hers they them "
-    "their theirs we us our you your i me my what which who whom whose when where why how yes all any some each both "
-    "more most other another such same own only also while during before after again s t video scene".split()
-)
-"""English words that do not show the topic of a sentence."""
+FUNCTION_WORDS: Final = RULE_FILE.words["function_words"]
 FUNCTION_CHARACTERS: Final = frozenset(
     "的了是在和与也就都而及着或一个这那他她它们什么怎哪谁为吗呢啊吧有没不会能可以到从对把被给"
 )
@@ -264,11 +261,7 @@ def _yes_no(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
             yield index, "the question can be answered with yes or no"
 
 
-_ASKS_OPENLY: Final = re.compile(
-    r"\b(what|which|who|whom|whose|where|when|why|how|sum|summari[sz]e|tell|describe|explain|remind|recap|walk me)\b"
-    r"|或|还是|什么|哪|谁|怎|为何|多少|几|总结|说说|讲讲|描述",
-    re.IGNORECASE,
-)
+_ASKS_OPENLY: Final = RULE_FILE.pattern("asks_openly")
 
 
 def _repeats_question(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
@@ -293,14 +286,7 @@ def _task(unit: QAChain | Dialogue, language: Language, settings: LintSettings) 
             yield index, f"the answer sums up nothing: {shorten(answer)}"
 
 
-_DENIES: Final = re.compile(
-    r"\b(no|not|none|nor|neither|never|nothing|nobody|nowhere|without|cannot|unable|unclear|unknown|absent|absence|lacks?"
-    r"|lacking|missing|fails?|hidden|impossible|sorry|apologi[sz]e|only|instead|hard|difficult|rather"
-    r"|wrong|open|afraid|may be thinking"
-    r"|mistaken|mistake|actually|outside|beyond|unfortunately|unspecified|unseen|undetermined)\b|n['’]t\b"
-    r"|不|没|无|未|并非|抱歉|难以|只|超出|缺",
-    re.IGNORECASE,
-)
+_DENIES: Final = RULE_FILE.pattern("denies")
 
 
 def _ability(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
@@ -336,9 +322,7 @@ def _ability(unit: QAChain | Dialogue, language: Language, settings: LintSetting
             about_video |= asked | topic_words(answer)
 
 
-_REFERS: Final = re.compile(
-    r"\b(the|who|that's|same|also|still|too|back|again)\b|这|那|它|他|她|该|其|同|还|又|再|刚才|之前", re.IGNORECASE
-)
+_REFERS: Final = RULE_FILE.pattern("refers")
 
 
 RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Found]]] = {
@@ -417,12 +401,7 @@ class _Seen:
 
 
 class _Told:
-    """Turns of earlier units, found again by their words.
-
-    Args:
-        units: All units that are added or looked for.
-        settings: Bounds of the rules.
-    """
+    """Turns of earlier units, found again by their words."""
 
     def __init__(self, units: Iterable[QAChain | Dialogue], settings: LintSettings) -> None:
         self._settings = settings
@@ -481,17 +460,7 @@ _MOST_PLACES: Final = 50
 
 
 class _Alike:
-    """Texts as sets of words; finds those that are similar to another and speak of the same things.
-
-    "What makes the nurse smile?" and "What makes the cook smile?" have nearly the same words, and ask different things.
-    Not all texts are compared. Two sets whose Jaccard similarity is at least t share a word among the first
-    `n - ceil(t * n) + 1` of each, if the words of both are in one order, here the rare ones first (prefix filtering,
-    Chaudhuri et al. 2006, doi 10.1109/ICDE.2006.9).
-
-    Args:
-        times: How often each word occurs in all sets that are added or looked for.
-        least: The least similarity, t.
-    """
+    """Texts as sets of words; finds those that are similar to another and speak of the same things."""
 
     def __init__(self, times: Counter[str], least: float) -> None:
         self._least, self._times = least, times
@@ -570,13 +539,8 @@ MIN_SHIFTS: Final = 2
 MIN_VIDEO_ROUNDS: Final = 2
 """Fewest rounds about the video alone in topic shifting."""
 
-_NAMES_A_ROUND: Final = re.compile(
-    r"\b(round|turn|question)\s+(no\.?\s*|number\s+)?(\d+|one|two|three|four|five|six|seven|eight)\b"
-    r"|\b(first|second|third|fourth|fifth|sixth|seventh|previous|last|opening|\d+(st|nd|rd|th))\s+(round|turn|question)\b"
-    r"|第\s*[0-9一二三四五六七八]+\s*(轮|个问题|次)|上一轮|首轮|第一次",
-    re.IGNORECASE,
-)
-_ENDS_WITH_A_QUESTION: Final = re.compile(r"[?？][\s\"'”’」』)）]*$")
+_NAMES_A_ROUND: Final = RULE_FILE.pattern("names_a_round")
+_ENDS_WITH_A_QUESTION: Final = RULE_FILE.pattern("ends_with_a_question")
 
 
 def check_structure(dialogue: Dialogue, task: Task) -> list[str]:

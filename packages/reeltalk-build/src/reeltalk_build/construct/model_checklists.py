@@ -7,10 +7,11 @@ three wrong ones must fail some.
 """
 
 import random
-import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
+from reeltalk.language.rules import read_rules
 from reeltalk.llm import Message
 from reeltalk.metrics.agree import content_words, is_negated, polarity
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue
@@ -19,6 +20,8 @@ from reeltalk_build.construct.prompting import PromptedModel, number_turns, unwr
 from reeltalk_build.construct.replies import ChecklistReply, ItemReply, TrialReply, WrongAnswersReply
 from reeltalk_build.construct.writers import NO_JUDGE, TriedChecklist, Unwritten
 
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
+
 LEAST_FAILED: Final = 2
 """Fewest of the five items that each wrong answer must fail. One may pass four by luck: an answer that is wrong in one
 fact shares the others with the right one, and an evasive one passes the item that expects No."""
@@ -26,39 +29,11 @@ MOST_UNNAMED: Final = 1
 """Most items of a list that expect Yes and share no word with the right answer, as a paraphrase may."""
 MOST_SHARED: Final = 2
 """Most items that two lists of a dialogue have in common."""
-NAMES_THE_REFERENCE: Final = re.compile(
-    r"\bground[ -]?truth\b|\b(reference|model|correct|standard|gold)\s+answers?\b|标准答案|参考答案|正确答案|范例回答",
-    re.IGNORECASE,
-)
-_FORM: Final = re.compile(
-    r"\b(?:fluent\w*|grammatical\w*|coherent\w*|polite\w*|concise\w*|well[- ]written|naturally worded|readable"
-    r"|helpful|free of contradictions?|on topic|not empty)\b"
-    r"|\b(?:full|complete) sentences?\b|\bin (?:English|Chinese)\b"
-    r"|\b(?:answers?|address(?:es)?|(?:responds?|repl(?:y|ies)) to) the (?:user(?:'s question)?|question)\b"
-    r"|通顺|流畅|语法|礼貌|简洁|连贯|切题|有帮助|完整的句子|回答了(?:用户的)?问题",
-    re.IGNORECASE,
-)
-"""Matches an item about the form of an answer in place of its content."""
-_FORM_WORDS: Final = frozenset(
-    "answer answers reply replies response responses text say says said state states stated stating mention mentions "
-    "mentioned tell tells told name names give gives given contain contains include includes have has use uses "
-    "consist consists speak speaks express expresses make makes made provide provides describe describes explain "
-    "explains respond responds write writes written word words sentence sentences letter letters character characters "
-    "line lines length long longer short shorter brief least most more fewer less than exactly number amount count "
-    "detail details detailed clear clearly definite definitely direct directly specific specifically confident "
-    "confidently plausible relevant consistent consistently correct correctly right true accurate accurately complete "
-    "full fully hedging hedge claim claims information informative something anything nothing thing things some any "
-    "well proper properly natural naturally good style tone form format user question questions video happen happens "
-    "statement statements assertion make any one two three four five six seven eight nine ten twenty fifty hundred few "
-    "several many k n x in without "
-    "punctuation spelling language english chinese capital empty free contradiction contradictions".split()
-)
-"""English words that ask for no content."""
-_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_FORM_ZH: Final = re.compile(
-    r"回答|答案|回复|是否|有没有|说明|说出|说到|提到|提及|指出|表示|表明|给出|包含|含有|使用|至少|超过|不少于|不超过|多于|少于"
-    r"|[0-9一二三四五六七八九十百]+|句子|文字|字数|长度|[个句字词段行]|详细|具体|明确|清楚|完整|准确|合理|内容|信息|用户|问题"
-)
+NAMES_THE_REFERENCE: Final = RULE_FILE.pattern("names_the_reference")
+_FORM: Final = RULE_FILE.pattern("form")
+_FORM_WORDS: Final = RULE_FILE.words["form_words"]
+_HAN: Final = RULE_FILE.pattern("han")
+_FORM_ZH: Final = RULE_FILE.pattern("form_zh")
 
 
 def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:

@@ -166,14 +166,7 @@ def _no_turn(side: str, number: int, chain: QAChain) -> str | None:
 
 
 def _ground(shared: str, relation: Relation, before: Sequence[Turn], after: Sequence[Turn]) -> dict[str, Json] | str:
-    """What two turns share according to their texts, or the reason why they share nothing.
-
-    Args:
-        shared: What the model says that they share.
-        relation: Their relation.
-        before: The turn of the earlier chain, after the turns that its pronouns may point to.
-        after: The same for the later chain.
-    """
+    """What two turns share according to their texts, or the reason why they share nothing."""
     sides = ("first", before), ("second", after)
     if relation is Relation.QUANTITY:
         for side, turns in sides:

@@ -83,11 +83,7 @@ class _Tried:
         return self.verdict is not None and self.verdict.verdict != "supported"
 
     def gates(self, outcome: GateOutcome | None = None) -> list[GateResult]:
-        """All results about the draft.
-
-        Args:
-            outcome: What became of it; None if it is kept.
-        """
+        """All results about the draft."""
         found = draft_gates(self.faults, self.linkage, self.id, outcome or GateOutcome.FLAGGED)
         judged: list[GateResult] = []
         if self.verdict is not None:

@@ -7,7 +7,7 @@ video once. Results are cached in the work folder, so an interrupted run repeats
 import base64
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final, Literal
@@ -22,10 +22,9 @@ from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, EntityId, Json, VideoId, derive_id
-from reeltalk.store.benchmark import WORK, Benchmark, BenchmarkWriter
+from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk.video.encode import pixels_of
-from reeltalk_build.construct.costs import COSTS, costs_with
 from reeltalk_build.construct.memory import MemoryBank, MemorySettings, Observation
 from reeltalk_build.construct.objects import (
     Describe,
@@ -39,7 +38,7 @@ from reeltalk_build.construct.objects import (
     sample_times,
     unpack_appearance,
 )
-from reeltalk_build.construct.step import ConstructRun, lacks_replies
+from reeltalk_build.construct.step import ConstructRun
 from reeltalk_build.construct.writers import DescribesObjects, Unwritten, Writer
 from reeltalk_build.inference.detection import Detector, open_detector
 from reeltalk_build.threads import map_threads
@@ -98,10 +97,6 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
         return {}
     describe = _Describe(run.writer) if run.settings.object_captions else None
 
-    def add_costs(writer: BenchmarkWriter) -> None:
-        if (content := costs_with(run.benchmark, "objects", run.cost())) is not None:
-            writer.add_file(COSTS, content)
-
     report = sight_objects(
         run.benchmark,
         ObjectSettings(captions_per_video=run.settings.object_captions_per_video),
@@ -111,8 +106,7 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
         describe=describe,
         threads=run.writer.threads,
         limit=run.settings.limit,
-        again=run.retries and lacks_replies(run.benchmark, "objects"),
-        also=add_costs,
+        again=run.retries and describe is not None,
     )
     warnings += [f"objects: {warning}" for warning in report.warnings]
     if describe is not None and describe.unwritten:
@@ -150,7 +144,6 @@ def sight_objects(
     threads: int = 1,
     limit: int | None = None,
     again: bool = False,
-    also: Callable[[BenchmarkWriter], object] | None = None,
 ) -> StageReport:
     """Find the objects of the videos, and write sightings, entities, identity changes and crops in one step.
 
@@ -167,7 +160,6 @@ def sight_objects(
         threads: Most simultaneous descriptions.
         limit: Look at this number of videos only, from the first on. A result for all videos is kept.
         again: True to describe the objects again, though nothing changed.
-        also: Adds files to the same write.
 
     Raises:
         BenchmarkError: There is no video in the media store, or no known box for `known`.
@@ -211,8 +203,6 @@ def sight_objects(
         for found in remembered:
             for name, content in found.crops.items():
                 writer.add_file(name, content)
-        if also is not None:
-            also(writer)
     shutil.rmtree(work.folder, ignore_errors=True)
     return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(*absent, *failed))
 

@@ -258,10 +258,7 @@ class ProbedConversation:
         return tuple(sorted({*inside, *middles_of(whole, settings.frames - len(inside))}))
 
     def _speech(self, index: int, condition: Condition) -> str:
-        """What is said in the parts that are shown, for the prompt; empty if nothing is.
-
-        An utterance belongs to the evidence if any of it is heard there, and is known if it ended by the question.
-        """
+        """What is said in the parts that are shown, for the prompt; empty if nothing is."""
         if condition in ATTACKS or self._probe.frames is None:
             return ""
         turn, speech = self.conversation.turns[index], self._probe.speech

@@ -29,8 +29,8 @@ from reeltalk.schema.labels import TAGGING_MANUALS
 from reeltalk.schema.media import Video
 from reeltalk.video.sampling import evenly
 from reeltalk_build.construct import replies
-from reeltalk_build.construct.costs import CountedModel
 from reeltalk_build.construct.linting import normalise, topic_words
+from reeltalk_build.construct.retries import RetriedModel
 from reeltalk_build.construct.writers import Language, Unwritten
 
 T = TypeVar("T")
@@ -224,7 +224,7 @@ class PromptedModel:
         message = Message("user", self.part(name, data, ours), images)
         again = self.prompts["repair"]
         conversation = [*self.opening(before), message]
-        if isinstance(self.model, CountedModel):
+        if isinstance(self.model, RetriedModel):
             return self.model.converse(name, conversation, kind, check=check, repair=again)
         return ask_for(self.model, conversation, kind, check=check, repair=again)
 

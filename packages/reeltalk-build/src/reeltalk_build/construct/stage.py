@@ -25,7 +25,6 @@ from reeltalk.store.runs import ITEMS
 from reeltalk.store.stored_rows import ChosenRows, StoredRows
 from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 from reeltalk_build.construct.chain_steps import CHAIN_STEPS
-from reeltalk_build.construct.costs import COSTS, costs_with
 from reeltalk_build.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk_build.construct.gate_steps import GATE_STEP
 from reeltalk_build.construct.object_step import run_object_step
@@ -65,7 +64,7 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
     counts: dict[str, int] = {}
     warnings: list[str] = []
     for step in (name for name in STEPS if name in steps):
-        run.counter.begin(step)
+        run.watch.begin(step)
         if step == "objects":
             counts |= run_object_step(run, warnings)
             continue
@@ -185,8 +184,6 @@ def _write(
         own = (gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates)
         found = chain(earlier, own, later)
         writer.add(GATES, (gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED))
-        if (content := costs_with(benchmark, spec.name, run.cost())) is not None:
-            writer.add_file(COSTS, content)
     return counts
 
 

@@ -17,10 +17,10 @@ from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.stored_rows import ChosenRows, SpooledRows
 from reeltalk.store.tables import CLIPS, GATES, VIDEOS, Table
-from reeltalk_build.construct.costs import StepCost, StepCounter, step_costs
 from reeltalk_build.construct.equivalence import Equivalence
 from reeltalk_build.construct.prompting import PromptedModel
 from reeltalk_build.construct.quality import unwritten_gate
+from reeltalk_build.construct.retries import ReplyWatch
 from reeltalk_build.construct.settings import ConstructSettings, Step
 from reeltalk_build.construct.writers import ProposesTags, Unwritten, Writer
 from reeltalk_build.threads import map_threads
@@ -67,8 +67,8 @@ class ConstructRun:
     """Models by name that answer turns from the video; a turn that one of them answers is too easy."""
     prompts: Path | None = None
     """A user's own folder of prompts."""
-    counter: StepCounter = field(default_factory=StepCounter)
-    """Counts what the models of this call are asked."""
+    watch: ReplyWatch = field(default_factory=ReplyWatch)
+    """Stops a step whose first replies cannot be used."""
     retries: bool = False
     """True to run again each step that has results without a usable reply."""
     blocks: "BlockWriting | None" = None
@@ -104,10 +104,6 @@ class ConstructRun:
         """The clips of a video in order of time. Clips without times keep the order of the table."""
         clips = self._clips.get(video_id, ())
         return sorted(clips, key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
-
-    def cost(self) -> StepCost:
-        """The requests of the step that runs."""
-        return StepCost(videos=len(self.videos), clips=self.clip_count, prompts=self.counter.asked)
 
     def written_rows(self, table: Table[R]) -> ChosenRows[R]:
         """Rows of a table that a writer of ours wrote; all rows if there are none, as in an imported benchmark."""
@@ -191,9 +187,6 @@ def is_written(row: Mapping[str, Any]) -> bool:
 
 def lacks_replies(benchmark: Benchmark, step: Step) -> bool:
     """True if a step got replies that cannot be used, so that something is unwritten or unchecked."""
-    cost = step_costs(benchmark).get(step)
-    if cost is not None and any(asked.unusable for asked in cost.prompts.values()):
-        return True
     lacking = (GateOutcome.UNWRITTEN, GateOutcome.UNCHECKED)
     return any(
         gate.raw and gate.outcome in lacking for gate in benchmark.read(GATES) if gate.gate.startswith(f"{step}:")

@@ -200,12 +200,7 @@ _Alike = tuple[str, str | None, str | None]
 
 
 class _Answered:
-    """Places of answered turns in the forms of refusals.
-
-    Args:
-        refusals: The refusals.
-        splits: Split of each video.
-    """
+    """Places of answered turns in the forms of refusals."""
 
     def __init__(self, refusals: Iterable[TextTurn], splits: Mapping[str, str | None]) -> None:
         self._all = {(one.form, one.task, splits.get(one.video_id)): _Places() for one in refusals}
@@ -270,10 +265,7 @@ _Pairs = list[tuple[int, int]]
 def _refusals_and_others(
     refusals: Sequence[TextTurn], answered: _Answered, splits: Mapping[str, str | None]
 ) -> tuple[_Pairs, _Pairs]:
-    """Refusals of train and of test, each with an answered turn in the forms of the same kind and of the same task.
-
-    The turn is of the same video if there is one. A refusal without such a turn is left out.
-    """
+    """Refusals of train and of test, each with an answered turn in the forms of the same kind and of the same task."""
     pairs: tuple[_Pairs, _Pairs] = ([], [])
     order = sorted(range(len(refusals)), key=[one.video_id for one in refusals].__getitem__)
     for number in order:
@@ -320,11 +312,7 @@ def _bias_of(kind: str, train: Iterable[TextTurn], test: Iterable[TextTurn]) -> 
 
 
 class _Learners:
-    """All learners of a kind, taught.
-
-    Args:
-        learnt: The turns of train.
-    """
+    """All learners of a kind, taught."""
 
     def __init__(self, learnt: Sequence[TextTurn]) -> None:
         self._options = _OptionsOfAnswers(learnt)

@@ -375,13 +375,7 @@ OF_JUDGES: Final = (*JudgeModelSettings.model_fields, "prompts", "compat", "publ
 
 
 def _applied(shared: Values, own: Values, section: str) -> Values:
-    """The settings that models share, without those that have no effect on one of them.
-
-    Args:
-        shared: The shared settings.
-        own: The model's own settings, which replace shared ones.
-        section: The section.
-    """
+    """The settings that models share, without those that have no effect on one of them."""
     command: ModelCommand = "evaluate" if section == "evaluate" else "proactive"
     kind = kind_of_model(str(own["model"]))
     idle = {key for key in shared if key in OPTIONS and kind not in kinds_of_option(key, command)}

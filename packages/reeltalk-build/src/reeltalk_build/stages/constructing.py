@@ -31,9 +31,9 @@ from reeltalk_build.construct.added_writers import find_writer
 from reeltalk_build.construct.balance import benchmark_shortfall
 from reeltalk_build.construct.balance import format_shortfalls as balance_lines
 from reeltalk_build.construct.context import DENSER, VideoContext
-from reeltalk_build.construct.costs import CountedModel, StepCounter, construct_cost, format_costs
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import PromptedModel, construction_prompts, prompts
+from reeltalk_build.construct.retries import ReplyWatch, RetriedModel
 from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk_build.construct.stage import construct as compute
 from reeltalk_build.construct.step import Ask
@@ -50,11 +50,11 @@ class WritingModels:
     ) -> None:
         self._writer, self._asking, self._store, self._budget, self._tell = writer, asking, store, budget, tell
         self.opened: list[Model] = []
-        self.counter = StepCounter()
+        self.watch = ReplyWatch()
         self._breakers: dict[str, Breaker] = {}
 
-    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CountedModel:
-        """A model by its name, or `inspect:PROVIDER/MODEL`. Its requests are counted.
+    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> RetriedModel:
+        """A model by its name, or `inspect:PROVIDER/MODEL`.
 
         Args:
             name: Name of the model.
@@ -70,7 +70,7 @@ class WritingModels:
         def opened(retry: int) -> CachedModel:
             return self._open(name, sees_images=sees_images, sample=sample + RETRY_STRIDE * retry)
 
-        return CountedModel(opened, self.counter, retries=self._asking.retry_unwritten)
+        return RetriedModel(opened, self.watch, retries=self._asking.retry_unwritten)
 
     def _open(self, name: str, *, sees_images: bool, sample: int) -> CachedModel:
         asking = self._asking
@@ -176,8 +176,6 @@ class ConstructReport(HasOverview):
     """Rows written by table, rejections and warnings."""
     counted: BenchmarkCounts
     """The benchmark's units, turns and gates in numbers."""
-    asked: tuple[str, ...] = ()
-    """What each step asked of models, one line each."""
     checked: tuple[str, ...] = ()
     """How far the benchmark is checked: what was not, and the share of turns that passed, in sentences."""
     balance: tuple[str, ...] = ()
@@ -191,7 +189,6 @@ class ConstructReport(HasOverview):
     def lines(self) -> Iterable[str]:
         """The lines that the command line prints."""
         yield from self.stage.lines()
-        yield from self.asked
         yield from counted_lines(self.counted)
         yield from self.balance
         yield from self.checked
@@ -261,9 +258,8 @@ def construct(
     balance: tuple[str, ...] = ()
     if settings.balance is not None:
         balance = tuple(balance_lines(benchmark_shortfall(written, settings.balance, settings.targets)))
-    ran = {step: asked for step, asked in construct_cost(written).items() if step in (steps or STEPS)}
     checked = tuple(quality_sentences(benchmark_quality(written)))
-    return ConstructReport(report, count_benchmark(written), tuple(format_costs(ran)), checked, balance)
+    return ConstructReport(report, count_benchmark(written), checked, balance)
 
 
 def prepare_run(
@@ -301,7 +297,7 @@ def prepare_run(
         probe_sees=asking.sees == "images",
         attackers={name: _answering(models, name, asking) for name in asking.attacker},
         prompts=asking.prompts,
-        counter=models.counter,
+        watch=models.watch,
         retries=asking.retry_unwritten,
         blocks=None if added is None else added.blocks,
     )

@@ -121,11 +121,7 @@ class PySceneDetectFinder:
         return [self._pts(cut) for cut in self._detector.post_process(self._timecode(self._last_pts))]
 
     def _sleeps(self, frame: SmallFrame, settings: ContentSettings) -> bool:
-        """True if ContentDetector would do nothing with this frame.
-
-        Below its threshold it only acts on the first frame of all, and on the first frame that is far enough from the
-        last one above. Skipping the others saves nine tenths of its time.
-        """
+        """True if ContentDetector would do nothing with this frame."""
         if frame.content >= settings.threshold or self._awake_from is None:
             self._awake_from, self._asleep = frame.pts, False
             return False

@@ -1,4 +1,4 @@
-"""A forecast is counts times what each prompt usually takes, or took in an earlier run."""
+"""A forecast is counts times what each prompt usually takes."""
 
 from pathlib import Path
 
@@ -8,7 +8,6 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, VIDEOS
-from reeltalk_build.construct.costs import Asked, StepCost, costs_with
 from reeltalk_build.construct.forecast import ConstructionForecast, forecast_construction
 from reeltalk_build.construct.settings import AskSettings, ConstructSettings
 
@@ -24,39 +23,26 @@ def cut(tmp_path: Path) -> Benchmark:
     return Benchmark.open(benchmark.path)
 
 
-def forecast(benchmark: Benchmark, writer: str = "vision-1", limit: int | None = None, **asking: object) -> Asked:
-    found: ConstructionForecast = forecast_construction(
+def forecast(
+    benchmark: Benchmark, writer: str = "vision-1", limit: int | None = None, **asking: object
+) -> ConstructionForecast:
+    return forecast_construction(
         benchmark,
         writer=writer,
         settings=ConstructSettings(limit=limit),
         asking=AskSettings.model_validate({"image_tokens": 100} | asking),
         steps=["chains"],
     )
-    tokens_in, tokens_out = found.tokens
-    return Asked(requests=found.calls, images=found.images, prompt_tokens=tokens_in, reply_tokens=tokens_out)
 
 
 def test_requests_grow_with_clips_and_judges(cut: Benchmark) -> None:
-    assert forecast(cut, limit=1).requests == 9
-    assert forecast(cut).requests == 36
+    assert forecast(cut, limit=1).calls == 9
+    assert forecast(cut).calls == 36
     judged = forecast(cut, judge=["judge-1", "judge-2"], samples=2)
-    assert judged.requests == 36 + 7 + 2 * 4 * 12
+    assert judged.calls == 36 + 7 + 2 * 4 * 12
     assert judged.images > forecast(cut).images > 0
     assert forecast(cut, sees="text").images == 0
 
 
 def test_a_graph_asks_only_what_answers_the_turns(cut: Benchmark) -> None:
-    assert forecast(cut, writer="graph", probe="probe-1").requests == 0
-
-
-def test_an_earlier_run_counts_in_place_of_the_usual(cut: Benchmark) -> None:
-    cost = StepCost(
-        videos=1, clips=3, prompts={"chain": Asked(requests=5, images=10, prompt_tokens=50, reply_tokens=5)}
-    )
-    content = costs_with(cut, "chains", cost)
-    assert content is not None
-    with cut.writing(stage="construct chains") as writer:
-        writer.add_file("costs.json", content)
-    again = Benchmark.open(cut.path)
-    assert forecast(again).requests == 12 + 4 * 5 + 12
-    assert forecast(again).images == 12 * 8 + 4 * 10
+    assert forecast(cut, writer="graph", probe="probe-1").calls == 0

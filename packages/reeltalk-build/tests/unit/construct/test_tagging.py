@@ -1,6 +1,5 @@
 """Tags are proposed for turns that lack them: which are taken, what stays, what is marked, how people put it right."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -177,55 +176,18 @@ def test_what_is_replaced_is_replaced_by_name(bench: Benchmark, replace: str, to
     assert found["chain", "c", 1]["mine"] == ("x",)
 
 
-def test_what_people_put_right_stays(bench: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
-    tag(bench, Fixed(), TagSettings(), ReviewSettings(review_share=1))
-    listed = bench.path.parent / "doubts.jsonl"
-    assert run(["tag", "--doubts", str(bench.path), "--out", str(listed)]) == 0
-    rows = [json.loads(line) for line in listed.read_text().splitlines()]
-    assert [row["margin"] for row in rows] == sorted(
-        [row["margin"] for row in rows], key=lambda m: -1 if m is None else m
-    )
-    assert rows[0]["question"] == "Stay silent?", "what has no tags comes first"
-    for row in rows:
-        row |= {"target": ["Place", "Event"], "content": ["Context"], "thinking": "Reasoning"}
-    listed.write_text("\n".join(json.dumps(row) for row in rows) + "\n\n")
-    assert run(["tag", str(bench.path), "--apply", str(listed)]) == 0
-    assert "4 turns looked at, 4 of them changed" in capsys.readouterr().out
+def test_what_people_put_right_stays(bench: Benchmark) -> None:
+    tag(bench, Fixed(), TagSettings(), ReviewSettings())
+    entry = bench.manifest.files[DIALOGUES.file_name]
+    right = {TAGGED[0]: ("Place", "Event"), TAGGED[1]: ("Context",), TAGGED[2]: ("Reasoning",)}
+    rows = [
+        row.model_copy(update={"turns": tuple(turn.model_copy(update={"labels": right}) for turn in row.turns)})
+        for row in bench.read(DIALOGUES)
+    ]
+    with bench.writing(stage="review apply", settings={}) as writer:
+        writer.add(DIALOGUES, rows, work_of=entry)
     tag(Benchmark.open(bench.path), Fixed("Event"), TagSettings(replace="proposed"), ReviewSettings())
-    found = labels(bench)
-    assert found["dialogue", "d", 1] == {
-        TAGGED[0]: ("Place", "Event"),
-        TAGGED[1]: ("Context",),
-        TAGGED[2]: ("Reasoning",),
-    }
-    assert found["chain", "c", 1][TAGGED[0]] == ("Character",)
-    assert Benchmark.open(bench.path).rows(TAG_PROPOSALS) == 0
-    assert [a.origins[TAGGED[0]] for a in read_turns(Benchmark.open(bench.path))] == ["given"] * 5
-
-
-def corrected(**fields: object) -> str:
-    row = {"unit": "chain", "unit_id": "c", "turn_index": 0, "target": ["Event"], "content": ["Context"]}
-    return json.dumps(row | {"thinking": "Recall"} | fields)
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("nonsense", "doubts.jsonl:1"),
-        (corrected(target=[]), "target"),
-        (corrected(target=["Cup"]), "Cup"),
-        (corrected(turn_index=9), "no such turn"),
-        (corrected() + "\n" + corrected(), "doubts.jsonl:2"),
-        ("", "a list without lines"),
-    ],
-)
-def test_a_list_that_cannot_be_used_is_refused_with_its_line(
-    bench: Benchmark, line: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    listed = bench.path.parent / "doubts.jsonl"
-    listed.write_text(line)
-    assert run(["tag", str(bench.path), "--apply", str(listed)]) == 2
-    assert says in capsys.readouterr().err
+    assert labels(bench)["dialogue", "d", 1] == right
 
 
 def test_tags_that_the_graph_wrote_are_given_though_nobody_verified_them(tmp_path: Path) -> None:
@@ -265,6 +227,4 @@ def test_a_benchmark_without_turns_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert "has no turns to tag" in capsys.readouterr().err
     assert run(["tag", "--measure", str(empty.path), *model]) == 2
     assert "a person or a rule" in capsys.readouterr().err
-    assert run(["tag", "--doubts", str(empty.path)]) == 2
-    assert "no proposed tags" in capsys.readouterr().err
     assert run(["tag", str(tmp_path / "nowhere"), *model]) == 2

@@ -4,12 +4,16 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 from reeltalk.baselines.answerer import DialogueHistory, Frames, as_option
 from reeltalk.baselines.constant import question_head
 from reeltalk.language.grammar import without_opening
+from reeltalk.language.rules import read_rules
 from reeltalk.metrics.agree import KEPT_TEXTS, content_words, is_negated, is_yes_no, polarity, stem, words_of
+
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
 LEAST_COVERAGE: Final = 0.6
 """Weighted share of the question's words that an earlier turn must have for its answer to be tried."""
@@ -17,68 +21,23 @@ STATED_COVERAGE: Final = 0.85
 """The same if a statement is to answer yes or no: it must contain all informative words of the question."""
 SLIGHT: Final = 0.2
 """Weight of a word that says little; other words have weight 1 or more."""
-ORDER_WORDS: Final = frozenset(
-    "first last next before after afterwards end beginning start again back else then thing things".split()
-)
-"""Function words elsewhere, but they decide which of several like questions is asked."""
+ORDER_WORDS: Final = RULE_FILE.words["order_words"]
 RULES: Final = "v2"
 """Version of the rules by which questions are alike. Raise it when answers change."""
-_SAME: Final = {
-    "pick": "tak", "grab": "tak", "get": "tak", "find": "tak", "reach": "tak", "collect": "tak", "handl": "tak",
-    "leav": "put", "plac": "put", "set": "put", "return": "back",
-    "first": "begin", "start": "begin", "beginning": "begin", "last": "end", "final": "end", "finish": "end",
-    "lift": "tak", "shut": "clos", "talk": "say", "initially": "begin", "mood": "feel",
-    "follow": "next", "thing": "object", "things": "object", "length": "second", "long": "second",
-}  # fmt: skip
-"""Stemmed words that questions use for one another: of taking, of putting down, of beginning and end."""
-_ASIDE: Final = (
-    ORDER_WORDS
-    | {
-        stem(word)
-        for word in """point moment time total number count many much often long second length colour color room posture
-        way reason purpose kind sort house object thing action video part people hand state sequence final all
-        describe appear aside beside direct directly immediate immediately right include each mood feel
-        possible nothing anything everything something without still same""".split()
-    }
-    | {"1"}
-)
-"""Words that do not tell what a question is about: the kind of answer, and words that say little."""
-_LIGHT: Final = frozenset(
-    stem(word)
-    for word in """take put go come walk enter use keep play run last cover want look begin end make give bring serve
-    move turn visit follow do have be get hold watch toward towards""".split()
-)
-"""Verbs that say little if the question asks for a thing, a place or a number."""
-_COUNTED: Final = frozenset({"room", "object", "people", "second"})
-_ENDS: Final = frozenset({"begin", "end"})
-_POINTING: Final = frozenset("it its they them their that this those these there".split())
-"""Words that refer to the turn before, unless the question names a thing before them."""
-_NOT_POINTING: Final = re.compile(
-    r"\b(?:(?:is|are|was|were) there|is it (?:in|on|at|to) (?:which|whom)|does it take|in this"
-    r"|(?:ones?|things?|times?|moments?) that|after this(?=:))\b"
-)
-"""Phrases in which such a word refers to nothing before."""
-_GOING_ON: Final = frozenset("then next else".split())
-"""Words that refer to the turn before unless the question names a thing anywhere."""
-_PEOPLE: Final = re.compile(r"\b(?:many|of|one|two|three|four|\d+)(?: different)? (?:people|persons?)\b", re.IGNORECASE)
-"""Phrases that count people; elsewhere *the person* says nothing."""
-_NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
-"""A capitalised word within a sentence: somebody's name."""
-_DESCRIBED: Final = re.compile(
-    r"\b(man|woman|person) in the (?:\w+ ){1,2}?(?:shirt|trousers|dress|clothes)\b", re.IGNORECASE
-)
-"""Whom a question means, told by clothes."""
-_DETERMINERS: Final = frozenset("the a an his her some any".split())
+_SAME: Final[dict[str, str]] = RULE_FILE.raw["same"]
+_ASIDE: Final = ORDER_WORDS | set(map(stem, RULE_FILE.words["aside"])) | {"1"}
+_LIGHT: Final = frozenset(map(stem, RULE_FILE.words["light"]))
+_COUNTED: Final = RULE_FILE.words["counted"]
+_ENDS: Final = RULE_FILE.words["ends"]
+_POINTING: Final = RULE_FILE.words["pointing"]
+_NOT_POINTING: Final = RULE_FILE.pattern("not_pointing")
+_GOING_ON: Final = RULE_FILE.words["going_on"]
+_PEOPLE: Final = RULE_FILE.pattern("people")
+_NAME: Final = RULE_FILE.pattern("name")
+_DESCRIBED: Final = RULE_FILE.pattern("described")
+_DETERMINERS: Final = RULE_FILE.words["determiners"]
 _FAR: Final = 99
-_FITS: Final[dict[str, Callable[[str], bool]]] = {
-    "where": lambda text: bool(
-        set(words_of(text)) & {"in", "on", "insid", "inside", "under", "behind", "beside", "near"}
-    ),
-    "how many": lambda text: any(word.isdigit() for word in words_of(text)),
-    "how often": lambda text: any(word.isdigit() for word in words_of(text)),
-    "how long": lambda text: any(word.isdigit() for word in words_of(text)),
-}
-"""Requirements on a sentence that answers a question with this head."""
+_PLACES: Final = frozenset({"in", "on", "insid", "inside", "under", "behind", "beside", "near"})
 
 
 @dataclass(frozen=True)
@@ -296,4 +255,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def _fits(head: str, sentence: str) -> bool:
-    return next((fits(sentence) for start, fits in _FITS.items() if head.startswith(start)), True)
+    """True if a sentence can answer a question with this head: with a place, or with a number."""
+    words = words_of(sentence)
+    if head.startswith("where"):
+        return not _PLACES.isdisjoint(words)
+    return not head.startswith(("how many", "how often", "how long")) or any(word.isdigit() for word in words)

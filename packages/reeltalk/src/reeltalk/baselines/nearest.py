@@ -143,11 +143,7 @@ class QuestionIndex:
         return places, np.minimum(scores, 1.0)
 
     def _reaching(self, vector: Sequence[tuple[str, float]], least: float) -> NDArray[np.int64]:
-        """Places of the questions that can be so similar: each has one of the words without which none can.
-
-        Words whose weights together are shorter than `least` cannot alone make a similarity of it (Cauchy-Schwarz), so
-        only the questions with one of the other words, the rare ones, are looked at.
-        """
+        """Places of the questions that can be so similar: each has one of the words without which none can."""
         left, needed = max(0.0, least - 1e-6) ** 2, set[str]()
         for word, weight in sorted(vector, key=lambda one: (one[1], one[0])):
             left -= weight * weight

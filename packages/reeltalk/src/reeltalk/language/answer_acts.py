@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from reeltalk.language.answer_values import NOTHING, ReadValues, is_used, preposition
@@ -16,15 +17,18 @@ from reeltalk.language.answer_words import (
     verbs_in,
 )
 from reeltalk.language.phrases import SILENT, SPEECH, VERBS
+from reeltalk.language.rules import read_rules
 from reeltalk.language.vocabulary import PERSON, ROOMS
 from reeltalk.schema.dialogue import AnswerKey
 
-_FROM: Final = frozenset({"from", "out of", "off", "off of", "away from", "from inside"})
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
+
+_FROM: Final = frozenset(RULE_FILE.phrases["from"])
 MOST_ACTS: Final = 4
 """Most different acts in an answer; more count as guessing."""
-BACKGROUND: Final = frozenset("before after once when while until having following".split())
-_PASSIVE: Final = frozenset("is was are were been being be gets got".split())
-_PERSONS: Final = frozenset("he she they i we the man woman person someone".split())
+BACKGROUND: Final = RULE_FILE.words["background"]
+_PASSIVE: Final = RULE_FILE.words["passive"]
+_PERSONS: Final = RULE_FILE.words["persons"]
 _OPPOSED: Final = (
     ({"open"}, {"close"}),
     ({"switchOn"}, {"switchOff"}),
@@ -219,7 +223,7 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
     return True
 
 
-_INSIDE: Final = frozenset({"in", "to", "into", "inside", "within", "inside of"})
+_INSIDE: Final = frozenset(RULE_FILE.phrases["inside"])
 
 
 def _cleans(clause: Clause, act: Act, about: frozenset[str]) -> bool:
@@ -295,7 +299,7 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return ReadValues(key.values, right=True)
 
 
-_CLEAN: Final = frozenset("clean cleans cleaned cleaning".split())
+_CLEAN: Final = RULE_FILE.words["clean"]
 
 
 def _is_turned(tokens: list[str], question: str, due: Clause, known: Sequence[Clause], rest: Sequence[Clause]) -> bool:
@@ -359,8 +363,8 @@ def _by_tool(tokens: list[str], wanted: Sequence[Act], question: str) -> bool:
     return False
 
 
-_EARLIER: Final = frozenset("before earlier sooner".split())
-_LATER: Final = frozenset("after later afterwards".split())
+_EARLIER: Final = RULE_FILE.words["earlier"]
+_LATER: Final = RULE_FILE.words["later"]
 
 
 def read_order(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:

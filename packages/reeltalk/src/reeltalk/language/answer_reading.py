@@ -6,6 +6,7 @@ It needs only the question, the key and a closed vocabulary; neither a language 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from reeltalk.language import answer_acts, answer_values
@@ -24,27 +25,15 @@ from reeltalk.language.answer_words import (
     strip_wrapping,
     verbs_in,
 )
+from reeltalk.language.rules import read_rules
 from reeltalk.schema.dialogue import AnswerKey
 
-_YES: Final = re.compile(
-    r"^(?:yes|yeah|yep|yup|yea|sure|certainly|definitely|absolutely|of course|indeed|correct|right|true|exactly"
-    r"|affirmative|that is (?:right|correct|true)|it is true|positive)\b"
-)
-_NO_REPLY: Final = re.compile(
-    r"^(?:no|nope|nah|never|negative|false|incorrect|certainly not|definitely not|absolutely not|of course not"
-    r"|not at all|not (?:really|once|in this|that i|to my|here|exactly)|by no means"
-    r"|that is not (?:right|correct|true|so|the case)"
-    r"|it is not (?:true|so|the case))\b(?! (?:longer|doubt|idea|clue|way (?:to|of)|information|answer|comment))"
-)
-_BOTH: Final = re.compile(r"\b(?:yes and no|no and yes|yes or no|no or yes|yes / no|no / yes|yes, no|both yes)\b")
-_SHORT: Final = re.compile(
-    r"^(?:and |but )?(?:he|she|it|they|i|we|the person|the man|that|this|you|there|the rooms?|one)"
-    r"(?: also| really| never)?"
-    r" (?:does|do|did|is|are|was|has|have|can|happens?|happened|occurs?)( not| never)?"
-    r"(?: so| that| this| happen| occur| indeed| do that| do so| do it| again| too| as well| here| there| shown| seen)*"
-    r"(?: at all| at any point| in this scene| in the video| once more| any more| anymore)*"
-    r"(?:, (?:on|in|at|to|from) [a-z ]+)?[.!]?$"
-)
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
+
+_YES: Final = RULE_FILE.pattern("yes")
+_NO_REPLY: Final = RULE_FILE.pattern("no_reply")
+_BOTH: Final = RULE_FILE.pattern("both")
+_SHORT: Final = RULE_FILE.pattern("short")
 
 
 def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
@@ -92,17 +81,9 @@ def _head(text: str) -> str | None:
     return said
 
 
-_ELSEWHERE: Final = re.compile(
-    r"\b(?:somewhere else|elsewhere|(?:an?)?other (?:place|spot|location)|different (?:place|spot|location))\b"
-)
-_BACK: Final = re.compile(
-    r"\bback\b|\b(?:same|original|usual) (?:place|spot|location|position)\b|\bwhere (?:it|they) (?:was|were|came)\b"
-    r"|\breturn(?:s|ed|ing)?\b|\bwhere he (?:took|got|found|picked)\b"
-)
-_STAYS: Final = re.compile(
-    r"\b(?:stays?|stayed|remains?|remained|left|leaves?|leaving|keeps?|kept)\b(?: \w+){0,4}?"
-    r" (open|on|off|closed|shut)\b"
-)
+_ELSEWHERE: Final = RULE_FILE.pattern("elsewhere")
+_BACK: Final = RULE_FILE.pattern("back")
+_STAYS: Final = RULE_FILE.pattern("stays")
 
 
 def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
@@ -196,22 +177,9 @@ def _rooms(text: str, question: str, head: str | None) -> tuple[str | None, str 
     return head, body
 
 
-_NEVER: Final = re.compile(
-    r"\b(?:does|do|did|is|was|has|are) not (?:happen|occur|take place|done|exist|appear|present|there|shown|seen)\b"
-    r"|\bno such\b|\bnowhere\b|\bnever (?:happens|happened|occurs|does|did|shown|appears|seen)\b"
-    r"|\bdoes not do (?:that|so|this)\b|\bthere (?:is|are|was) none\b"
-    r"|\bnone (?:is|are|was|can be) (?:there|shown|seen|visible)\b"
-    r"|\bnot (?:present|exist|there|anywhere|any)\b|\bfalse premise\b|\bnonexistent\b|\bdoes nothing (?:like|of)\b"
-    r"|\bnever (?:at all|once)\b|^(?:never|none|zero|zero times|not once|0 times|not at all)\b"
-)
-_UNTOLD: Final = re.compile(
-    r"\bno \w+ (?:is|are|was|were) (?:\w+ )?(?:given|shown|mentioned|stated|told|said|provided|revealed)\b"
-)
-_CLAIMS: Final = re.compile(
-    r"\b(?:he|she|it|they|his name|name|her name|the person|the man)(?: probably| likely| clearly| really| just)? "
-    r"(?:is|was|are|were|seems?|looks?|appears?|must|feels?|likes?|enjoys?|loves?|hates?|wants?|speaks?|works?|has|lives?|"
-    r"dislikes?|prefers?|thinks?|comes?)\b(?! (?:not|never|no|\w+ing)\b)"
-)
+_NEVER: Final = RULE_FILE.pattern("never")
+_UNTOLD: Final = RULE_FILE.pattern("untold")
+_CLAIMS: Final = RULE_FILE.pattern("claims")
 
 
 def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
@@ -247,28 +215,11 @@ def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues
     return ReadValues(key.values, right=True) if refused else NOTHING
 
 
-_CORRECTION: Final = re.compile(r"(?:in fact|instead|rather|what the video shows is)\b")
-_UNSURE: Final = re.compile(
-    r"\b(?:not|never|no way to|impossible to|hard to|difficult to|unable to)\b(?: \w+){0,4}?"
-    r" (?:say|tell|told|know|known|sure|certain|determined?|shown?|shows?|seen?|visible|clear|mentioned|specified"
-    r"|stated|revealed?|identify)\b"
-    r".*\b(?:where|which|how|what|why|when|whether)\b"
-    r"|\b(?:colou?r|place|location|size|type|kind|room|position|whereabouts)\b(?: \w+){0,6}? (?:not|unknown|unclear)\b"
-    r"|\b(?:not|no)\b(?: \w+){0,4}? (?:colou?r|location|whereabouts|place|position) (?:of|where)\b"
-    r"|\bnot (?:\w+ )?(?:know|sure|certain)\b|\b(?:i|we|one|you) (?:can|could|am|are) not (?:able to )?"
-    r"(?:say|tell|determine|judge|make out|answer)\b|^ ?(?:it is |that is |this is )?(?:unknown|unclear"
-    r"|unspecified|undetermined|hard to|difficult to|impossible to|no idea|no information|no clue)\b"
-)
-"""Matches phrases of not knowing, which do not say that a thing is absent."""
-_LACKS: Final = re.compile(
-    r"\bthere (?:is|are|was|were) (?:no|not an?y?)\b|\b(?:no|not an?y?) such\b"
-    r"|\b(?:does|do|did|can|could) not (?:see|show|have|use|appear|contain|include)"
-    r" (?:an?y?|his|such|him|her|the person)\b|\bnot (?:present|exist|in the video|part of)\b"
-)
-_PERHAPS: Final = frozenset("maybe perhaps probably possibly likely presumably".split())
-_FILLERS: Final = frozenset(
-    "sorry unfortunately honestly well sadly hm apologies hence thus therefore again so".split()
-)
+_CORRECTION: Final = RULE_FILE.pattern("correction")
+_UNSURE: Final = RULE_FILE.pattern("unsure")
+_LACKS: Final = RULE_FILE.pattern("lacks")
+_PERHAPS: Final = RULE_FILE.words["perhaps"]
+_FILLERS: Final = RULE_FILE.words["fillers"]
 
 
 def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence[Mention], absent: bool) -> bool:
@@ -313,10 +264,8 @@ _READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]]
 }
 _PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal", "reply", "utterance"})
 """Types for which *no* inside an answer does not take anything back."""
-_ELSE: Final = re.compile(
-    r"\bor (?:\w+ ){0,4}?(?:not|else|elsewhere|another|other|different)\b(?! (?:time|hand))|\bif not\b"
-)
-_NO: Final = re.compile(r"(?<=[a-z0-9])[.,;] no[,.] ")
+_ELSE: Final = RULE_FILE.pattern("else")
+_NO: Final = RULE_FILE.pattern("no")
 
 
 @dataclass(frozen=True)
@@ -340,7 +289,7 @@ def rules_signature() -> str:
     return f"{RULES}-{lexicon().signature}"
 
 
-_QUOTE: Final = re.compile(r"[“\"]([^“”\"]+)[”\"]")
+_QUOTE: Final = RULE_FILE.pattern("quote")
 
 
 def _without_quotes(answer: str, question: str) -> tuple[str, str]:

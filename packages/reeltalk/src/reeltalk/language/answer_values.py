@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from reeltalk.language.answer_words import (
@@ -24,8 +25,11 @@ from reeltalk.language.answer_words import (
     normalise_answer,
     verbs_in,
 )
+from reeltalk.language.rules import read_rules
 from reeltalk.language.vocabulary import plain_name
 from reeltalk.schema.dialogue import AnswerKey
+
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
 
 @dataclass(frozen=True)
@@ -42,21 +46,11 @@ class ReadValues:
 UNKNOWN: Final = "unknown"
 """Value of the key of a question that the video does not answer."""
 NOTHING: Final = ReadValues(())
-_ON: Final = frozenset({"on", "onto", "upon", "atop", "on top of", "over", "from on", "from on top of", "from atop"})
-_IN: Final = frozenset(
-    {"in", "into", "inside", "within", "inside of", "from in", "from inside", "from within", "out of"}
-)
-_FROM: Final = frozenset(
-    {"from", "out of", "off", "off of", "from inside", "from within", "from on", "from in", "away from"}
-)
-_TO: Final = frozenset({"to", "into", "onto", "towards", "toward", "back to", "over to"})
-_BESIDE: Final = frozenset(
-    {
-        "under", "beneath", "below", "underneath", "behind", "beside", "next to", "near", "by", "above", "between",
-        "in front of", "close to", "against", "from under", "from behind", "outside", "around", "from beneath",
-        "from below", "from beside", "from next to", "outside of", "opposite", "from above", "alongside",
-    }
-)  # fmt: skip
+_ON: Final = frozenset(RULE_FILE.phrases["on"])
+_IN: Final = frozenset(RULE_FILE.phrases["in"])
+_FROM: Final = frozenset(RULE_FILE.phrases["from"])
+_TO: Final = frozenset(RULE_FILE.phrases["to"])
+_BESIDE: Final = frozenset(RULE_FILE.phrases["beside"])
 _LOCAL: Final = _ON | _IN | _FROM | _TO | _BESIDE | {"at", "before", "after", "following", "of"}
 _PREPOSITIONS: Final = frozenset(word for words in _LOCAL for word in words.split()) | {
     "with",
@@ -65,13 +59,11 @@ _PREPOSITIONS: Final = frozenset(word for words in _LOCAL for word in words.spli
     "front",
     "top",
 }
-_BEGINNING: Final = frozenset(
-    "start starts started begin begins began beginning first initially starting begun".split()
-)
-_ENDING: Final = frozenset("end ends ended ending finally last eventually finishes finally finish".split())
-_LATER: Final = frozenset("later then afterwards next subsequently after followed finally second secondly".split())
-_EARLIER: Final = frozenset("before previously earlier initially".split())
-_WORD: Final = frozenset("is are was were be been it he she they and or but also what which that who".split())
+_BEGINNING: Final = RULE_FILE.words["beginning"]
+_ENDING: Final = RULE_FILE.words["ending"]
+_LATER: Final = RULE_FILE.words["later"]
+_EARLIER: Final = RULE_FILE.words["earlier"]
+_WORD: Final = RULE_FILE.words["word"]
 
 
 def preposition(tokens: Sequence[str], at: int) -> str:
@@ -228,10 +220,7 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 
 def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey, tokens: Sequence[str]) -> ReadValues:
-    """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables.
-
-    A thing's own name tells it apart: *the bottle* is the bottle, though milk may be called so, too.
-    """
+    """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables."""
     others = set(key.among) - set(key.values) - set(key.also)
     for value in said.values if said.right else ():
         named = [m for m in mentions if value in m.values]
@@ -249,7 +238,7 @@ def _is_purpose(tokens: Sequence[str], mention: Mention) -> bool:
     return place > 0 and tokens[place] == "for"
 
 
-_ASIDE: Final = frozenset("after before once when while until having".split())
+_ASIDE: Final = RULE_FILE.words["aside"]
 
 
 def _comes_after(
@@ -265,7 +254,7 @@ def _comes_after(
     return len(inside) > 1 and bool(inside[-1].values & asked) and not inside[-1].values & inside[0].values
 
 
-_SUBJECTS: Final = frozenset("he she they person man woman".split())
+_SUBJECTS: Final = RULE_FILE.words["subjects"]
 
 
 def is_used(tokens: Sequence[str], mention: Mention) -> bool:
@@ -278,8 +267,8 @@ def _reached(tokens: Sequence[str], mention: Mention) -> bool:
     return any(word.startswith("reach") for word in tokens[max(0, mention.start - 4) : mention.start])
 
 
-_SOURCE: Final = re.compile(r"\bfrom\b|\b(?:get|find|comes? for)\b|\bkept\b|\b(?:before|was (?:it|he)|were they)\b")
-_GOAL: Final = re.compile(r"\b(?:put|puts|leave|left|set|end|ends|placed|after)\b")
+_SOURCE: Final = RULE_FILE.pattern("source")
+_GOAL: Final = RULE_FILE.pattern("goal")
 
 
 def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
@@ -364,7 +353,7 @@ def read_colour(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return compare_values([values for _, values in standing], key)
 
 
-_NOT_SWITCHED: Final = frozenset("the a an his top it its their this that and".split())
+_NOT_SWITCHED: Final = RULE_FILE.words["not_switched"]
 
 
 def read_state(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
@@ -398,7 +387,7 @@ def read_state(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return compare_values(values, key)
 
 
-_AT_LAST: Final = frozenset("so again finally end eventually then afterwards later now before".split())
+_AT_LAST: Final = RULE_FILE.words["at_last"]
 
 
 def _is_lazy(tokens: Sequence[str], mention: Mention) -> bool:
@@ -490,7 +479,7 @@ def read_closed(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 LEAST_REPEATED: Final = 0.6
 """Share of the words of an utterance that an answer must repeat."""
-_UNSPOKEN: Final = frozenset("the a an to is are i you it of and he she says said that".split())
+_UNSPOKEN: Final = RULE_FILE.words["unspoken"]
 
 
 def read_utterance(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
@@ -507,7 +496,7 @@ def read_utterance(tokens: list[str], question: str, key: AnswerKey) -> ReadValu
     return ReadValues((best,), right=best in (*key.values, *key.also))
 
 
-_COMPARED: Final = re.compile(r"\b(?:earlier|before|previous|previously|first scene|prior)\b")
+_COMPARED: Final = RULE_FILE.pattern("compared")
 
 
 def read_comparison(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
@@ -539,10 +528,8 @@ def read_comparison(tokens: list[str], question: str, key: AnswerKey) -> ReadVal
     return compare_values([frozenset({value}) for value in dict.fromkeys(standing)], key)
 
 
-_VAGUE: Final = frozenset({"than", "least", "most", "over", "under", "almost", "nearly", "every", "per"})
-_POINTING: Final = frozenset(
-    "the this that which another second first last third other each no any every someone".split()
-)
+_VAGUE: Final = RULE_FILE.words["vague"]
+_POINTING: Final = RULE_FILE.words["pointing"]
 _UNITS: Final = (
     frozenset({"times", "time", "occasions"}), frozenset({"rooms", "room"}),
     frozenset({"things", "thing", "objects", "object", "items", "item"}),
@@ -630,7 +617,7 @@ def numbers_in(tokens: Sequence[str]) -> list[tuple[int, int, float]]:
     return found
 
 
-_BOUND: Final = re.compile(r"(?<!little )(?<!slightly )(?<!just )(?<!bit )\b(?:less than|more than|at least|at most)\b")
+_BOUND: Final = RULE_FILE.pattern("bound")
 _SECONDS: Final = {"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60} | {
     "minute": 60, "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600, "hrs": 3600,
 }  # fmt: skip

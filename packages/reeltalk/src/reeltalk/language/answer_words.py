@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.language.phrases import VERBS
+from reeltalk.language.rules import read_rules
 from reeltalk.language.vocabulary import PLAIN_CLASSES
+
+RULE_FILE: Final = read_rules(Path(__file__).with_name("answer_forms.toml"))
 
 WORDS: Final = Path(__file__).parent / "answer_words.toml"
 LONGEST: Final = 20_000
@@ -28,10 +31,10 @@ LONGEST_CLAUSE: Final = 40
 """Most words of a clause before or after a name that are read."""
 CLOSED: Final = ("feeling", "reply", "daytime", "size")
 """Types of answers that are one of a few words."""
-PARTICLES: Final = frozenset("up down on off out away back over in".split())
+PARTICLES: Final = RULE_FILE.words["particles"]
 PUNCTUATION: Final = frozenset(".,;:!?()/")
-BEFORE_NOUNS: Final = frozenset("the a an his her their my your".split())
-ARTICLES: Final = frozenset("the a an his her their its this that these those some any my your another of".split())
+BEFORE_NOUNS: Final = RULE_FILE.words["before_nouns"]
+ARTICLES: Final = RULE_FILE.words["articles"]
 
 
 @dataclass(frozen=True)
@@ -166,26 +169,10 @@ def _forms(base: str, irregular: Sequence[str]) -> set[str]:
     return forms if irregular and base not in ("reach",) else forms | {f"{stem}ed"}
 
 
-_CONTRACTED: Final = (
-    (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\bain't\b"), "is not"),
-    (re.compile(r"n't\b"), " not"),
-    (re.compile(r"\b(he|she|it|that|there|what|who|where|here|this|everything|one|tv|colour)'s\b"), r"\1 is"),
-    (re.compile(r"'s\b|'(?=\s)"), " "),
-    (re.compile(r"'re\b"), " are"),
-    (re.compile(r"'m\b"), " am"),
-    (re.compile(r"'ve\b"), " have"),
-    (re.compile(r"'ll\b"), " will"),
-    (re.compile(r"'d\b"), " would"),
-    (re.compile(r"\bcolor"), "colour"),
-    (re.compile(r"(?<=[a-z])-(?=[a-z])"), " "),
-    (re.compile(r"(?<=\d)\s*[-–—]\s*(?=\d)"), " to "),
-    (re.compile(r"\s[-–—]+\s|—|–"), ", "),
-)
-_LABEL: Final = re.compile(r"^\s*(?:(?:the |my |final |short )*answer(?: is)?|a)\s*:\s*", re.IGNORECASE)
-_BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)", re.MULTILINE)
-_TOKEN: Final = re.compile(r"\d{1,3}(?::\d{2})+|\d+(?:\.\d+)?|[a-z]+|[.,;:!?()/]")
+_CONTRACTED: Final = tuple((re.compile(pattern), put) for pattern, put in RULE_FILE.raw["contracted"]["rules"])
+_LABEL: Final = RULE_FILE.pattern("label")
+_BULLET: Final = RULE_FILE.pattern("bullet")
+_TOKEN: Final = RULE_FILE.pattern("token")
 
 
 def strip_wrapping(answer: str) -> str:
@@ -224,28 +211,11 @@ def answer_tokens(text: str) -> list[str]:
     return _TOKEN.findall(text[: 12 * MOST_WORDS])[:MOST_WORDS]
 
 
-_UNABLE: Final = re.compile(
-    r"\b(?:(?:can not|could not|do not|am not able to|am unable to|unable to|not able to|have no way to|no access to"
-    r"|not have access to|no ability to|not have the ability to|not capable of)"
-    r" ?(?:directly |actually |physically )?"
-    r"(?:see|view|watch|watching|viewing|access|process|open|play|analyze|analyse|load|have access to)?"
-    r" ?(?:to )?(?:the |this |any |your |that )?(?:video|videos|video content|clip|footage|images?|pictures?|frames?)\b"
-    r"(?! (?:shows?|does|do|that|where|in which)\b)"
-    r"|as an ai\b(?!.{0,40}\bopinions?\b)"
-    r"|no video (?:was|is|has been) (?:provided|given|attached|shared)|i see no video|there is no video\b)"
-)
-_RETRACTED: Final = re.compile(
-    r"(?:\bno,? )?\b(?:(?:that|this|it|which|i) (?:is|was|am) (?:wrong|incorrect|false|a mistake|mistaken|not right"
-    r"|not true|not correct|a lie|made up)|i (?:just )?(?:made|make) (?:that|it|this|all that) up|scratch that"
-    r"|strike that|i take (?:that|it) back|correction|actually,? no\b|no,? wait|wait,? no|sorry,? no|oh no|i was lying"
-    r"|never mind|just kidding|only joking|i lied|disregard (?:that|this|it)|ignore (?:that|this|what)"
-    r"|on second thoughts?|let me correct|i (?:meant|mean)|i correct myself"
-    r"|rather,|or rather|forget (?:that|it|what i said)|not really)\b"
-    r"(?: about (?:that|it|this))?"
-)
+_UNABLE: Final = RULE_FILE.pattern("unable")
+_RETRACTED: Final = RULE_FILE.pattern("retracted")
 
 
-_ASKS: Final = re.compile(r"(?:does|do|did|is|are|was|were|has|have|can|could|what|which|where|who|how|when|why)\b")
+_ASKS: Final = RULE_FILE.pattern("asks")
 
 
 def is_unable(text: str) -> bool:
@@ -369,27 +339,9 @@ def _particle(tokens: Sequence[str], at: int, named: set[int]) -> str | None:
     return None
 
 
-_BREAKS: Final = frozenset(".,;:!?()") | {
-    "but",
-    "because",
-    "since",
-    "while",
-    "whereas",
-    "although",
-    "though",
-    "so",
-    "then",
-}
-_NEGATORS: Final = frozenset(
-    """not never neither nor no without hardly except excluding unlike nobody nothing scarcely doubt
-    forgets forgot fails failed neglects neglected omits refuses refused""".split()
-)
-_NEGATED: Final = (
-    ("anything", "but"), ("everything", "but"), ("everywhere", "but"), ("all", "but"), ("any", "but"),
-    ("anywhere", "but"), ("everyone", "but"), ("every", "but"), ("rather", "than"), ("instead", "of"),
-    ("as", "opposed", "to"), ("other", "than"), ("apart", "from"), ("aside", "from"), ("no", "longer"),
-    ("anyone", "but"), ("colour", "but"), ("room", "but"), ("far", "from"), ("everything", "except"),
-)  # fmt: skip
+_BREAKS: Final = frozenset(".,;:!?()") | RULE_FILE.words["breaks"]
+_NEGATORS: Final = RULE_FILE.words["negators"]
+_NEGATED: Final = tuple(tuple(phrase.split()) for phrase in RULE_FILE.phrases["negated"])
 
 
 _NEGATING: Final = frozenset(words[0] for words in _NEGATED)

@@ -12,9 +12,13 @@ import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from reeltalk.language.phrases import past_of
+from reeltalk.language.rules import read_rules
+
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
 SPLITS: Final = ("train", "dev", "test")
 
@@ -46,35 +50,11 @@ class Opening(NamedTuple):
 
 
 _OPENINGS: Final[dict[str, tuple[Opening, ...]]] = {
-    "train": (
-        Opening("Can you tell me", True),
-        Opening("Do you know", True),
-        Opening("I would like to know", True, "."),
-        Opening("Could you say", True),
-        Opening("Please tell me", True, "."),
-        Opening("Let me know", True, "."),
-        Opening("I am curious:", False),
-        Opening("Another question:", False),
-        Opening("In the video,", False),
-        Opening("As the video shows,", False),
-    ),
-    "dev": (
-        Opening("Are you able to tell me", True),
-        Opening("I am wondering", True, "."),
-        Opening("Would you know", True),
-        Opening("Judging by the film,", False),
-        Opening("One thing I wonder:", False),
-        Opening("Now tell me this:", False),
-    ),
-    "test": (
-        Opening("Have you noticed", True),
-        Opening("I have no idea", True, ". Do you?"),
-        Opening("I want to hear", True, "."),
-        Opening("Would you mind telling me", True),
-        Opening("As far as you have seen,", False),
-        Opening("A further question:", False),
-        Opening("Next question:", False),
-    ),
+    split: (
+        *(Opening(words, True, end) for words, end in own["turns"]),
+        *(Opening(words, False) for words in own["keeps"]),
+    )
+    for split, own in RULE_FILE.raw["openings"].items()
 }
 _ANY_OPENING: Final = re.compile(
     r"(?:^|(?<=[.?!] ))(?:"
@@ -82,14 +62,10 @@ _ANY_OPENING: Final = re.compile(
     + r")\s+(?P<whether>(?:whether|if)\b(?! not\b))?",
     re.IGNORECASE,
 )
-_ENDING: Final = re.compile(r"\. Do you\?$")
+_ENDING: Final = RULE_FILE.pattern("ending")
 PLAIN_SHARE: Final = 0.5
 """Probability of a question without an opening."""
-_DIRECT: Final = re.compile(
-    r"^(?:What|Which|Where|Who|Whom|Whose|How|Why|When|In (?:which|what)|With what|For (?:what|how)|To whom|By what"
-    r"|From (?:where|whom)|Does|Do|Did|Is|Are|Was|Were|\{Is(?:_it)?\}|\{Was_it\}|\{Are\}|Can|Would|Of all)\b",
-    re.IGNORECASE,
-)
+_DIRECT: Final = RULE_FILE.pattern("direct")
 
 
 def without_opening(question: str) -> str:
@@ -183,12 +159,7 @@ def _opened(opening: Opening, asked: str) -> str | None:
     return f"{opening.words} {_lower(asked)}" if ":" not in asked else None
 
 
-_OPEN: Final = re.compile(
-    r"(?:can|could|would|do|did|are) you\b|please\b|i\b|tell\b|and\b|then\b|next\b|so\b|where\?|what for\?|count\b"
-    r"|look\b|\w+ing\b|name\b|several\b",
-    re.IGNORECASE,
-)
-"""What an opening does not go before."""
+_OPEN: Final = RULE_FILE.pattern("open")
 
 
 def alternatives(core: str) -> Iterator[str]:
@@ -210,12 +181,7 @@ _WH: Final = (
 )
 _BE: Final = r"is|are|was|were|had|has|have|can|could|would|will|\{is\}|\{are\}"
 _TURNED: Final = {"{is_it}": "{it_is}", "{was_it}": "{it_was}"}
-_SUBJECT_ASKED: Final = re.compile(
-    r"^(?:who (?!is\b|are\b|does\b|do\b|else is\b|can\b|would\b|was\b)"
-    r"|what (?:happens|comes|makes|made|helps|causes|gets)\b"
-    r"|which (?:\w+ ){1,2}?(?:comes?|appears?|helps?|makes?|made|gets?|{does})\b"
-    r"|how many (?:different )?(?:people|persons|rooms|things) (?!is\b|are\b|does\b|do\b|can\b|did\b|of\b))"
-)
+_SUBJECT_ASKED: Final = RULE_FILE.pattern("subject_asked")
 
 
 def turn_round(question: str) -> str | None:
@@ -247,8 +213,7 @@ def turn_round(question: str) -> str | None:
     return f"{clause} {front}".strip()
 
 
-_ENDED: Final = re.compile(r"\b(?:in|on|at|to|of|for|from|with|that|then|first|start|beginning)$")
-"""What a phrase of time cannot follow."""
+_ENDED: Final = RULE_FILE.pattern("ended")
 
 
 def _clause(text: str) -> str | None:

@@ -2,147 +2,40 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
+from reeltalk.language.rules import read_rules
 from reeltalk.language.vocabulary import class_of, plain_name
 
-PLURAL_CLASSES: Final = frozenset({"slippers", "notes", "clothespants", "chips", "crackers", "curtains", "flowers"})
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
+
+
+def _forms_of(table: str) -> dict[str, tuple[str, ...]]:
+    """Forms of verbs, and what follows them, by name."""
+    split = ((name, row.split(" |")) for name, row in RULE_FILE.raw[table].items())
+    return {name: (*forms.split(), *(rest.strip() for rest in more)) for name, (forms, *more) in split}
+
+
+PLURAL_CLASSES: Final = RULE_FILE.words["plural_classes"]
 """Classes whose name is a plural."""
 
-VERBS: Final = {
-    "walk": ("walk", "walks", "walking", "to {o}"),
-    "run": ("run", "runs", "running", "to {o}"),
-    "grab": ("pick", "picks", "picking", "up {o}"),
-    "put": ("put", "puts", "putting", "{o} {t_on}"),
-    "putIn": ("put", "puts", "putting", "{o} {t_into}"),
-    "open": ("open", "opens", "opening", "{o}"),
-    "close": ("close", "closes", "closing", "{o}"),
-    "switchOn": ("switch", "switches", "switching", "on {o}"),
-    "switchOff": ("switch", "switches", "switching", "off {o}"),
-    "sit": ("sit", "sits", "sitting", "down on {o}"),
-    "lie": ("lie", "lies", "lying", "down on {o}"),
-    "stand": ("stand", "stands", "standing", "up"),
-    "sleep": ("sleep", "sleeps", "sleeping", "on {o}"),
-    "wakeUp": ("wake", "wakes", "waking", "up"),
-    "drink": ("drink", "drinks", "drinking", "{o}"),
-    "eat": ("eat", "eats", "eating", "{o}"),
-    "pour": ("pour", "pours", "pouring", "{o} {t_into}"),
-    "turnTo": ("turn", "turns", "turning", "to {o}"),
-    "lookAt": ("look", "looks", "looking", "at {o}"),
-    "watch": ("watch", "watches", "watching", "{o}"),
-    "wipe": ("wipe", "wipes", "wiping", "{t} with {o}"),
-    "scrub": ("scrub", "scrubs", "scrubbing", "{t} with {o}"),
-    "rinse": ("rinse", "rinses", "rinsing", "{o}"),
-    "soak": ("hold", "holds", "holding", "{o} under the water"),
-    "wash": ("wash", "washes", "washing", "{o}"),
-    "brush": ("use", "uses", "using", "{o}"),
-    "squeeze": ("squeeze", "squeezes", "squeezing", "{o}"),
-    "cut": ("cut", "cuts", "cutting", "{o}"),
-    "read": ("read", "reads", "reading", "{o}"),
-    "type": ("type", "types", "typing", "on {o}"),
-    "write": ("write", "writes", "writing", "on {o}"),
-    "text": ("type", "types", "typing", "a message on {o}"),
-    "squat": ("do", "does", "doing", "a squat"),
-    "jump": ("jump", "jumps", "jumping", ""),
-    "stretch": ("stretch", "stretches", "stretching", ""),
-    "dance": ("dance", "dances", "dancing", ""),
-    "climb": ("climb", "climbs", "climbing", "onto {o}"),
-    "shake": ("shake", "shakes", "shaking", "{o}"),
-    "fold": ("fold", "folds", "folding", "{o}"),
-    "touch": ("touch", "touches", "touching", "{o}"),
-    "throw": ("throw", "throws", "throwing", "{o} to {t}"),
-    "find": ("find", "finds", "finding", "{o}"),
-    "fall": ("fall", "falls", "falling", "down"),
-    "fallback": ("fall", "falls", "falling", "backwards"),
-    "fallsit": ("fall", "falls", "falling", "off {o}"),
-    "falltable2": ("fall", "falls", "falling", "on the table"),
-    "straddle": ("do", "does", "doing", "the splits"),
-    "legopp": ("do", "does", "doing", "leg exercises"),
-    "plugIn": ("plug", "plugs", "plugging", "in {o}"),
-    "plugOut": ("unplug", "unplugs", "unplugging", "{o}"),
-    "give": ("give", "gives", "giving", "{o} to {t}"),
-    "say": ("talk", "talks", "talking", "to {t} about {o}"),
-    "wait": ("wait", "waits", "waiting", "for {o}"),
-    "comfort": ("comfort", "comforts", "comforting", "{o}"),
-    "hug": ("hug", "hugs", "hugging", "{o}"),
-    "wave": ("wave", "waves", "waving", "to {o}"),
-    "smile": ("smile", "smiles", "smiling", ""),
-    "frown": ("frown", "frowns", "frowning", ""),
-    "scowl": ("scowl", "scowls", "scowling", ""),
-    "gasp": ("gasp", "gasps", "gasping", ""),
-    "calm": ("calm", "calms", "calming", "down"),
-    "boil": ("boil", "boils", "boiling", ""),
-    "pop": ("pop", "pops", "popping", ""),
-    "ring": ("ring", "rings", "ringing", ""),
-    "break": ("break", "breaks", "breaking", ""),
-    "spill": ("spill", "spills", "spilling", ""),
-    "cool": ("cool", "cools", "cooling", "down"),
-    "finish": ("finish", "finishes", "finishing", ""),
-    "show": ("show", "shows", "showing", "{o} to {t}"),
-    "clap": ("clap", "claps", "clapping", "for {o}"),
-    "play": ("play", "plays", "playing", "with {o}"),
-    "unwrap": ("unwrap", "unwraps", "unwrapping", "{o}"),
-    "fill": ("fill", "fills", "filling", "{o}"),
-    "sweep": ("sweep", "sweeps", "sweeping", "{t} with {o}"),
-    "answer": ("answer", "answers", "answering", "{o}"),
-    "knock": ("knock", "knocks", "knocking", "over {o}"),
-    "drop": ("drop", "drops", "dropping", "{o}"),
-}
+VERBS: Final = _forms_of("verbs")
 """By action: base form, third person, gerund, and what follows the verb."""
 
-SPECIAL: Final = {
-    ("drink", "mug"): "from {o}",
-    ("drink", "waterglass"): "from {o}",
-    ("drink", "wineglass"): "from {o}",
-    ("brush", "toothbrush"): "{o} to clean {his} teeth",
-    ("wash", "barsoap"): "{his} hands with {o}",
-    ("sleep", "bed"): "in {o}",
-    ("drink", "bottle"): "from {o}",
-    ("sit", "chair"): "down on {o}",
-    ("play", "guitar"): "{o}",
-    ("answer", "doorbell"): "the door",
-    ("walk", "floor"): "to the dirty spot",
-}
+SPECIAL: Final = {tuple(which.split()): rest for which, rest in RULE_FILE.raw["special"].items()}
 """Words after the verb for certain objects."""
 
-_IN: Final = frozenset(
-    {"fryingpan", "sink", "closet", "fridge", "garbagecan", "washingmachine", "microwave", "kitchencabinet"}
-)
-_NUMBERS: Final = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+_IN: Final = RULE_FILE.words["in"]
+_NUMBERS: Final = "no one two three four five six seven eight nine ten eleven twelve".split()
 
-_WITHOUT_TARGET: Final = {
-    "put": "{o} down", "putIn": "{o} away", "pour": "{o}", "wipe": "with {o}", "scrub": "with {o}", "give": "{o} away",
-    "say": "about {o}", "show": "{o}", "throw": "{o}", "sweep": "with {o}",
-}  # fmt: skip
-PHRASAL: Final = frozenset({"grab", "switchOn", "switchOff", "knock", "plugIn"})
+_WITHOUT_TARGET: Final[dict[str, str]] = RULE_FILE.raw["without_target"]
+PHRASAL: Final = RULE_FILE.words["phrasal"]
 """Verbs whose particle may follow the object."""
 FORMS: Final = {"do": 0, "does": 1, "doing": 2}
-_PASTS: Final = {
-    "put": "put put", "sit": "sat sat", "lie": "lay lain", "stand": "stood stood", "sleep": "slept slept",
-    "wake": "woke woken", "drink": "drank drunk", "eat": "ate eaten", "hold": "held held", "cut": "cut cut",
-    "read": "read read", "write": "wrote written", "do": "did done", "shake": "shook shaken",
-    "throw": "threw thrown", "find": "found found", "fall": "fell fallen", "give": "gave given", "say": "said said",
-    "break": "broke broken", "ring": "rang rung", "run": "ran run", "tell": "told told", "make": "made made",
-    "sweep": "swept swept", "show": "showed shown", "spill": "spilled spilled", "take": "took taken",
-    "leave": "left left", "set": "set set", "get": "got got", "go": "went gone", "feel": "felt felt",
-    "have": "had had", "speak": "spoke spoken", "begin": "began begun", "come": "came come", "see": "saw seen",
-}  # fmt: skip
+_PASTS: Final[dict[str, str]] = RULE_FILE.raw["pasts"]
 """Past tense and participle of verbs that English forms irregularly."""
-_DOUBLED: Final = frozenset("pop plug unplug hug drop rub scrub mop stop squat jog clap unwrap".split())
+_DOUBLED: Final = RULE_FILE.words["doubled"]
 
 
 def past_of(verb: str) -> tuple[str, str]:
@@ -163,7 +56,7 @@ def _headed(heads: Sequence[str], form: str) -> str:
     return past_of(heads[0])[form == "done"]
 
 
-SILENT: Final = frozenset({"boil", "pop", "ring", "break", "spill", "finish"})
+SILENT: Final = RULE_FILE.words["silent"]
 """Changes that nobody does: their thing is the subject."""
 
 
@@ -232,22 +125,7 @@ def phrase(
     return f"{_headed(heads, form)} {rest.format(**words)}".strip()
 
 
-SPEECH: Final = {
-    "greet": ("greet", "greets", "greeting", "{t}", "{t}"),
-    "ask": ("ask", "asks", "asking", "{t} about {o}", "{t} a question"),
-    "offer": ("offer", "offers", "offering", "{t} {o}", "{t} something"),
-    "accept": ("say", "says", "saying", "yes to {t}", "yes to {t}"),
-    "refuse": ("say", "says", "saying", "no to {t}", "no to {t}"),
-    "thank": ("thank", "thanks", "thanking", "{t} for {o}", "{t}"),
-    "apologise": ("apologise", "apologises", "apologising", "to {t}", "to {t}"),
-    "announce": ("tell", "tells", "telling", "{t} about {o}", "{t} something"),
-    "complain": ("complain", "complains", "complaining", "to {t} about {o}", "to {t}"),
-    "praise": ("praise", "praises", "praising", "{o}", "{t}"),
-    "comfort": ("say", "says", "saying", "something kind to {t}", "something kind to {t}"),
-    "propose": ("make", "makes", "making", "{t} a suggestion", "{t} a suggestion"),
-    "agree": ("agree", "agrees", "agreeing", "with {t}", "with {t}"),
-    "warn": ("warn", "warns", "warning", "{t} about {o}", "{t}"),
-}
+SPEECH: Final = _forms_of("speech")
 """By speech act: base form, third person, gerund, and what follows, with a thing that it is about and without one."""
 
 

@@ -6,7 +6,12 @@ exactly; `PLAIN_CLASSES` adds those that VDAct shows unsplit, and those of our o
 """
 
 from functools import cache
+from pathlib import Path
 from typing import Final
+
+from reeltalk.language.rules import read_rules
+
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
 ONTOLOGY: Final = "http://example.org/virtualhome2kg/ontology/"
 INSTANCE: Final = "http://example.org/virtualhome2kg/instance/"
@@ -20,19 +25,7 @@ DCTERMS: Final = "http://purl.org/dc/terms/"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF_TYPE: Final = f"{RDF}type"
 
-NAMESPACES: Final = {
-    ONTOLOGY: "",
-    "http://kgrc4si.home.kg/virtualhome2kg/ontology/": "",
-    INSTANCE: "ex:",
-    "http://kgrc4si.home.kg/virtualhome2kg/instance/": "ex:",
-    GRAPH: "graph:",
-    RDF: "rdf:",
-    RDFS: "rdfs:",
-    TIME: "time:",
-    X3D: "x3do:",
-    HOME: "ho:",
-    DCTERMS: "dcterms:",
-}
+NAMESPACES: Final[dict[str, str]] = RULE_FILE.raw["namespaces"]
 """Namespaces of the released graphs with the prefixes that our code uses; terms of the ontology have none."""
 
 SPATIAL: Final = ("inside", "on", "facing", "close")
@@ -45,187 +38,23 @@ PERSON: Final = "character"
 """The class of people."""
 FEELINGS: Final = {"HAPPY": "happy", "SAD": "sad", "ANGRY": "angry", "SURPRISED": "surprised"}
 """State values of people for feelings, and their words; without one, a person is calm."""
-SPEECH_ACTS: Final = (
-    "greet", "ask", "offer", "accept", "refuse", "thank", "apologise", "announce", "complain", "praise", "comfort",
-    "propose", "agree", "warn",
-)  # fmt: skip
+SPEECH_ACTS: Final[tuple[str, ...]] = tuple(RULE_FILE.raw["lists"]["speech_acts"].split())
 """What words do, after speech acts in dialogue annotation (ISO 24617-2, coarsened)."""
-ROOMS: Final = frozenset({"kitchen", "bedroom", "livingroom", "bathroom"})
+ROOMS: Final = RULE_FILE.words["rooms"]
 
-CATEGORIES: Final = (
-    "HouseArrangement",
-    "Abnormal",
-    "Leisure",
-    "HouseCleaning",
-    "EatingDrinking",
-    "FoodPreparation",
-    "HygieneStyling",
-    "PhysicalActivity",
-    "Work",
-    "BedTimeSleep",
-    "SocialInteraction",
-    "Other",
-)
+CATEGORIES: Final[tuple[str, ...]] = tuple(RULE_FILE.raw["lists"]["categories"].split())
 """HomeOntology's eleven activity categories and Abnormal, as in VDAct's figure 2a."""
 
-TOLD_CLASSES: Final = {
-    "character": "person",
-    "tv": "TV",
-    "tvstand": "TV stand",
-    "remotecontrol": "remote control",
-    "livingroom": "living room",
-    "kitchentable": "kitchen table",
-    "waterglass": "water glass",
-    "cutleryfork": "cutlery fork",
-    "cutleryknife": "cutlery knife",
-    "garbagecan": "garbage can",
-    "fryingpan": "frying pan",
-    "coffeetable": "coffee table",
-    "lightswitch": "light switch",
-    "clothespants": "pants",
-    "clothesshirt": "shirt",
-    "clothespile": "pile of clothes",
-    "wallpictureframe": "wall picture frame",
-    "breadslice": "slice of bread",
-    "barsoap": "bar soap",
-    "dishbowl": "dish bowl",
-    "washingsponge": "washing sponge",
-    "chocolatesyrup": "chocolate syrup",
-    "kitchencounter": "kitchen counter",
-    "kitchencounterdrawer": "kitchen counter drawer",
-    "wallshelf": "wall shelf",
-    "kitchencabinet": "kitchen cabinet",
-    "facecream": "face cream",
-    "dishwashingliquid": "dish washing liquid",
-    "bathroomcounter": "bathroom counter",
-    "cuttingboard": "cutting board",
-    "closetdrawer": "closet drawer",
-    "mousemat": "mouse mat",
-}
+TOLD_CLASSES: Final[dict[str, str]] = RULE_FILE.raw["told_classes"]
 """Words of VDAct's summaries for classes that they do not show by their own name."""
 
-PLAIN_CLASSES: Final = TOLD_CLASSES | {
-    "alarmclock": "alarm clock",
-    "barbell": "barbell",
-    "bathroomcabinet": "bathroom cabinet",
-    "bathroomscale": "bathroom scale",
-    "bathtub": "bathtub",
-    "boardgame": "board game",
-    "bedsidelamp": "bedside lamp",
-    "bellpepper": "bell pepper",
-    "cellphone": "phone",
-    "ceilinglamp": "ceiling lamp",
-    "coatrack": "coat rack",
-    "coffeemaker": "coffee maker",
-    "coffeepot": "coffee pot",
-    "condimentbottle": "condiment bottle",
-    "condimentshaker": "condiment shaker",
-    "cookingpot": "cooking pot",
-    "deskchair": "desk chair",
-    "dumbbell": "dumbbell",
-    "exercisemat": "exercise mat",
-    "floorlamp": "floor lamp",
-    "giftbox": "present",
-    "hairproduct": "hair product",
-    "laundrybasket": "laundry basket",
-    "orchid": "plant",
-    "paperbag": "paper bag",
-    "perfume": "perfume",
-    "photoalbum": "photo album",
-    "photoframe": "photo frame",
-    "powersocket": "power socket",
-    "saltshaker": "salt shaker",
-    "shoppingbag": "shopping bag",
-    "stovefan": "stove fan",
-    "tablelamp": "table lamp",
-    "teddybear": "teddy bear",
-    "toiletpaper": "toilet paper",
-    "towelrack": "towel rack",
-    "vacuumcleaner": "vacuum cleaner",
-    "wallclock": "wall clock",
-    "wallpictureframe": "picture",
-    "walllamp": "wall lamp",
-    "wallphone": "wall phone",
-    "washingmachine": "washing machine",
-    "wateringcan": "watering can",
-    "wineglass": "wine glass",
-}
+PLAIN_CLASSES: Final[dict[str, str]] = TOLD_CLASSES | RULE_FILE.raw["plain_classes"]
 """Plain English for questions, by class; other classes read as they are."""
 
-PLURALS: Final = frozenset({"slippers", "pants", "chips", "crackers", "notes", "curtains"})
+PLURALS: Final = RULE_FILE.words["plurals"]
 """Words for classes that take *are*."""
 
-CLAUSES: Final = {
-    "walk": "walks to the {}",
-    "grab": "grabs the {}",
-    "put": "puts the {}",
-    "putIn": "puts in the {}",
-    "switchOn": "switches on the {}",
-    "switchOff": "switches off the {}",
-    "sit": "sits on the {}",
-    "drink": "drinks the {}",
-    "stand": "stands",
-    "pour": "pours the {}",
-    "turnTo": "turns to the {}",
-    "wipe": "wipes with the {}",
-    "fall": "falls",
-    "soak": "soaks the {}",
-    "close": "closes the {}",
-    "open": "opens the {}",
-    "find": "finds the {}",
-    "eat": "eats the {}",
-    "read": "reads the {}",
-    "rinse": "rinses the {}",
-    "fallsit": "falls while sitting on the {}",
-    "text": "texts on the {}",
-    "write": "writes on the {}",
-    "type": "types on the {}",
-    "run": "runs the {}",
-    "fold": "folds",
-    "scrub": "scrubs with the {}",
-    "squeeze": "squeezes the {}",
-    "shake": "shakes the {}",
-    "lookAt": "looks at the {}",
-    "brush": "brushes the {}",
-    "fallback": "falls back",
-    "climb": "climbs the {}",
-    "jump": "jumps",
-    "squat": "squats",
-    "touch": "touches the {}",
-    "throw": "throws the {}",
-    "straddle": "straddles",
-    "stretch": "stretches",
-    "legopp": "does leg exercises",
-    "falltable2": "falls on the table",
-    "sleep": "sleeps on the {}",
-    "lie": "lies on the {}",
-    "wakeUp": "wakes up",
-    "wash": "washes the {}",
-    "watch": "watches the {}",
-    "cut": "cuts the {}",
-    "plugIn": "plugs in the {}",
-    "plugOut": "unplugs the {}",
-    "dance": "dances",
-    "give": "gives the {}",
-    "show": "shows the {}",
-    "wait": "waits for the {}",
-    "hug": "hugs the {}",
-    "comfort": "comforts the {}",
-    "wave": "waves to the {}",
-    "clap": "claps for the {}",
-    "play": "plays with the {}",
-    "unwrap": "unwraps the {}",
-    "fill": "fills the {}",
-    "sweep": "sweeps with the {}",
-    "answer": "answers the {}",
-    "knock": "knocks over the {}",
-    "drop": "drops the {}",
-    "smile": "smiles",
-    "frown": "frowns",
-    "scowl": "scowls",
-    "gasp": "gasps",
-    "calm": "calms down",
-}
+CLAUSES: Final[dict[str, str]] = RULE_FILE.raw["clauses"]
 """Clauses after *He*, by action; those from `sleep` on are not in VDAct."""
 
 

@@ -161,23 +161,6 @@ class ReplyStore:
             row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         return self._read(key, row[0])
 
-    def claim(self, key: str, name: str) -> str:
-        """The first name under which a reply was asked for.
-
-        Args:
-            key: The key of the reply.
-            name: The name under which it is asked for now; kept if there is none yet.
-
-        Raises:
-            BenchmarkError: The file is damaged or locked, or the disk is full.
-        """
-        with self._lock, self._errors():
-            # Files of an earlier reeltalk lack the table.
-            self._connection.execute("CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, name TEXT NOT NULL)")
-            self._connection.execute("INSERT INTO claims VALUES (?, ?) ON CONFLICT DO NOTHING", (key, name))
-            row = self._connection.execute("SELECT name FROM claims WHERE key = ?", (key,)).fetchone()
-        return str(row[0])
-
     def dialect(self, model: str, address: str) -> Dialect | None:
         """The stored dialect of a model's server; None if there is none.
 

@@ -1,32 +1,25 @@
 """The tag stage: proposes tags for turns without them.
 
 Tags that a person or a rule gave stay, unless the settings replace them. For each proposed tag the table of proposals
-records the tagger and its probabilities. People correct doubtful tags in a list, which `apply_corrections` reads.
+records the tagger and its probabilities. People correct doubtful tags in `reeltalk review`.
 """
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from reeltalk.errors import BenchmarkError, InputError
+from reeltalk.errors import BenchmarkError
 from reeltalk.progress import Progress, unseen
-from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.labels import Content, TagProposal, TagUnit, Target, Thinking
+from reeltalk.schema.labels import TagProposal, TagUnit
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.documents import input_error
-from reeltalk.store.foreign import open_file
 from reeltalk.store.stored_rows import rows_by
 from reeltalk.store.tables import TAG_PROPOSALS
 from reeltalk_build.construct.settings import UNITS, ReviewSettings, TagSettings
 from reeltalk_build.construct.tagging.turns import (
-    MOST_TAGS,
     TABLE_OF,
     TAGGED,
     UNVERIFIED,
@@ -184,13 +177,7 @@ def tag(
 
 
 def _part_of(progress: Progress, start: float, share: float) -> Progress:
-    """The progress of a part of the work.
-
-    Args:
-        progress: That of the whole.
-        start: Share of the whole that was done before.
-        share: The part's share of the whole.
-    """
+    """The progress of a part of the work."""
     return lambda what, done, total, part: progress(what, done, total, start + share * part)
 
 
@@ -222,15 +209,7 @@ def _write(
     changed: Collection[TagUnit],
     settings: dict[str, Json],
 ) -> None:
-    """Write turns and proposals. Proposals for other turns stay if those turns still have the proposed tags.
-
-    Args:
-        benchmark: The benchmark.
-        proposals: New proposals in the order of the turns.
-        marked: Numbers of the turns, among those with new proposals, that a person should look at.
-        changed: Kinds of units with new tags.
-        settings: The settings of the stage.
-    """
+    """Write turns and proposals. Proposals for other turns stay if those turns still have the proposed tags."""
     files = benchmark.manifest.files
     earlier = rows_by(benchmark.table(TAG_PROPOSALS), "unit_id")
     ordered = benchmark.spool(TagProposal)
@@ -286,140 +265,3 @@ def _by_turn(proposals: Iterable[TagProposal], marked: Collection[int]) -> Itera
     turns = groupby(proposals, key=lambda row: (row.unit, row.unit_id, row.turn_index))
     for number, (_, rows) in enumerate(turns):
         yield [row.model_copy(update={"needs_review": number in marked}) for row in rows]
-
-
-APPLY_STAGE: Final = "tag apply"
-LONGEST_LIST_BYTES: Final = 256 << 20
-
-
-class Correction(BaseModel):
-    """One line of a corrected list. Other fields of the line are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    unit: TagUnit
-    unit_id: str
-    turn_index: Annotated[int, Field(ge=0)]
-    target: Annotated[tuple[Target, ...], Field(min_length=1, max_length=MOST_TAGS)]
-    content: Annotated[tuple[Content, ...], Field(min_length=1, max_length=MOST_TAGS)]
-    thinking: Thinking
-
-    @property
-    def labels(self) -> dict[str, tuple[str, ...]]:
-        """Tags by vocabulary, without duplicates, in the vocabulary's order."""
-        given = (self.target, self.content, (self.thinking,))
-        kinds: tuple[Any, ...] = (Target, Content, Thinking)
-        return {
-            name: tuple(tag.value for tag in kind if tag in tags)
-            for name, kind, tags in zip(TAGGED, kinds, given, strict=True)
-        }
-
-
-def list_for_review(benchmark: Benchmark) -> Iterator[dict[str, Json]]:
-    """Turns that are marked for review: first those without tags or margin, then by ascending margin.
-
-    Args:
-        benchmark: A tagged benchmark.
-
-    Raises:
-        BenchmarkError: It has no proposed tags.
-        InputError: A table is damaged.
-    """
-    if not benchmark.rows(TAG_PROPOSALS):
-        raise BenchmarkError(f"{benchmark.path} has no proposed tags to review; 'reeltalk tag' proposes some")
-    by_place: dict[tuple[str, str, int], list[TagProposal]] = defaultdict(list)
-    for row in benchmark.read(TAG_PROPOSALS):
-        if row.needs_review:
-            by_place[row.unit, row.unit_id, row.turn_index].append(row)
-    found: list[tuple[float, dict[str, Json]]] = []
-    for asked in read_turns(benchmark):
-        if not (rows := by_place.get(asked.place)):
-            continue
-        margins = [row.margin for row in rows if row.margin is not None]
-        closest = min(margins) if len(margins) == len(rows) else None
-        thinking = asked.turn.labels.get(TAGGED[2], ())
-        entry: dict[str, Json] = {
-            "unit": asked.unit,
-            "unit_id": asked.unit_id,
-            "turn_index": asked.index,
-            "question": asked.turn.question,
-            "answer": asked.answer,
-            "target": list(asked.turn.labels.get(TAGGED[0], ())),
-            "content": list(asked.turn.labels.get(TAGGED[1], ())),
-            "thinking": thinking[0] if thinking else None,
-            "margin": closest,
-        }
-        found.append((-1.0 if closest is None else closest, entry))
-    yield from (entry for _, entry in sorted(found, key=lambda item: item[0]))
-
-
-def read_corrections(path: Path) -> list[Correction]:
-    """Read a corrected list.
-
-    Raises:
-        InputError: A line cannot be used; the message names line and field.
-    """
-    try:
-        if path.stat().st_size > LONGEST_LIST_BYTES:
-            raise InputError("a list of more than 256 MB", file=path)
-        with open_file(path) as stream:
-            content = stream.read()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path, hint="check the path") from None
-    found: dict[tuple[str, str, int], Correction] = {}
-    for number, line in enumerate(content.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = Correction.model_validate_json(line)
-        except ValidationError as error:
-            raise input_error(error, file=path, line=number, place="") from None
-        if (place := (row.unit, row.unit_id, row.turn_index)) in found:
-            raise InputError("the turn is in the list twice", file=path, line=number, value=list(place))
-        found[place] = row
-    if not found:
-        raise InputError("a list without lines", file=path, hint="'reeltalk tag BENCH --doubts' writes one")
-    return list(found.values())
-
-
-def apply_corrections(benchmark: Benchmark, corrections: list[Correction], *, file: Path) -> int:
-    """Write the tags of a corrected list into the turns. Taggers then leave these tags alone by default.
-
-    Args:
-        benchmark: The benchmark.
-        corrections: The list.
-        file: Path of the list, for error messages.
-
-    Returns:
-        Number of turns whose tags changed.
-
-    Raises:
-        InputError: The list names a turn that is not in the benchmark.
-        FrozenError: The benchmark is a release.
-    """
-    wanted = {(row.unit, row.unit_id, row.turn_index) for row in corrections}
-    turns = {asked.place: asked.turn for asked in read_turns(benchmark) if asked.place in wanted}
-    changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
-    count = 0
-    for row in corrections:
-        turn = turns.get((row.unit, row.unit_id, row.turn_index))
-        if turn is None:
-            place = [row.unit, row.unit_id, row.turn_index]
-            raise InputError("the benchmark has no such turn", file=file, value=place, hint="check the benchmark")
-        count += any(turn.labels.get(name, ()) != tags for name, tags in row.labels.items())
-        changed[row.unit, row.unit_id][row.turn_index] = turn.model_copy(
-            update={"labels": turn.labels | row.labels, "extra": turn.extra | {UNVERIFIED: True}}
-        )
-    left = benchmark.read(TAG_PROPOSALS)
-    proposals = (row for row in left if (row.unit, row.unit_id, row.turn_index) not in wanted)
-    files = benchmark.manifest.files
-    with benchmark.writing(stage=APPLY_STAGE, settings={"corrections": len(corrections)}) as writer:
-        for unit in UNITS:
-            table: Any = TABLE_OF[unit]
-            if any(key[0] == unit for key in changed):
-                rows = (replace_turns(row, changed.get((unit, row.id), {})) for row in benchmark.read(table))
-                writer.add(table, rows, work_of=files[table.file_name])
-        entry = files.get(TAG_PROPOSALS.file_name)
-        if entry is not None:
-            writer.add(TAG_PROPOSALS, proposals, work_of=entry)
-    return count

@@ -1,4 +1,4 @@
-"""Requests are counted by step and prompt; useless replies are asked for again, or stop the step."""
+"""Useless replies are asked for again, or stop the step."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,10 +8,9 @@ import pytest
 from reeltalk.errors import ModelError, UnusableError
 from reeltalk.llm import CachedModel, Message, Reply, ReplyStore
 from reeltalk.schema.record import Json
-from reeltalk.store.benchmark import Benchmark
-from reeltalk_build.construct.costs import FIRST, Asked, CountedModel, StepCost, StepCounter, costs_with, format_costs
 from reeltalk_build.construct.prompting import PromptedModel
 from reeltalk_build.construct.replies import CaptionReply, MergeReply
+from reeltalk_build.construct.retries import FIRST, ReplyWatch, RetriedModel
 
 GOOD, BAD = '{"caption": "A person takes a mug."}', "I would rather not."
 NONE = ""
@@ -41,32 +40,18 @@ def store(tmp_path: Path) -> Iterator[ReplyStore]:
         yield opened
 
 
-def opened(store: ReplyStore, script: dict[int, str], *, retries: bool = False) -> tuple[CountedModel, list[int]]:
+def opened(store: ReplyStore, script: dict[int, str], *, retries: bool = False) -> tuple[RetriedModel, list[int]]:
     asked: list[int] = []
 
     def open_sample(retry: int) -> CachedModel:
         return CachedModel(Sampled(script, retry, asked), store, sample=retry)
 
-    return CountedModel(open_sample, StepCounter(), retries=retries), asked
+    return RetriedModel(open_sample, ReplyWatch(), retries=retries), asked
 
 
-def caption(model: CountedModel, about: str = "mug") -> str | None:
+def caption(model: RetriedModel, about: str = "mug") -> str | None:
     said = PromptedModel(model, "en").ask("object_caption", CaptionReply, images=(b"jpeg",), data={"kind": about})
     return None if said.record is None else said.record.caption
-
-
-def test_a_request_counts_once_in_its_first_step_whether_kept_or_new(store: ReplyStore) -> None:
-    for new in (True, False):
-        model, asked = opened(store, {0: GOOD})
-        counter = model._counter
-        counter.begin("objects")
-        caption(model)
-        caption(model)
-        assert counter.asked == {"object_caption": Asked(requests=1, images=1, prompt_tokens=10, reply_tokens=2)}
-        counter.begin("scenes")
-        caption(model)
-        assert counter.asked == {}
-        assert len(asked) == int(new)
 
 
 def test_what_has_no_usable_reply_is_asked_again_with_another_sample(store: ReplyStore) -> None:
@@ -80,9 +65,6 @@ def test_what_has_no_usable_reply_is_asked_again_with_another_sample(store: Repl
     model, asked = opened(store, script, retries=True)
     assert caption(model) is None
     assert asked == [1, 1]
-    assert model._counter.asked["object_caption"] == Asked(
-        requests=4, repeated=3, unusable=1, images=4, prompt_tokens=40, reply_tokens=8
-    )
     model, asked = opened(store, script, retries=True)
     assert caption(model) == "A person takes a mug."
     assert asked == [2]
@@ -109,7 +91,7 @@ def test_the_reasons_say_how_often_it_was_tried(store: ReplyStore) -> None:
 
 def test_a_step_whose_first_replies_are_useless_stops_and_shows_one(store: ReplyStore) -> None:
     model, asked = opened(store, {0: BAD + " =====" + "x" * 2000})
-    model._counter.begin("scenes")
+    model._watch.begin("scenes")
     for number in range(FIRST - 1):
         assert caption(model, f"mug {number}") is None
     with pytest.raises(UnusableError) as stopped:
@@ -121,13 +103,13 @@ def test_a_step_whose_first_replies_are_useless_stops_and_shows_one(store: Reply
     assert len(store) == len(asked) == 2 * FIRST
 
 
-def merge(model: CountedModel, number: int) -> None:
+def merge(model: RetriedModel, number: int) -> None:
     PromptedModel(model, "en").ask("merge", MergeReply, data={"before": f"A {number}.", "after": "B."})
 
 
 def test_useless_replies_to_several_prompts_of_a_step_are_counted_together(store: ReplyStore) -> None:
     model, asked = opened(store, {0: BAD})
-    model._counter.begin("scenes")
+    model._watch.begin("scenes")
     for number in range(FIRST // 2):
         caption(model, f"mug {number}")
     for number in range(FIRST // 2 - 1):
@@ -139,14 +121,14 @@ def test_useless_replies_to_several_prompts_of_a_step_are_counted_together(store
 
 def test_a_request_that_is_repeated_counts_once(store: ReplyStore) -> None:
     model, _ = opened(store, {0: BAD})
-    model._counter.begin("scenes")
+    model._watch.begin("scenes")
     for _ in range(2 * FIRST):
         caption(model)
 
 
 def test_a_model_without_answers_stops_the_step_soon_and_one_missing_answer_does_not(store: ReplyStore) -> None:
     model, asked = opened(store, {0: NONE})
-    model._counter.begin("scenes")
+    model._watch.begin("scenes")
     assert caption(model, "mug 0") is None
     with pytest.raises(UnusableError, match=r"wrote no answer within 9 tokens.*\n\(no answer\)\n"):
         caption(model, "mug 1")
@@ -157,7 +139,7 @@ def test_a_model_without_answers_stops_the_step_soon_and_one_missing_answer_does
 def test_useless_replies_to_one_prompt_stop_a_step_whose_others_are_usable(store: ReplyStore) -> None:
     script = {0: GOOD}
     model, _ = opened(store, script)
-    model._counter.begin("scenes")
+    model._watch.begin("scenes")
     caption(model)
     script[0] = BAD
     for number in range(FIRST - 1):
@@ -172,25 +154,10 @@ def test_one_usable_reply_keeps_a_step_going(store: ReplyStore) -> None:
     for number in range(3 * FIRST):
         script[0] = GOOD if number == FIRST - 1 else BAD
         caption(model, f"mug {number}")
-    assert model._counter.asked["object_caption"].unusable == 3 * FIRST - 1
     # A new step, and another prompt, count from the start.
-    model._counter.begin("dialogues")
+    model._watch.begin("dialogues")
     script[0] = BAD
     for number in range(FIRST - 1):
         caption(model, f"mug {number} again")
     with pytest.raises(UnusableError):
         caption(model, "mug again")
-
-
-def test_the_record_of_steps_is_a_file_of_the_benchmark(tmp_path: Path) -> None:
-    benchmark = Benchmark.create(tmp_path / "bench")
-    nothing = StepCost(videos=1, clips=2, prompts={})
-    assert costs_with(benchmark, "chains", nothing) is None
-    asked = Asked(requests=1200, repeated=2, unusable=1, images=30, prompt_tokens=5000, reply_tokens=40)
-    content = costs_with(benchmark, "chains", StepCost(videos=1, clips=2, prompts={"chain": asked}))
-    assert content is not None
-    assert b'"chain"' in content
-    assert format_costs({"chains": {"chain": asked}}) == [
-        "chains took 1,200 requests, 2 of them since a reply could not be used, 30 images, 5,000 + 40 tokens: "
-        "1,200 chain; 1 times no reply could be used"
-    ]
