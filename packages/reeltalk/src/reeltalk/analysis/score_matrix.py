@@ -28,8 +28,8 @@ from reeltalk.metrics.tokenise import Language, languages_by_item
 from reeltalk.schema.record import name_key
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import storage_errors
+from reeltalk.store.rows import Column
 from reeltalk.store.runs import Run
-from reeltalk.store.stored_rows import ChosenRows, RowField
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -391,12 +391,12 @@ class Turns:
                 for column in own:
                     chosen = of_model[scored[self._rows[of_model], column]]
                     if len(chosen):
-                        texts = ChosenRows(answers, self._files[chosen].astype(np.int64))
+                        texts = answers.at(self._files[chosen].tolist())
                         results = score_texts(
-                            RowField(texts, "text"),
-                            RowField(texts, "references"),
+                            Column(texts, "text"),
+                            Column(texts, "references"),
                             [wanted],
-                            languages=[spoken[item_id] for item_id in RowField(texts, "item_id")],
+                            languages=[spoken[item_id] for item_id in Column(texts, "item_id")],
                         )
                         found[column] = self._rows[chosen], results
         return found
