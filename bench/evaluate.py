@@ -201,11 +201,11 @@ def answers_to_judge(load: Load, limit: int | None) -> tuple[Mapping[str, Sequen
 
 def judging(load: Load, limit: int | None, folder: Path) -> dict[str, float]:
     units, summaries = answers_to_judge(load, limit)
-    videos = {name: Video(id=VideoId(name), summaries={"refine": told}) for name, told in summaries.items()}
+    videos = [Video(id=VideoId(name), summaries={"refine": told}) for name, told in summaries.items()]
     by_model: dict[str, dict[str, Sequence[AnsweredTurn]]] = {}
     for name, turns in units.items():
         by_model.setdefault(turns[0].model, {})[name] = turns
-    about = Background(videos, {}, {}, {})
+    about = Background(Content(videos=videos))
     settings = JudgeSettings(protocols=("vdeval",), null_units=0)
     prompts: dict[str, list[list[int]]] = {}
     parts: tuple[list[Mapping[str, Sequence[AnsweredTurn]]], ...] = ([units], [*by_model.values()])

@@ -13,7 +13,8 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import SPEECH, read_rows
+from reeltalk.store.rows import open_rows
+from reeltalk.store.tables import SPEECH
 
 STATE: Final = "speech.json"
 """Names the table from which the files were written. It comes last, so that the files that it stands for exist."""
@@ -68,7 +69,7 @@ def captions(path: Path, sha256: str, until_s: float | None) -> str | None:
         The text; None if nothing is said in it.
     """
     try:
-        said = Speech(read_rows(path, Utterance)).until(sha256, until_s)
+        said = Speech(open_rows(path, Utterance)).until(sha256, until_s)
     except ReeltalkError:
         return None
     cues = [

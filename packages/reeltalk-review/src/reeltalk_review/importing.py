@@ -20,9 +20,9 @@ from reeltalk.schema.review import Review
 from reeltalk.schema.titles import tell_apart
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
+from reeltalk.store.invariants import Finding, check_content
 from reeltalk.store.manifest import Manifest
 from reeltalk.store.tables import TABLES
-from reeltalk.store.validate import Finding, check_content
 from reeltalk_review.database import ReviewProject, in_batches
 from reeltalk_review.describing import describe_units, forget_words
 from reeltalk_review.duties import drop_duties

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain
 from reeltalk.schema.titles import video_titles
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 from reeltalk_review.tables import AssignmentRow, UnitRow
 
 BETWEEN: Final = " · "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.record import Json
-from reeltalk.store.validate import TOLERANCE_S
+from reeltalk.store.invariants import TOLERANCE_S
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tables import UnitRow, VideoRow
 

@@ -59,7 +59,7 @@ def write_chains(run: ConstructRun) -> StepResult:
 def join_chains(run: ConstructRun, made: StepResult) -> StepResult:
     """The chains of all videos, without turns that their own question or an earlier turn answers."""
     shorter = chain_shortener(run.settings.min_turns)
-    chains, gates = remove_leaks(made.rows[CHAINS], made.gates, shorter, run.equivalence, spool=run.benchmark.spool)
+    chains, gates = remove_leaks(made.rows[CHAINS], made.gates, shorter, run.equivalence)
     return StepResult({CHAINS: chains}, run.benchmark.spool(GateResult, chain(gates, repeated(chains))))
 
 
@@ -174,7 +174,7 @@ def write_linkages(run: ConstructRun) -> StepResult:
 
 def join_linkages(run: ConstructRun, made: StepResult) -> StepResult:
     """The linkages and drafts of all videos; drafts that recur are marked."""
-    drafts, gates = flag_recurring_drafts(made.rows[REWRITES], spool=run.benchmark.spool)
+    drafts, gates = flag_recurring_drafts(made.rows[REWRITES])
     signed = (draft for row in drafts for draft in sign_rows([row], run.writer.signature))
     rows = made.rows | {REWRITES: run.benchmark.spool(Rewrite, signed)}
     made.gates.extend(gates)

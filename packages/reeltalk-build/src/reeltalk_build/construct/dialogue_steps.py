@@ -258,7 +258,7 @@ def write_dialogues(run: ConstructRun) -> StepResult:
 def join_dialogues(run: ConstructRun, made: StepResult) -> StepResult:
     """The dialogues of all videos, without rounds that their own question or an earlier round answers."""
     spool = run.benchmark.spool
-    dialogues, gates = remove_leaks(made.rows[DIALOGUES], made.gates, shorten_dialogue, run.equivalence, spool=spool)
+    dialogues, gates = remove_leaks(made.rows[DIALOGUES], made.gates, shorten_dialogue, run.equivalence)
     return StepResult({DIALOGUES: dialogues}, spool(GateResult, chain(gates, repeated(dialogues))))
 
 

@@ -60,7 +60,7 @@ def check_gates(run: ConstructRun) -> StepResult:
     in_order = partial(_compared, run, "asking without the video", total)
     made.gates.extend(leaks(everything, settings=settings, equivalence=run.equivalence, in_order=in_order))
     splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
-    made.gates.extend(map(text_gate, measure_text_bias(everything, splits, spool=run.benchmark.spool)))
+    made.gates.extend(map(text_gate, measure_text_bias(everything, splits)))
     probed, attackers = _probed(run, conversations)
     made.gates.extend(probed)
     share = limit_leak_share(dialogues, made.gates, settings.max_context_share)

@@ -16,7 +16,7 @@ from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
-from reeltalk.store.stored_rows import Spool, in_memory
+from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.equivalence import Equivalence
 from reeltalk_build.construct.leakage import LeakSettings, leaks, leaks_of
 from reeltalk_build.construct.linting import (
@@ -387,8 +387,6 @@ def remove_leaks(
     gates: Sequence[GateResult],
     shorter: Shortener[U],
     equivalence: Equivalence | None = None,
-    *,
-    spool: Spool = in_memory,
 ) -> tuple[Sequence[U], Sequence[GateResult]]:
     """Remove turns that their own question or an earlier turn answers.
 
@@ -397,7 +395,6 @@ def remove_leaks(
         gates: Gate results about them so far.
         shorter: Decides which turns of a unit stay.
         equivalence: Compares open answers; by default only identical ones leak.
-        spool: Puts units and gate results away; into lists by default.
 
     Returns:
         The remaining units, and the gate results: `gates` with updated turn indices, one for each removed turn, and one
@@ -420,9 +417,9 @@ def remove_leaks(
                     GateResult(gate=LEFT, unit=kind, unit_id=unit.id, outcome=GateOutcome.DROPPED, reason=reason)
                 )
         cut = (_cut(unit, stays[unit.id]) if unit.id in stays else unit for unit in kept)
-        kept = spool(type(units[0]), (unit for unit in cut if unit.turns))
+        kept = SpooledRows(type(units[0]), rows=(unit for unit in cut if unit.turns))
         moved = (_moved(row, stays) for row in chain(found, removed))
-        found = spool(GateResult, (gate for gate in moved if gate is not None))
+        found = SpooledRows(GateResult, rows=(gate for gate in moved if gate is not None))
     return kept, found
 
 

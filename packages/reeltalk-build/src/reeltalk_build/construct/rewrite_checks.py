@@ -17,7 +17,7 @@ from reeltalk.schema.entrances import is_graph_written, refers_back
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.record import ChainId, Json, VideoId
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite
-from reeltalk.store.stored_rows import Spool, in_memory
+from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.leakage import own_answer
 from reeltalk_build.construct.linting import (
     DEFAULT_LINT,
@@ -143,14 +143,11 @@ def _text(turns: Sequence[Turn]) -> str:
     return "\n".join(text for turn in turns for text in (turn.question, *turn.references[:1]))
 
 
-def flag_recurring_drafts(
-    rewrites: Sequence[Rewrite], *, spool: Spool = in_memory
-) -> tuple[Sequence[Rewrite], list[GateResult]]:
+def flag_recurring_drafts(rewrites: Sequence[Rewrite]) -> tuple[Sequence[Rewrite], list[GateResult]]:
     """Mark drafts that ask the same as an earlier one, or ask and answer nearly the same, within and across videos.
 
     Args:
         rewrites: All drafts of a benchmark, in their order.
-        spool: Puts the drafts away; into a list by default.
 
     Returns:
         The drafts, those that recur as not coherent, and a gate result for each of these.
@@ -175,7 +172,7 @@ def flag_recurring_drafts(
                 one = one.model_copy(update={"coherent": False, "problems": (*one.problems, fault.reason)})
             yield one
 
-    return spool(Rewrite, marked()), gates
+    return SpooledRows(Rewrite, rows=marked()), gates
 
 
 def draft_gates(faults: Sequence[DraftFault], linkage: Linkage, unit_id: str, outcome: GateOutcome) -> list[GateResult]:

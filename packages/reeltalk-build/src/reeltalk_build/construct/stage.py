@@ -6,13 +6,10 @@ cached, so a step that was interrupted repeats at most the calls that were in pr
 
 import hashlib
 import json
-from array import array
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
-
-import numpy as np
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
@@ -21,8 +18,8 @@ from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.manifest import hash_file
+from reeltalk.store.rows import Index, Rows
 from reeltalk.store.runs import ITEMS
-from reeltalk.store.stored_rows import ChosenRows, StoredRows
 from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 from reeltalk_build.construct.chain_steps import CHAIN_STEPS
 from reeltalk_build.construct.dialogue_steps import DIALOGUE_STEPS
@@ -187,20 +184,16 @@ def _write(
     return counts
 
 
-def _kept(
-    gates: StoredRows[GateResult], spec: StepSpec, *, same: bool
-) -> tuple[Sequence[GateResult], Sequence[GateResult]]:
+def _kept(gates: Rows[GateResult], spec: StepSpec, *, same: bool) -> tuple[Sequence[GateResult], Sequence[GateResult]]:
     """The gate results that stay: those of steps before one, and those of steps after it, in the order of the steps."""
-    places, steps = array("q"), array("q")
-    for place, gate in enumerate(gates.raw()):
-        step = gate["gate"].split(":")[0]
-        if step != spec.name and (same or _is_kept(gate, spec)):
-            places.append(place)
-            steps.append(STEPS.index(step))
-    order = np.argsort(np.array(steps, dtype=np.int64), kind="stable")
-    ordered = np.array(places, dtype=np.int64)[order]
-    earlier = int(np.sum(np.array(steps, dtype=np.int64) < STEPS.index(spec.name)))
-    return ChosenRows(gates, ordered[:earlier]), ChosenRows(gates, ordered[earlier:])
+    by_step = Index(
+        (step, place)
+        for place, gate in enumerate(gates.raw())
+        if (step := gate["gate"].split(":")[0]) != spec.name and (same or _is_kept(gate, spec))
+    )
+    at = STEPS.index(spec.name)
+    earlier, later = ([place for step in some for place in by_step.values(step)] for some in (STEPS[:at], STEPS[at:]))
+    return gates.at(earlier), gates.at(later)
 
 
 def _of_others(benchmark: Benchmark, table: Table[Any]) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.stored_rows import ChosenRows, SpooledRows
+from reeltalk.store.rows import Rows, SpooledRows
 from reeltalk.store.tables import CLIPS, GATES, VIDEOS, Table
 from reeltalk_build.construct.equivalence import Equivalence
 from reeltalk_build.construct.prompting import PromptedModel
@@ -105,7 +105,7 @@ class ConstructRun:
         clips = self._clips.get(video_id, ())
         return sorted(clips, key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
 
-    def written_rows(self, table: Table[R]) -> ChosenRows[R]:
+    def written_rows(self, table: Table[R]) -> Rows[R]:
         """Rows of a table that a writer of ours wrote; all rows if there are none, as in an imported benchmark."""
         rows = self.benchmark.table(table, among=self.among)
         written = rows.where(is_written)

@@ -32,7 +32,7 @@ from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, QAChain, Turn
 from reeltalk.schema.gates import is_counted
 from reeltalk.schema.record import Record
-from reeltalk.store.stored_rows import Spool, in_memory
+from reeltalk.store.rows import SpooledRows
 
 TRAIN: Final = "train"
 TEST: Final = "test"
@@ -132,22 +132,19 @@ def kind_of(turn: Turn) -> str:
     return types[0] if types else turn.key.type if turn.key is not None else "other"
 
 
-def measure_text_bias(
-    conversations: Iterable[Conversation], splits: Mapping[str, str | None], *, spool: Spool = in_memory
-) -> list[TextBias]:
+def measure_text_bias(conversations: Iterable[Conversation], splits: Mapping[str, str | None]) -> list[TextBias]:
     """Teach the learners on train and ask them about test, kind by kind; the largest gain comes first.
 
     Args:
         conversations: Dialogues and chains; read twice.
         splits: Split of each video.
-        spool: Puts turns away; into a list by default.
 
     Returns:
         Empty if a split has no such turns. The row `ANSWERABLE` is left out if test has no refusals.
     """
     kinds: dict[str, _Parts] = defaultdict(_Parts)
-    refusals = spool(
-        TextTurn, (one for one in text_turns(conversations, refusals=True) if one.key.values != (UNKNOWN,))
+    refusals = SpooledRows(
+        TextTurn, rows=(one for one in text_turns(conversations, refusals=True) if one.key.values != (UNKNOWN,))
     )
     answered = _Answered(refusals, splits)
 
@@ -158,7 +155,7 @@ def measure_text_bias(
                 answered.add(turn, split, place)
             yield turn
 
-    turns = spool(TextTurn, counted())
+    turns = SpooledRows(TextTurn, rows=counted())
     found = [
         _bias_of(kind, _read(turns, parts.learnt), _read(turns, parts.asked))
         for kind, parts in sorted(kinds.items())

@@ -52,7 +52,7 @@ from reeltalk.store.documents import (
     write_json_rows,
 )
 from reeltalk.store.foreign import visible_files
-from reeltalk.store.keyed import rows_by_name
+from reeltalk.store.rows import NamedRows
 from reeltalk.store.tables import ANSWERS
 from reeltalk_build.graph.rdf import quads_from_triples, triples_from_quads
 from reeltalk_build.graph.reading import graph_of_clip
@@ -646,7 +646,7 @@ class _Writer:
                     self._write_text(f"{folder}/{scenarios[video.id]}.txt", video.summaries[kind])
 
     def _write_default_answers(self, names: Mapping[DialogueId, DialogueId]) -> None:
-        units = rows_by_name(self.content.dialogues)
+        units = NamedRows(self.content.dialogues)
         by_model: dict[str, list[dict[str, Json]]] = defaultdict(list)
         unfit = 0
         for answer in self.content.answers:

@@ -53,7 +53,7 @@ def test_a_chain_ends_before_its_first_leak() -> None:
 
 def test_a_chain_that_would_be_too_short_is_left_out() -> None:
     kept, found = remove_leaks([a_chain(*ASKED[:3], AGAIN, *ASKED[3:])], [], chain_shortener(5))
-    assert kept == []
+    assert list(kept) == []
     assert outcomes(found) == [("leak.history", 3, "dropped"), ("leak.left", None, "dropped")]
     assert found[1].reason == "3 turns would be left, fewer than 5"
 
@@ -82,7 +82,7 @@ def test_a_round_of_a_dialogue_is_taken_out_and_checks_move() -> None:
 )
 def test_a_dialogue_that_would_break_is_left_out(task: str, said: tuple[tuple[str, str], ...], reason: str) -> None:
     kept, found = remove_leaks([a_dialogue(task, *said)], [flag(0)], shorten_dialogue)
-    assert kept == []
+    assert list(kept) == []
     assert {gate.outcome for gate in found} == {GateOutcome.DROPPED}
     assert str(found[-1].reason).startswith(reason)
 

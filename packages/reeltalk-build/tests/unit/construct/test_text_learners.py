@@ -1,8 +1,6 @@
 """What the text alone gives away, by kind of question: planted biases are found, and fair kinds are not accused."""
 
 import random
-from collections.abc import Iterable
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -12,8 +10,7 @@ from reeltalk.metrics.text_bias import MARGIN, TextBias, text_bias_card, text_bi
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.record import DialogueId, Record, VideoId
-from reeltalk.store import stored_rows
-from reeltalk.store.stored_rows import SpooledRows
+from reeltalk.store import rows
 from reeltalk_build.construct import text_learners
 from reeltalk_build.construct.text_learners import ANSWERABLE, TextTurn, _Places, measure_text_bias
 
@@ -174,17 +171,14 @@ def test_choosing_among_options_is_no_gain() -> None:
     assert row.outcome is GateOutcome.PASSED
 
 
-def test_asking_about_many_videos_holds_few_turns_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_about_many_videos_holds_few_turns_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_learners, "MOST_TURNS", 40)
     monkeypatch.setattr(text_learners, "ASKED_AT_ONCE", 8)
-    monkeypatch.setattr(stored_rows, "BLOCK_BYTES", 1 << 12)
-
-    def spool(record: type[R], rows: Iterable[R], /) -> SpooledRows[R]:
-        return SpooledRows(record, tmp_path, rows)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1 << 12)
 
     def peak(videos: int) -> int:
         told = benchmark(("given", "refusal"), videos)
-        return traced_peak(lambda: measure_text_bias(*told, spool=spool))
+        return traced_peak(lambda: measure_text_bias(*told))
 
     peak(100)  # fills caches
     assert (peak(900) - peak(300)) / 600 < A_VIDEO_BYTES

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from reeltalk.schema.dialogue import Linkage
 from reeltalk.schema.record import Record
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import NumberedPlaces, SpooledRows
+from reeltalk.store.rows import Index, SpooledRows
 from reeltalk.store.tables import KNOWN_BOXES, RUBRICS, SIGHTINGS, SOURCE_FILES, TABLES, Table
 from reeltalk_review.applying.collected import MARKED, collected_id
 from reeltalk_review.collecting import APPROVED
@@ -83,7 +83,7 @@ class VideoBatches:
             content, places = Content(), {}
             for name, shared in self._places.items():
                 rows: Any = getattr(self._content, name)
-                places[name] = shared[number].tolist()
+                places[name] = shared.values(number)
                 setattr(content, name, [rows[place] for place in places[name]])
             units = {kind: some[number] for kind, some in self._units.items() if number in some}
             done += size
@@ -161,12 +161,9 @@ class VideoBatches:
         for kind, unit_id, content in session.execute(marked.execution_options(yield_per=_AT_ONCE)):
             self._units[kind][self._batch(self._video_of(content["unit"], content["id"]))].append(unit_id)
 
-    def _share_rows(self, name: str) -> NumberedPlaces:
-        numbers, places = array("i"), array("I")
-        for place, row in enumerate(_raw(getattr(self._content, name))):
-            numbers.append(self._batch(self._video_of_row(name, row)))
-            places.append(place)
-        return NumberedPlaces(numbers, places, len(self._sizes))
+    def _share_rows(self, name: str) -> Index[int]:
+        rows = enumerate(_raw(getattr(self._content, name)))
+        return Index((self._batch(self._video_of_row(name, row)), place) for place, row in rows)
 
     def _batch(self, video: int | None) -> int:
         return len(self._sizes) - 1 if video is None else self._batches[video]

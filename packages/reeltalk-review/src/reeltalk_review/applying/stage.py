@@ -20,10 +20,10 @@ from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
+from reeltalk.store.invariants import Finding, check_content
 from reeltalk.store.manifest import MANIFEST, MEDIA, hash_file
 from reeltalk.store.release import CARD
 from reeltalk.store.tables import SOURCE_FILES, TABLES, Table
-from reeltalk.store.validate import Finding, check_content
 from reeltalk_review.applied import APPLY, HEAD, PROJECT
 from reeltalk_review.applying.batches import LEFT_OUT, TableChanges, VideoBatch, VideoBatches
 from reeltalk_review.applying.collected import add_collected

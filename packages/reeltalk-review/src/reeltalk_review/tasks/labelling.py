@@ -25,7 +25,7 @@ from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.review import Decision
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
 from reeltalk_review.tasks.turns import Text, TurnDrafts, parse_value

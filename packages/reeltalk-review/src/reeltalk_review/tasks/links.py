@@ -33,7 +33,7 @@ from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines
 from reeltalk_review.tasks.turns import Text, TurnDrafts, parse_value

@@ -13,7 +13,7 @@ from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json, Name, Seconds
 from reeltalk.schema.review import Decision, Reason
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.naming import VIDEOS_AT_ONCE, ContentNames
 from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines, turn_at

@@ -9,7 +9,7 @@ from people_at_work import full_content, ref
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.validate import check_content
+from reeltalk.store.invariants import check_content
 from reeltalk_review.applying.links import apply_links, remap, settle_paths, word_paths
 from reeltalk_review.applying.next_revision import DoneUnit, NextRevision, SettledPlace, SubmittedWork
 from reeltalk_review.applying.turns import apply_labels, apply_turns

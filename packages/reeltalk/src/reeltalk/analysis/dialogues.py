@@ -26,9 +26,8 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.runs import ItemScores, is_withheld
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.keyed import KeyedRows
+from reeltalk.store.rows import Index, NamedRows, Rows
 from reeltalk.store.runs import ANSWERS, INFO, Run
-from reeltalk.store.stored_rows import NumberedPlaces, StoredRows
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, PATHS, VIDEOS
 
 K = TypeVar("K")
@@ -95,8 +94,8 @@ def read_context(benchmark: Benchmark) -> BenchmarkContext:
     """
     clips = benchmark.table(CLIPS)
     timed = clips.grouped()
-    chains, dialogues = KeyedRows(benchmark.table(CHAINS), "id"), KeyedRows(benchmark.table(DIALOGUES), "id")
-    paths = KeyedRows(benchmark.table(PATHS), "id")
+    chains, dialogues = NamedRows(benchmark.table(CHAINS)), NamedRows(benchmark.table(DIALOGUES))
+    paths = NamedRows(benchmark.table(PATHS))
     tables: dict[str, Mapping[str, QAChain | Dialogue | DialoguePath]]
     tables = {"chain": chains, "dialogue": dialogues, "path": paths}
 
@@ -122,7 +121,7 @@ def read_context(benchmark: Benchmark) -> BenchmarkContext:
 
     units = ReadWhenAsked(lambda: ((kind, name) for kind, table in tables.items() for name in table), unit_of)
     return BenchmarkContext(
-        videos=KeyedRows(benchmark.table(VIDEOS), "id"),
+        videos=NamedRows(benchmark.table(VIDEOS)),
         clips=ReadWhenAsked(lambda: iter(timed), intervals_of),
         units=units,
         activities={clip.id: sys.intern(activity) for clip in clips if (activity := clip_activity(clip))},
@@ -273,14 +272,14 @@ class _RunRows:
     """Where the answers of one run are."""
 
     run: Run
-    answers: StoredRows[AnsweredTurn]
-    scores: StoredRows[ItemScores]
+    answers: Rows[AnsweredTurn]
+    scores: Rows[ItemScores]
     score_places: Mapping[tuple[str, str], int] | None
     """Places of scores by model and item; None if they have the order of the answers."""
     columns: Mapping[str, int]
     """Places of the run's models on the leaderboard."""
     history: Mapping[str, str | None]
-    places: NumberedPlaces
+    places: Index[int]
     """Places of answers by the number of their dialogue."""
     verdicts: Mapping[Place, Sequence[ShownVerdict]]
 
@@ -321,7 +320,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         runs = {id(model.run): model.run for model in board.models}.values()
         indexed = [self._index(run, found) for run in runs]
         self._runs = [
-            _RunRows(**rest, places=NumberedPlaces(numbers, places, len(found))) for rest, numbers, places in indexed
+            _RunRows(**rest, places=Index(zip(numbers, places, strict=True))) for rest, numbers, places in indexed
         ]
         times = Counter(unit_id for unit_id, _ in found)
         self._shared = {unit_id for unit_id, count in times.items() if count > 1}
@@ -412,7 +411,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         models = self._board.models
         turns: dict[str, ShownTurn] = {}
         for rows in self._runs:
-            for place in rows.places[self._numbers[number]].tolist():
+            for place in rows.places.values(self._numbers[number]):
                 answer = rows.answers[place]
                 turn = turns.get(answer.item_id)
                 if turn is None:

@@ -21,8 +21,8 @@ from reeltalk.schema.record import derive_id
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.schema.texts import printable
 from reeltalk.store.documents import read_text
+from reeltalk.store.rows import open_rows
 from reeltalk.store.runs import JUDGED, Run
-from reeltalk.store.tables import read_rows
 from reeltalk.store.text_tables import write_csv
 
 COLUMNS: Final = ("model", "unit_id", "turn_index", "criterion", "rater", "value")
@@ -146,7 +146,7 @@ def _in_run(run: Run, protocol: str) -> Iterator[tuple[int | None, HumanRating |
 def _in_rows(file: Path) -> Iterator[tuple[int, HumanRating | None, str]]:
     if not file.is_file():
         raise InputError("no such file", file=file, hint="check the path")
-    for line, row in enumerate(read_rows(file, JudgedScore), start=1):
+    for line, row in enumerate(open_rows(file, JudgedScore), start=1):
         if not row.judge.startswith(HUMAN) or row.judge == HUMAN:
             raise InputError(
                 "not a person's rating", file=file, line=line, place="judge", value=row.judge,

@@ -21,9 +21,8 @@ from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import Dialogue, QAChain, TurnRef
 from reeltalk.schema.runs import ItemScores, is_withheld
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.keyed import KeyedRows
+from reeltalk.store.rows import NamedRows, rows_by
 from reeltalk.store.runs import ANSWERS, ITEMS, Run
-from reeltalk.store.stored_rows import rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES, PATHS
 
 RIGHT: Final = 0.5
@@ -339,9 +338,9 @@ class BenchmarkLabels:
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
-        self._chains = KeyedRows(benchmark.table(CHAINS), "id")
-        self._dialogues = KeyedRows(benchmark.table(DIALOGUES), "id")
-        self._paths = KeyedRows(benchmark.table(PATHS), "id")
+        self._chains = NamedRows(benchmark.table(CHAINS))
+        self._dialogues = NamedRows(benchmark.table(DIALOGUES))
+        self._paths = NamedRows(benchmark.table(PATHS))
         self._links = rows_by(benchmark.table(LINKAGES), "target.unit_id")
         self._asked = lru_cache(maxsize=KEPT)(self._turns)
 

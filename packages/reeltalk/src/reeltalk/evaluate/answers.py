@@ -14,9 +14,7 @@ from reeltalk.schema.model_texts import THOUGHT_ALONE, thinks_only, without_thou
 from reeltalk.schema.runs import Duplicate
 from reeltalk.schema.scoring import hash_texts
 from reeltalk.store.content import Content, PlayedTables
-from reeltalk.store.keyed import rows_by_name
-from reeltalk.store.sorting import order_key, sort_pairs
-from reeltalk.store.stored_rows import ChosenRows
+from reeltalk.store.rows import Column, NamedRows, sort_texts
 
 LANGUAGE: Final = "language"
 """Label of turns that a source gives in several languages."""
@@ -53,10 +51,10 @@ class AnswerSet:
 
         Answers do not change it.
         """
-        turns = self.turns.raw() if isinstance(self.turns, ChosenRows) else map(vars, self.turns)
-        items = ((turn["item_id"], turn["video_id"], turn["question"], *turn["references"]) for turn in turns)
-        pairs = sort_pairs((order_key(item), json.dumps(item).encode()) for item in items)
-        return hash_texts((text for _, text in pairs), self.played)
+        columns = (Column(self.turns, name) for name in ("item_id", "video_id", "question", "references"))
+        items = ((*texts, *references) for *texts, references in zip(*columns, strict=True))
+        texts = (("\0".join(item).encode("utf-8", "surrogatepass"), json.dumps(item).encode()) for item in items)
+        return hash_texts(sort_texts(texts), self.played)
 
 
 @dataclass(frozen=True)
@@ -278,8 +276,8 @@ def with_rubrics_and_keys(turns: Iterable[AnsweredTurn], content: PlayedTables) 
         turns: Answers of runs.
         content: The benchmark. A turn whose text differs in the benchmark gets none.
     """
-    units: tuple[Mapping[str, QAChain | Dialogue], ...] = rows_by_name(content.dialogues), rows_by_name(content.chains)
-    paths = rows_by_name(content.paths)
+    units: tuple[Mapping[str, QAChain | Dialogue], ...] = NamedRows(content.dialogues), NamedRows(content.chains)
+    paths = NamedRows(content.paths)
 
     def of_unit(unit_id: str, index: int) -> Turn | None:
         for known in units:

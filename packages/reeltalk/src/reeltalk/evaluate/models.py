@@ -27,7 +27,7 @@ from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content, PlayedTables
-from reeltalk.store.keyed import rows_by_name
+from reeltalk.store.rows import NamedRows
 
 if TYPE_CHECKING:
     from reeltalk.llm.client import Picture
@@ -419,7 +419,7 @@ def create_player(
         from reeltalk.evaluate.playing.chat import SummaryPlayer
 
         model = create_model(name, asking, store, budget)
-        videos = rows_by_name(content.videos)
+        videos = NamedRows(content.videos)
 
         def summary_of(video: str) -> str | None:
             return pick_summary(videos[video].summaries if video in videos else {})

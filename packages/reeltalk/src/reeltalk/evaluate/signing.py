@@ -19,7 +19,7 @@ from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm.prompts import prompts_in
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import hash_texts, plain_value, short_hash
-from reeltalk.store.sorting import sort_pairs
+from reeltalk.store.rows import sort_texts
 
 ASKED: Final = (
     "item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option", "asked_at_s",
@@ -189,12 +189,12 @@ def scripts_hash(scripts: Iterable[Script], of: Callable[[Script], object]) -> s
 def _hash_sorted(rows: Iterable[object]) -> str:
     """`short_hash` of rows in the order of their JSON, without a list of them."""
 
-    def pairs() -> Iterator[tuple[bytes, bytes]]:
+    def texts() -> Iterator[tuple[bytes, bytes | None]]:
         for row in rows:
             plain = plain_value(row)
             text = json.dumps(plain, sort_keys=True).encode()
             # A mapping may be empty only after its own empty fields are left out.
             hashed = plain_value(plain)
-            yield text, text if hashed == plain else json.dumps(hashed, sort_keys=True).encode()
+            yield text, None if hashed == plain else json.dumps(hashed, sort_keys=True).encode()
 
-    return hash_texts(text for _, text in sort_pairs(pairs()))
+    return hash_texts(sort_texts(texts()))

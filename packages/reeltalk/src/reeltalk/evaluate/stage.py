@@ -3,14 +3,13 @@
 import asyncio
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar
 
-import numpy as np
 from pydantic import TypeAdapter
 
 from reeltalk.errors import InputError, ReeltalkError, UnusableError
@@ -36,8 +35,6 @@ from reeltalk.judge.judge import (
     Background,
     Judge,
     JudgeUnit,
-    StoredScores,
-    StoredUnits,
     UnitKey,
     group_units,
     judged_units,
@@ -53,11 +50,11 @@ from reeltalk.metrics.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.record import Record, name_key
+from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import make_directory, writing
-from reeltalk.store.stored_rows import ChosenRows, SpooledRows
-from reeltalk.store.tables import read_rows, write_rows
+from reeltalk.store.rows import Mapped, Rows, SpooledRows, open_rows
+from reeltalk.store.tables import write_rows
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
@@ -79,9 +76,9 @@ class NullUnits:
 class Evaluation:
     """Results of a run, in the order of the scripts. Rows of scripts stay in temporary files."""
 
-    turns: ChosenRows[AnsweredTurn]
+    turns: Rows[AnsweredTurn]
     """In the order of the scripts."""
-    scores: dict[str, ChosenRows[JudgedScore]]
+    scores: dict[str, Rows[JudgedScore]]
     """Rows by protocol."""
     counts: Counter[str] = field(default_factory=Counter)
     """Number of turns by outcome."""
@@ -110,20 +107,20 @@ class _Parts(Generic[R]):
     def __contains__(self, name: str) -> bool:
         return name in self._names
 
-    def named(self) -> Iterator[tuple[str, "ChosenRows[R]"]]:
+    def named(self) -> Iterator[tuple[str, "Rows[R]"]]:
         for name in self._names:
             yield name, self.of([name])
 
     def names(self) -> Iterable[str]:
         return self._names
 
-    def of(self, names: Iterable[str]) -> "ChosenRows[R]":
+    def of(self, names: Iterable[str]) -> "Rows[R]":
         """The rows of some parts, part by part; a name without a part has none."""
-        places = array("q")
+        places = array("Q")
         for name in names:
             if (number := self._names.get(name)) is not None:
                 places.extend(range(self._starts[number], self._starts[number + 1]))
-        return ChosenRows(self.rows, np.array(places, np.int64))
+        return self.rows.at(places)
 
 
 class Collected:
@@ -243,9 +240,7 @@ class Collected:
                 )
             elif (stored := self._null.get(protocol)) is not None:
                 units = sorted(stored[0].names(), key=lambda name: tuple(name.split("\0")))
-                evaluation.null[protocol] = NullUnits(
-                    StoredUnits(stored[0].of(units), background), StoredScores(stored[1].of(units))
-                )
+                evaluation.null[protocol] = NullUnits(group_units(stored[0].of(units), background), stored[1].of(units))
         return evaluation
 
 
@@ -256,7 +251,7 @@ def _written(parts: _Parts[Any], path: Path) -> list[tuple[str, int]]:
 
 
 def _read(record: type[R], path: Path, parts: Sequence[tuple[str, int]]) -> Iterator[tuple[str, list[R]]]:
-    rows = read_rows(path, record)
+    rows = iter(open_rows(path, record))
     for name, count in parts:
         yield name, list(islice(rows, count))
 
@@ -333,9 +328,9 @@ class EvaluationRunner:
         self._logs, self._judging, self._background = logs, judging, background
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
-        self._null_begun: set[int] = set()
+        self._null_begun: set[tuple[str, UnitKey]] = set()
         # Models are judged side by side, and a unit with empty answers may hold what its model said in other turns.
-        self._null_from: dict[int, str] = {}
+        self._null_from: dict[UnitKey, str] = {}
         self._null_sample = null_sample
         self._stops_unread, self._read = stops_unread, 0
         self._unread: list[str] = []
@@ -399,7 +394,7 @@ class EvaluationRunner:
                     done.append(turn)
                     self._count("playing")
 
-        self._run(_Samples(scripts, _sample_of_script), play_one, logged, metadata or {}, frames)
+        self._run(Mapped(scripts, _sample_of_script), play_one, logged, metadata or {}, frames)
         return self._evaluation(list(numbers))
 
     def judge(self, units: Mapping[str, Sequence[AnsweredTurn]], *, metadata: Mapping[str, Any]) -> Evaluation:
@@ -429,11 +424,11 @@ class EvaluationRunner:
             order.append((first.video_id, first.unit, first.unit_id, name))
             for turn in turns:
                 if turn.model != NULL_MODEL:
-                    self._null_from.setdefault(_key_of(turn.unit, turn.unit_id), turn.model)
+                    self._null_from.setdefault((turn.unit, turn.unit_id), turn.model)
         keys = ((turn.unit, turn.unit_id) for turns in units.values() for turn in turns)
         self._null_sample = _drawn(keys, self._judging)
         order.sort(key=lambda unit: unit[:3])
-        samples = _Samples([unit[3] for unit in order], lambda name: _sample_of_turns(name, units[name]))
+        samples = Mapped([unit[3] for unit in order], lambda name: _sample_of_turns(name, units[name]))
         self._run(samples, recall, None, metadata)
         return self._evaluation(list(units))
 
@@ -484,10 +479,10 @@ class EvaluationRunner:
         """Judge a unit with empty answers, once for all models that answered it."""
         place: UnitKey = (unit.kind, unit.id)
         wanted = place in (self._null_sample or ()) if judge.needs_model else self._judging.settings.null_units > 0
-        key = _key_of(judge.name, *place)
+        key = judge.name, place
         if not wanted or unit.model == NULL_MODEL or key in self._null_begun:
             return
-        if self._null_from.get(_key_of(*place), unit.model) != unit.model:
+        if self._null_from.get(place, unit.model) != unit.model:
             return
         self._null_begun.add(key)
         nothing = with_empty_answers(unit)
@@ -550,27 +545,6 @@ class EvaluationRunner:
 
     def _evaluation(self, names: Sequence[str]) -> Evaluation:
         return self.collected.evaluation(names, [judge.name for judge in self._judging.judges], self._background)
-
-
-def _key_of(*names: str) -> int:
-    return name_key("\0".join(names))
-
-
-class _Samples(Sequence[LoggedSample]):
-    """Samples that are made when they are asked for."""
-
-    def __init__(self, of: Sequence[S], make: Callable[[S], LoggedSample]) -> None:
-        self._of, self._make = of, make
-
-    def __len__(self) -> int:
-        return len(self._of)
-
-    @overload
-    def __getitem__(self, place: int) -> LoggedSample: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[LoggedSample]: ...
-    def __getitem__(self, place: int | slice) -> LoggedSample | Sequence[LoggedSample]:
-        return _Samples(self._of[place], self._make) if isinstance(place, slice) else self._make(self._of[place])
 
 
 def _sample_of_script(script: Script) -> LoggedSample:

@@ -1,14 +1,12 @@
 """All tables of a run, from turns and scores: values with intervals and signatures, groups, curves, the null row."""
 
 import dataclasses
+import weakref
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from reeltalk._version import __version__
 from reeltalk.evaluate.answers import AnswerSet
@@ -22,20 +20,18 @@ from reeltalk.judge.judge import (
     Background,
     Judge,
     JudgeUnit,
-    StoredScores,
-    StoredUnits,
+    group_units,
     judged_units,
 )
-from reeltalk.judge.measures import Floats, MeanItem, Measure, group_measure, mean_measure, split_items
+from reeltalk.judge.measures import MeanItem, Measure, group_measure, mean_measure, split_items
 from reeltalk.judge.protocol import CORRECT, PER_CENT, find_protocol, measure_info
 from reeltalk.judge.turns import cascade, no_answer_reason
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails, turn_counts
-from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
-from reeltalk.store.stored_rows import ChosenRows, KeyedNumbers, RowField
+from reeltalk.store.rows import Column, Index, Rows, database_errors, temporary_database
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
 
@@ -131,59 +127,40 @@ class Tables:
 
 
 class ItemColumns:
-    """Scores of turns by metric, 8 bytes each. Turns are found by 64 bits of a hash of their names.
-
-    Metrics of the same turns share the hashes.
-    """
+    """Scores of turns by metric, in a temporary database. Of several scores by one metric the first counts."""
 
     def __init__(self) -> None:
-        self._columns: list[tuple[str, str, NDArray[np.uint64], Floats]] = []
+        self._scores = temporary_database("CREATE TABLE scores (model, item, metric, value)")
+        weakref.finalize(self, self._scores.close)
 
     def add(self, model: str, metric: str, scores: Iterable[tuple[str, float]]) -> None:
-        """Add the scores of a metric. Of several scores of a turn the first counts.
+        """Add the scores of a metric.
 
         Args:
             model: Name of the model.
             metric: Name of the metric.
             scores: Item and score.
         """
-        keys, values = array("Q"), array("d")
-        for item, value in scores:
-            keys.append(name_key(item))
-            values.append(value)
-        found = np.array(keys, np.uint64)
-        order = np.argsort(found, kind="stable")
-        own = found[order]
-        known = next((earlier for *_, earlier, _ in self._columns if np.array_equal(earlier, own)), own)
-        self._columns.append((model, metric, known, np.array(values)[order]))
+        with database_errors():
+            self._scores.execute("BEGIN")
+            rows = ((model, item, metric, value) for item, value in scores)
+            self._scores.executemany("INSERT INTO scores VALUES (?, ?, ?, ?)", rows)
+            self._scores.execute("COMMIT")
 
-    def scores(self, turns: Sequence[tuple[str, str]]) -> Iterator[dict[str, float]]:
+    def scores(self, turns: Iterable[tuple[str, str]]) -> Iterator[dict[str, float]]:
         """The scores of turns, in the order in which metrics were added.
 
         Args:
             turns: Model and item of each turn.
         """
-        return self.by_key([model for model, _ in turns], [name_key(item) for _, item in turns])
-
-    def by_key(self, models: Sequence[str], keys: Sequence[int]) -> Iterator[dict[str, float]]:
-        """The scores of turns, in the order in which metrics were added.
-
-        Args:
-            models: Model of each turn.
-            keys: `name_key` of the item of each turn.
-        """
-        wanted = np.asarray(keys, np.uint64)
-        columns = []
-        for model, metric, known, values in self._columns:
-            place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-            there = known[place] == wanted if len(known) else np.zeros(len(wanted), bool)
-            columns.append((model, metric, np.where(there, place, -1).astype(np.int32), values))
-        for number, model in enumerate(models):
-            found: dict[str, float] = {}
-            for own, metric, places, values in columns:
-                if own == model and places[number] >= 0:
-                    found.setdefault(metric, float(values[places[number]]))
-            yield found
+        with database_errors():
+            self._scores.execute("CREATE INDEX IF NOT EXISTS by_item ON scores (item, model)")
+            query = "SELECT metric, value FROM scores WHERE item = ? AND model = ? ORDER BY rowid"
+            for model, item in turns:
+                found: dict[str, float] = {}
+                for metric, value in self._scores.execute(query, (item, model)):
+                    found.setdefault(metric, value)
+                yield found
 
 
 def summarise(
@@ -404,13 +381,12 @@ def tables_of(
 
     for model in signed:
         answered = turns_of.get(model, nothing_of)
-        own = StoredUnits(answered, background)
+        own = group_units(answered, background)
         measured: list[tuple[Judge, Measure]] = []
         why_of: dict[str, str] = {}
         hashes: dict[str, str] = {}
         for judge in judging.judges:
-            given = judged_rows[judge.name].get(model)
-            rows: Sequence[JudgedScore] = () if given is None else StoredScores(given)
+            rows: Sequence[JudgedScore] = judged_rows[judge.name].get(model, ())
             judged = judged_units(judge, own, background)
             measures = judge.measures(judged, rows)
             # Judged numbers use all turns. So a model with failed turns can be compared with one without.
@@ -481,7 +457,7 @@ def tables_of(
             "models": tuple(models),
             "metrics": (*tables.metrics, *(scored.info.metrics if chosen.metrics else ())),
             "settings": settings,
-            "clusters": len({turn["video_id"] for turn in evaluation.turns.raw()}),
+            "clusters": len(set(Column(evaluation.turns, "video_id"))),
         }
     )
     return info, scored, tables
@@ -494,30 +470,18 @@ def _joint_parts(judges: Sequence[Judge], judging: JudgingSetup) -> Parts:
 
 def _count_turns(sampled: Iterable[NullUnits]) -> int:
     """The number of turns of all judges' units; a turn that several judges have counts once."""
-    items = (turn.item_id for null in sampled for unit in null.units for turn in unit.turns)
-    return len(np.unique(np.fromiter(map(name_key, items), np.uint64)))
+    return len({turn.item_id for null in sampled for unit in null.units for turn in unit.turns})
 
 
-def _by_model(rows: ChosenRows[T]) -> dict[str, ChosenRows[T]]:
+def _by_model(rows: Rows[T]) -> Mapping[str, Rows[T]]:
     """The rows of each model, in their order."""
-    places: dict[str, array[int]] = {}
-    for place, row in enumerate(rows.raw()):
-        places.setdefault(row["model"], array("q")).append(place)
-    return {model: rows.at(own) for model, own in places.items()}
+    return rows.by_fields(("model",))
 
 
 def _values_by_item(measure: Measure) -> Callable[[str], float | None]:
     """A function that gives the value of a turn, by its item; of several values the last counts."""
-    values = array("d")
-
-    def kept() -> Iterator[tuple[str, int]]:
-        for entry in measure.entries:
-            if entry.item_id and entry.value is not None:
-                values.append(entry.value)
-                yield entry.item_id, len(values) - 1
-
-    places = KeyedNumbers(kept())
-    return lambda item: None if (place := places.get(item)) is None else values[place]
+    values = ((one.item_id, one.value) for one in measure.entries if one.item_id and one.value is not None)
+    return Index(values).last
 
 
 def _unscored_turns(units: Iterable[JudgeUnit], rows: Iterable[JudgedScore]) -> dict[str, str]:
@@ -539,24 +503,21 @@ def _unscored_turns(units: Iterable[JudgeUnit], rows: Iterable[JudgedScore]) -> 
 
 def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> Iterator[ItemScores]:
     """Every turn's scores by text metrics and judges, in the order of the turns."""
-    names: dict[str, str] = {}
-    models: list[str] = []
-    keys = array("Q")
-    for turn in evaluation.turns.raw():
-        models.append(names.setdefault(turn["model"], turn["model"]))
-        keys.append(name_key(turn["item_id"]))
     texts = ItemColumns()
     for found in scored.columns:
         for name, values in found.columns.items():
-            items = RowField(found.answer_set.turns, "item_id")
-            texts.add(found.answer_set.model, name, zip(items, values, strict=True))
-    rows = zip(evaluation.turns.raw(), tables.items.by_key(models, keys), texts.by_key(models, keys), strict=True)
-    for turn, judged, own in rows:
-        yield ItemScores(model=turn["model"], item_id=turn["item_id"], scores={**judged, **own})
+            items = Column(found.answer_set.turns, "item_id")
+            texts.add(found.answer_set.model, name, zip(items, values.tolist(), strict=True))
+
+    def places() -> Iterator[tuple[str, str]]:
+        return ((turn["model"], turn["item_id"]) for turn in evaluation.turns.raw())
+
+    for (model, item), judged, own in zip(places(), tables.items.scores(places()), texts.scores(places()), strict=True):
+        yield ItemScores(model=model, item_id=item, scores={**judged, **own})
 
 
-def _answer_set(model: str, own: ChosenRows[AnsweredTurn], source: tuple[str, str], signed: Parts) -> AnswerSet:
-    usable = array("q")
+def _answer_set(model: str, own: Rows[AnsweredTurn], source: tuple[str, str], signed: Parts) -> AnswerSet:
+    usable = array("Q")
     left_out: Counter[str] = Counter()
     lacking: list[tuple[int, str]] = []
     for place, turn in enumerate(own):

@@ -16,6 +16,7 @@ import typing
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -35,7 +36,6 @@ from reeltalk.store.content import Content
 from reeltalk.store.documents import input_error, parse_json, read_text
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.stored_rows import JoinedRows
 from reeltalk.store.tables import TABLES
 from reeltalk.store.text_tables import escape_card, markdown_block, markdown_table
 
@@ -83,7 +83,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
     """
     title = _title(content)
     turns, has_options = 0, False
-    for unit in JoinedRows[QAChain | Dialogue](content.chains, content.dialogues):
+    for unit in chain[QAChain | Dialogue](content.chains, content.dialogues):
         turns += len(unit.turns)
         has_options = has_options or any(turn.options for turn in unit.turns)
     tasks = ["video-text-to-text", "question-answering"]
@@ -602,7 +602,7 @@ def write(
     if content.media:
         _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), flat_schema(MEDIA_COLUMNS))
         configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
-    units = JoinedRows[QAChain | Dialogue](content.chains, content.dialogues)
+    units = chain[QAChain | Dialogue](content.chains, content.dialogues)
     quality = measure_quality(units, content.gates, content.rewrites, content.videos)
     (folder / "README.md").write_text(_card(content, configs, quality, cite_as), encoding="utf-8", newline="\n")
     checked = " ".join(quality_sentences(quality)) if quality.turns and quality.results else ""
@@ -624,7 +624,7 @@ def write(
 def _split_names(content: Content) -> dict[str | None, str]:
     """The names of the splits with turns, by split. Such a name has only letters, digits and `_`, and is not `all`."""
     splits = {str(video.id): video.split for video in content.videos}
-    units = JoinedRows[QAChain | Dialogue](content.chains, content.dialogues)
+    units = chain[QAChain | Dialogue](content.chains, content.dialogues)
     names: dict[str | None, str] = {}
     for split in {splits.get(unit.video_id) for unit in units if unit.turns}:
         name = re.sub(r"\W+", "_", split or FULL, flags=re.ASCII)[:60]

@@ -30,7 +30,7 @@ from reeltalk.schema.record import ClipId, DialogueId, Json, Record, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_json, record_errors, write_json
 from reeltalk.store.foreign import visible_files
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)

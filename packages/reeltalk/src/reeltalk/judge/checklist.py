@@ -4,6 +4,7 @@ Replies and items are matched by key, and the denominator is always the number o
 script and its way to read replies are here too, including its defects.
 """
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

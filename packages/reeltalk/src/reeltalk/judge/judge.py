@@ -6,26 +6,21 @@ code also sets keys, counts and denominators.
 
 import hashlib
 import heapq
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise
-from typing import Any, Final, Protocol, TypeVar, overload, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import pairwise
+from typing import Any, Final, Protocol, runtime_checkable
 
 from reeltalk.judge.measures import Measure
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, UnitKind
-from reeltalk.schema.dialogue import DialoguePath, Linkage
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage
 from reeltalk.schema.media import Video
-from reeltalk.schema.record import name_key
+from reeltalk.schema.record import ClipKey
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import PlayedTables
-from reeltalk.store.keyed import rows_by_name
-from reeltalk.store.stored_rows import ChosenRows, KeyedNumbers, StoredRows
+from reeltalk.store.rows import Mapped, NamedRows, groups_of, rows_by
 
 READ_OF_TURNS: Final = ("checklist", "rubric", "key")
 READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
@@ -102,113 +97,65 @@ class JoinedChains:
     """For each chain, from `streaming_slots`."""
 
 
-K = TypeVar("K", contravariant=True)
-V = TypeVar("V", covariant=True)
-
-
-class Finds(Protocol[K, V]):
-    """Gives what is known by a key."""
-
-    def get(self, key: K, /) -> V | None:
-        """The value of a key; None if there is none."""
-        ...
-
-
 @dataclass(frozen=True)
 class Background:
-    """Facts of a benchmark besides the turns."""
+    """Facts of a benchmark besides the turns. Its rows stay where they are, and are read when a unit needs them.
 
-    videos: Mapping[str, Video]
-    places: Finds[tuple[str, int], Place]
-    """Chain turn of every step of a path, by path and index of the step."""
-    linked: Finds[tuple[Place, Place], str]
-    """Relations between two chain turns."""
-    clips: Finds[str, int]
-    """Number of scenes that each dialogue is about."""
-    joined: tuple[JoinedChains, ...] = ()
-    """Chains that SVBench's script judges together in place of paths."""
+    Args:
+        content: The benchmark.
+        joined: Chains that SVBench's script judges together in place of paths, if wanted.
+    """
 
-    @classmethod
-    def of(cls, content: PlayedTables, joined: Iterable[JoinedChains] = ()) -> "Background":
-        """The background of a benchmark. Its rows stay where they are, and are read when a unit needs them.
+    content: PlayedTables
+    joined: Sequence[JoinedChains] = ()
 
-        Args:
-            content: The benchmark.
-            joined: Chains that SVBench's script judges together in place of paths, if wanted.
-        """
-        return cls(
-            videos=rows_by_name(content.videos),
-            places=_PathPlaces(content),
-            linked=_Relations(content),
-            clips=_ClipCounts(content),
-            joined=tuple(joined),
-        )
+    @cached_property
+    def videos(self) -> Mapping[str, Video]:
+        """The videos by their names."""
+        return NamedRows(self.content.videos)
 
+    def place(self, path_id: str, step: int) -> Place | None:
+        """The chain turn of a step of a path; None if there is none."""
+        path = self._paths.get(path_id)
+        if path is None or not 0 <= step < len(path.steps):
+            return None
+        ref = path.steps[step].ref
+        return ref.unit_id, ref.turn_index
 
-class _PathPlaces:
-    def __init__(self, content: PlayedTables) -> None:
-        self._content = content
+    def relation(self, source: Place, target: Place) -> str | None:
+        """The relation between two chain turns; None if they are not linked."""
+        found = [
+            linkage.relation
+            for linkage in self._linkages.get(source[0], ())
+            if linkage.source.turn_index == source[1] and (linkage.target.unit_id, linkage.target.turn_index) == target
+        ]
+        return found[-1] if found else None
+
+    def clips(self, dialogue_id: str) -> int:
+        """Number of scenes that a dialogue is about; 1 for another unit."""
+        dialogue = self._dialogues.get(dialogue_id)
+        if dialogue is None:
+            return 1
+        return self._scenes.get(dialogue.clip_ids) or max(1, len(dialogue.clip_ids))
 
     @cached_property
     def _paths(self) -> Mapping[str, DialoguePath]:
-        return rows_by_name(self._content.paths)
-
-    def get(self, key: tuple[str, int], /) -> Place | None:
-        path = self._paths.get(key[0])
-        if path is None or not 0 <= key[1] < len(path.steps):
-            return None
-        ref = path.steps[key[1]].ref
-        return ref.unit_id, ref.turn_index
-
-
-class _Relations:
-    def __init__(self, content: PlayedTables) -> None:
-        self._content = content
+        return NamedRows(self.content.paths)
 
     @cached_property
-    def _by_source(self) -> Callable[[str], Sequence[Linkage]]:
-        rows = self._content.linkages
-        if isinstance(rows, StoredRows):
-            grouped: Mapping[str, Sequence[Linkage]] = rows.grouped(lambda raw: raw["source"]["unit_id"])
-        else:
-            by_source = defaultdict(list)
-            for linkage in rows:
-                by_source[linkage.source.unit_id].append(linkage)
-            grouped = by_source
-        return lambda unit_id: grouped.get(unit_id, ())
-
-    def get(self, key: tuple[Place, Place], /) -> str | None:
-        (source, index), target = key
-        found = None
-        for linkage in self._by_source(source):
-            to = (linkage.target.unit_id, linkage.target.turn_index)
-            if linkage.source.turn_index == index and to == target:
-                found = linkage.relation
-        return found
-
-
-def _joined(clip_ids: Iterable[str]) -> str:
-    return "\0".join(clip_ids)
-
-
-class _ClipCounts:
-    def __init__(self, content: PlayedTables) -> None:
-        self._content = content
+    def _linkages(self) -> Mapping[str, Sequence[Linkage]]:
+        return rows_by(self.content.linkages, "source.unit_id")
 
     @cached_property
-    def _counts(self) -> KeyedNumbers:
-        scenes = self._content.scenes
-        # A single scene counts first, so it comes last.
-        cross = ((_joined(one.clip_ids), max(2, len(one.parts))) for one in scenes if one.kind == "cross")
-        single = ((_joined(one.clip_ids), 1) for one in scenes if one.kind == "single")
-        of_scenes = KeyedNumbers(chain(cross, single))
-        return KeyedNumbers(
-            (one.id, of_scenes.get(_joined(one.clip_ids)) or max(1, len(one.clip_ids)))
-            for one in self._content.dialogues
-        )
+    def _dialogues(self) -> Mapping[str, Dialogue]:
+        return NamedRows(self.content.dialogues)
 
-    def get(self, key: str, /) -> int | None:
-        return self._counts.get(key)
+    @cached_property
+    def _scenes(self) -> dict[tuple[ClipKey, ...], int]:
+        """Number of scenes by their clips."""
+        counts = {one.clip_ids: max(2, len(one.parts)) for one in self.content.scenes if one.kind == "cross"}
+        # A single scene counts first.
+        return counts | {one.clip_ids: 1 for one in self.content.scenes if one.kind == "single"}
 
 
 class Judge(Protocol):
@@ -303,110 +250,17 @@ def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Backgroun
     return [*units, *judge.added_units(units, background)]
 
 
-def group_units(turns: Iterable[AnsweredTurn], background: Background | None = None) -> list[JudgeUnit]:
-    """Group turns into chains, paths and dialogues of each model, in the order of their first turns.
+def group_units(turns: Sequence[AnsweredTurn], background: Background | None = None) -> Sequence[JudgeUnit]:
+    """Chains, paths and dialogues of each model, in the order of their first turns.
+
+    Turns in a file stay there, and are read when you ask for their unit.
 
     Args:
         turns: Answered turns, in the order of their units.
         background: Facts of the benchmark; without it there are no summaries and no links.
     """
-    grouped: dict[tuple[str, str, str], list[AnsweredTurn]] = {}
-    for turn in turns:
-        grouped.setdefault((turn.model, turn.unit, turn.unit_id), []).append(turn)
-    return [_unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), background) for own in grouped.values()]
-
-
-class StoredUnits(Sequence[JudgeUnit]):
-    """Chains, paths and dialogues whose turns are read when you ask for them, in the order of their first turns.
-
-    Args:
-        turns: Answered turns, in the order of their units.
-        background: As for `group_units`.
-    """
-
-    def __init__(self, turns: ChosenRows[AnsweredTurn], background: Background | None) -> None:
-        self._turns, self._background = turns, background
-        keys = np.fromiter(map(_unit_key, turns.raw()), np.uint64)
-        self._order, self._starts = _grouped(keys)
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    @overload
-    def __getitem__(self, place: int) -> JudgeUnit: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[JudgeUnit]: ...
-    def __getitem__(self, place: int | slice) -> JudgeUnit | list[JudgeUnit]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(len(self))[place]]
-        number = range(len(self))[place]
-        own = [self._turns[int(turn)] for turn in self._order[self._starts[number] : self._starts[number + 1]]]
-        return _unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), self._background)
-
-
-def _unit_key(raw: Mapping[str, Any]) -> int:
-    return name_key("\0".join((raw["model"], raw.get("unit", ""), raw["unit_id"])))
-
-
-def _grouped(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(N,) places by group, groups in the order of their first places; (G + 1,) where each group begins and ends."""
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    number = rank[group]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(first)))])
-    return np.argsort(number, kind="stable"), starts
-
-
-class StoredScores(Sequence[JudgedScore]):
-    """Scores that are read when you ask for them, and are found by their unit.
-
-    Args:
-        rows: All scores.
-    """
-
-    def __init__(self, rows: ChosenRows[JudgedScore]) -> None:
-        self._rows = rows
-        keys = np.fromiter((name_key(raw["unit_id"]) for raw in rows.raw()), np.uint64)
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, place: int) -> JudgedScore: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[JudgedScore]: ...
-    def __getitem__(self, place: int | slice) -> JudgedScore | Sequence[JudgedScore]:
-        return self._rows[place]
-
-    def __iter__(self) -> Iterator[JudgedScore]:
-        return iter(self._rows)
-
-    def of_unit(self, unit_id: str) -> Sequence[JudgedScore]:
-        """The scores of a unit, in their order.
-
-        Args:
-            unit_id: Identifier of a chain, path or dialogue.
-        """
-        key = np.uint64(name_key(unit_id))
-        start, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
-        return [self._rows[int(place)] for place in self._order[start:end]]
-
-
-def rows_by_unit(scores: Sequence[JudgedScore]) -> Callable[[str], Sequence[JudgedScore]]:
-    """A function that gives the scores of a unit, by its identifier.
-
-    Args:
-        scores: Scores of one model.
-    """
-    if isinstance(scores, StoredScores):
-        return scores.of_unit
-    found: dict[str, list[JudgedScore]] = {}
-    for row in scores:
-        found.setdefault(row.unit_id, []).append(row)
-    return lambda unit_id: found.get(unit_id, ())
+    groups = groups_of(turns, "model", "unit", "unit_id")
+    return Mapped(groups, lambda own: _unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), background))
 
 
 def _unit(turns: tuple[AnsweredTurn, ...], background: Background | None) -> JudgeUnit:
@@ -421,17 +275,17 @@ def _unit(turns: tuple[AnsweredTurn, ...], background: Background | None) -> Jud
         task=first.task,
         summaries=video.summaries if video else {},
         linked=_links(turns, background) if background and first.unit == "path" else (),
-        clips=(background.clips.get(first.unit_id) or 1) if background else 1,
+        clips=background.clips(first.unit_id) if background and first.unit == "dialogue" else 1,
         duration_s=video.duration_s if video else None,
     )
 
 
 def _links(turns: tuple[AnsweredTurn, ...], background: Background) -> tuple[LinkedTurns, ...]:
     """Relations between neighbours on a path: the jumps it took."""
-    places = [background.places.get((turn.unit_id, turn.turn_index)) for turn in turns]
+    places = [background.place(turn.unit_id, turn.turn_index) for turn in turns]
     found: list[LinkedTurns] = []
     for index, (before, after) in enumerate(pairwise(places)):
-        if before is not None and after is not None and (relation := background.linked.get((before, after))):
+        if before is not None and after is not None and (relation := background.relation(before, after)):
             found.append(LinkedTurns(index, index + 1, relation))
     return tuple(found)
 

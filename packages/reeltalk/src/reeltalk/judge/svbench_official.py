@@ -256,7 +256,7 @@ def _joined_links(places: Sequence[Sequence[Mapping[int, Place]]], background: B
             continue
         for place, (number, source) in enumerate(before[-1].items()):
             target = after[0].get(number)
-            relation = background.linked.get((source, target)) if target is not None else None
+            relation = background.relation(source, target) if target is not None else None
             if relation is not None:
                 yield LinkedTurns(
                     starts[index][-1] + place, starts[index + 1][0] + list(after[0]).index(number), relation

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeVar
 
 from reeltalk.judge.asking import Judgement
-from reeltalk.judge.judge import NULL_MODEL, Judge, JudgeUnit, rows_by_unit, score_row, unscored_row
+from reeltalk.judge.judge import NULL_MODEL, Judge, JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import MeanItem, MeanItems, Measure, mean_measure, split_items
 from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol, find_protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
@@ -15,6 +15,7 @@ from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
+from reeltalk.store.rows import rows_by
 
 NOBODY: Final = "none"
 """The judge model in rows of a protocol that needs none."""
@@ -204,19 +205,21 @@ class TurnJudge:
             by_unit: True to average within units first.
             value: Takes the value of an item from its row.
         """
-        return MeanItems(self._entries(units, rows_by_unit(scores), criterion, by_unit, value))
+        return MeanItems(self._entries(units, rows_by(scores, "unit_id"), criterion, by_unit, value))
 
     def _entries(
         self,
         units: Sequence[JudgeUnit],
-        rows_of: Callable[[str], Sequence[JudgedScore]],
+        by_id: Mapping[str, Sequence[JudgedScore]],
         criterion: str,
         by_unit: bool,
         value: Callable[[JudgedScore], float | None],
     ) -> Iterator[MeanItem]:
         for unit in units:
             rows = {
-                row.turn_index: row for row in rows_of(unit.id) if row.criterion == criterion and row.unit == "turn"
+                row.turn_index: row
+                for row in by_id.get(unit.id, ())
+                if row.criterion == criterion and row.unit == "turn"
             }
             for turn in unit.turns:
                 if self.is_due(turn):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import Final, Literal
 
 import numpy as np
@@ -32,10 +33,10 @@ from reeltalk.schema.gates import (
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.stored_rows import JoinedRows, rows_by
+from reeltalk.store.identical import IdenticalUnits, SaidTexts, looks_of
+from reeltalk.store.rows import rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
-from reeltalk.store.validate import IdenticalUnits, identical_units
 
 CheckName = Literal[
     "verified", "faults", "rules", "leaks", "probes", "answerable", "evidence", "depends", "difficulty", "quality",
@@ -370,7 +371,7 @@ class Quality:
 
 
 def measure_quality(
-    units: Sequence[QAChain | Dialogue],
+    units: Iterable[QAChain | Dialogue],
     gates: Sequence[GateResult],
     rewrites: Iterable[Rewrite] = (),
     videos: Iterable[Video] = (),
@@ -386,7 +387,16 @@ def measure_quality(
     found, about, numbers = Quality(results=len(gates)), dict[str, str](), dict[str, int]()
     passed, needs_video, counts = _Share(numbers), _Share(numbers), {check.name: _Tally(numbers) for check in CHECKS}
     classes: dict[str, _ClassTally] = {}
-    for turn in checked_turns(units, gates):
+    said, writers = SaidTexts(), set[str]()
+
+    def noted() -> Iterator[QAChain | Dialogue]:
+        for unit in units:
+            said.add(unit)
+            if "writer" in unit.extra:
+                writers.add(model_of(str(unit.extra["writer"])))
+            yield unit
+
+    for turn in checked_turns(noted(), gates):
         found.turns += 1
         about[turn.unit_id] = turn.video_id
         passed.add(turn, turn.passed if turn.made else None)
@@ -413,10 +423,8 @@ def measure_quality(
         classes.setdefault("rewriting drafts", _ClassTally(numbers)).add(draft)
     found.classes = [own.quality(name.replace("_", " ")) for name, own in sorted(classes.items())]
     found.text = text_biases(gates)
-    chains = (unit for unit in units if isinstance(unit, QAChain))
-    dialogues = (unit for unit in units if isinstance(unit, Dialogue))
-    found.identical = tuple(identical_units(chains, dialogues, videos))
-    found.writers = tuple(sorted({model_of(str(unit.extra["writer"])) for unit in units if "writer" in unit.extra}))
+    found.identical = tuple(said.identical({video.id: looks_of(video) for video in videos}))
+    found.writers = tuple(sorted(writers))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
     return found
@@ -429,7 +437,7 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
         InputError: A table is damaged.
     """
     chains, dialogues = benchmark.table(CHAINS), benchmark.table(DIALOGUES)
-    units = JoinedRows[QAChain | Dialogue](chains, dialogues)
+    units = chain[QAChain | Dialogue](chains, dialogues)
     return measure_quality(units, benchmark.table(GATES), benchmark.read(REWRITES), benchmark.read(VIDEOS))
 
 

@@ -20,7 +20,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.stored_rows import KeyedNumbers, rows_by
+from reeltalk.store.rows import Index, rows_by
 from reeltalk.store.tables import (
     CHAINS,
     CLIPS,
@@ -194,15 +194,9 @@ class _Tables:
         self._dialogues = benchmark.table(DIALOGUES).grouped()
         self._scenes = benchmark.table(SCENES).grouped()
         self._paths = benchmark.table(PATHS).grouped()
-        videos = [row["id"] for row in benchmark.table(VIDEOS).raw()]
-        numbers = {name: number for number, name in enumerate(videos)}
         tables: tuple[Table[Any], ...] = (CLIPS, SCENES, CHAINS, DIALOGUES)
         rows = chain.from_iterable(benchmark.table(table).raw() for table in tables)
-        places = KeyedNumbers((row["id"], numbers[row["video_id"]]) for row in rows if row["video_id"] in numbers)
-
-        def video_of(name: str) -> str | None:
-            return None if (number := places.get(name)) is None else videos[number]
-
+        video_of = Index((row["id"], row["video_id"]) for row in rows).last
         self._linkages = benchmark.table(LINKAGES).grouped(lambda row: video_of(row["source"]["unit_id"]))
         self._drafts = benchmark.table(REWRITES).grouped(lambda row: video_of(row["linkage"]["source"]["unit_id"]))
         self._gates = benchmark.table(GATES).grouped(lambda row: video_of(row["unit_id"]))

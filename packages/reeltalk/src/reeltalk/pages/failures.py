@@ -13,7 +13,7 @@ from reeltalk.analysis.verdicts import ShownVerdict
 from reeltalk.pages.site import Page, Site, write_static
 from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import ScoreState
-from reeltalk.store.stored_rows import SpooledRows
+from reeltalk.store.rows import SpooledRows
 
 ROWS: Final = 500
 """Rows on a page of the list."""

@@ -53,8 +53,8 @@ from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.rows import SpooledRows
 from reeltalk.store.runs import Run
-from reeltalk.store.stored_rows import SpooledRows
 
 STATIC: Final = ("style.css", "page.js")
 

@@ -1,15 +1,13 @@
 """Judge: score existing answers, from runs or published files, without playing the dialogues again."""
 
-from array import array
+import weakref
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any, Final
-
-import numpy as np
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
@@ -27,7 +25,6 @@ from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, Judge
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn
-from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import CONTROLS, ModelInfo
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.run import (
@@ -53,8 +50,8 @@ from reeltalk.stages.run import (
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content, PlayedTables
 from reeltalk.store.manifest import hash_source
+from reeltalk.store.rows import Rows, SpooledRows, database_errors, temporary_database
 from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
-from reeltalk.store.stored_rows import ChosenRows, SpooledRows
 
 
 class AnswersToJudge:
@@ -75,7 +72,7 @@ class AnswersToJudge:
         self.signed: dict[str, Parts] = {}
         self.sources: dict[str, tuple[str, str]] = {}
         self.hashes: dict[str, str] = {}
-        spool = SpooledRows(AnsweredTurn, Path(gettempdir()))
+        spool = SpooledRows(AnsweredTurn)
         self.subject = f"{format or 'run'}.answers"
         runs = [path for path in sources if (path / INFO).is_file() or is_unfinished(path)]
         for path in runs:
@@ -114,8 +111,12 @@ class AnswersToJudge:
                 more = (("duplicates", f"first-of-{len(found.duplicates)}"),) if found.duplicates else ()
                 self._add(found.model, (found.source, found.sha256), more)
                 spool.extend(chain(found.turns, found.others))
-        self._spool = spool
-        self.turns = _found_anywhere(spool)
+        self._spool, self._places = spool, _found_anywhere(spool)
+
+    @property
+    def turns(self) -> Rows[AnsweredTurn]:
+        """The turns to judge."""
+        return self._spool.at(self._places)
 
     def add_beside(self, name: str) -> None:
         """Add test answers for the judge to the turns of the first model."""
@@ -125,9 +126,10 @@ class AnswersToJudge:
             raise SettingError(f"--beside {name}: there is a model of that name in what is given already")
         first = self.turns[0].model
         own = replace_answers(name, (turn for turn in self.turns if turn.model == first))
+        kept = list(self._places)
         begun = len(self._spool)
         self._spool.extend(own)
-        self.turns = self.turns.with_places(range(begun, len(self._spool)))
+        self._places = [*kept, *range(begun, len(self._spool))]
         self._add(name, (f"baseline:{name}", ""), (("baseline", name),))
 
     def _note_hash(self, path: Path, sha256: str) -> None:
@@ -171,7 +173,7 @@ class AnswersToJudge:
         return found
 
 
-class JudgedUnits(Mapping[str, ChosenRows[AnsweredTurn]]):
+class JudgedUnits(Mapping[str, Rows[AnsweredTurn]]):
     """Turns that are judged together, by name. Units are in their original order, each turn by turn.
 
     Args:
@@ -179,75 +181,75 @@ class JudgedUnits(Mapping[str, ChosenRows[AnsweredTurn]]):
         limit: Maximum number of chains, paths and dialogues of each model, the first ones.
     """
 
-    def __init__(self, turns: ChosenRows[AnsweredTurn], limit: int | None) -> None:
+    def __init__(self, turns: Rows[AnsweredTurn], limit: int | None) -> None:
         self._turns = turns
-        self._numbers: dict[str, int] = {}
-        taken: dict[str, set[int]] = defaultdict(set)
-        places, names, units, indices = array("q"), array("q"), array("Q"), array("q")
-        for place, raw in enumerate(turns.raw()):
+        self._units = temporary_database("CREATE TABLE turns (place, name, unit_id, turn_index)")
+        weakref.finalize(self, self._units.close)
+        with database_errors():
+            self._units.execute("BEGIN")
+            self._units.executemany("INSERT INTO turns VALUES (?, ?, ?, ?)", self._named(limit))
+            self._units.execute("COMMIT")
+            self._units.execute("CREATE INDEX by_name ON turns (name)")
+            self._names: list[str] = [
+                name for (name,) in self._units.execute("SELECT name FROM turns GROUP BY name ORDER BY min(place)")
+            ]
+
+    def _named(self, limit: int | None) -> Iterator[tuple[int, str, str, int]]:
+        taken: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for place, raw in enumerate(self._turns.raw()):
             kind, unit_id, model = raw.get("unit", DEFAULT_UNIT), raw["unit_id"], raw["model"]
-            unit = name_key("\0".join((kind, unit_id)))
-            if limit is not None and unit not in taken[model]:
+            if limit is not None and (kind, unit_id) not in taken[model]:
                 if len(taken[model]) >= limit:
                     continue
-                taken[model].add(unit)
+                taken[model].add((kind, unit_id))
             together = f"chains of {raw['video_id']}" if kind == "chain" else f"{kind} {unit_id}"
-            places.append(place)
-            names.append(self._numbers.setdefault(f"{model} {together}", len(self._numbers)))
-            units.append(name_key(unit_id))
-            indices.append(raw["turn_index"])
-        name = np.array(names, np.int64)
-        # Where a unit of a name comes first.
-        _, first, inverse = np.unique(
-            np.stack([name.astype(np.uint64), np.array(units, np.uint64)], axis=1),
-            axis=0,
-            return_index=True,
-            return_inverse=True,
-        )
-        order = np.lexsort((np.array(indices, np.int64), first[inverse.reshape(-1)], name))
-        self._places = np.array(places, np.int64)[order]
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(name, minlength=len(self._numbers)))])
+            yield place, f"{model} {together}", unit_id, raw["turn_index"]
 
-    def __getitem__(self, name: str) -> ChosenRows[AnsweredTurn]:
-        number = self._numbers[name]
-        return self._turns.at(self._places[self._starts[number] : self._starts[number + 1]])
+    def __getitem__(self, name: str) -> Rows[AnsweredTurn]:
+        query = (
+            "SELECT place FROM turns WHERE name = ? ORDER BY min(place) OVER (PARTITION BY unit_id), turn_index, place"
+        )
+        if not (places := [place for (place,) in self._units.execute(query, (name,))]):
+            raise KeyError(name)
+        return self._turns.at(places)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._names)
 
 
 DEFAULT_UNIT: Final = AnsweredTurn.model_fields["unit"].default
 
 
-def _found_anywhere(turns: SpooledRows[AnsweredTurn]) -> ChosenRows[AnsweredTurn]:
-    """Missing turns are dropped if another source has them. A turn that all sources lack is kept once.
+def _found_anywhere(turns: SpooledRows[AnsweredTurn]) -> list[int]:
+    """Places of the turns to judge. Missing turns are dropped if another source has them, or else kept once.
 
     Raises:
         SettingError: Two sources have answers of one model to one turn.
     """
-    keys, lacking = array("Q"), array("b")
-    for raw in turns.raw():
-        place = (raw["model"], raw.get("unit", DEFAULT_UNIT), raw["unit_id"], str(raw["turn_index"]))
-        keys.append(name_key("\0".join(place)))
-        lacking.append(raw.get("reason") == NOT_IN_SOURCE)
-    key, missing = np.array(keys, np.uint64), np.array(lacking, bool)
-    there = np.flatnonzero(~missing)
-    missed: dict[int, int] = {}
-    for number in np.flatnonzero(missing & ~np.isin(key, key[there])).tolist():
-        missed[keys[number]] = number
-    found = np.concatenate([there, np.array(list(missed.values()), np.int64)])
-    _, kinds, counts = np.unique(key[found], return_inverse=True, return_counts=True)
-    twice = found[counts[kinds.reshape(-1)] > 1]
-    if len(twice):
-        turn = turns[int(twice[0])]
-        raise SettingError(
-            f"'{turn.model}' has two answers to turn {turn.turn_index + 1} of {turn.unit} '{turn.unit_id}' in what is "
-            "given; judge them in two runs"
-        )
-    return ChosenRows(turns, found)
+
+    def rows() -> Iterator[tuple[int, str, str, str, int, bool]]:
+        for place, raw in enumerate(turns.raw()):
+            unit = raw.get("unit", DEFAULT_UNIT), raw["unit_id"], raw["turn_index"]
+            yield place, raw["model"], *unit, raw.get("reason") == NOT_IN_SOURCE
+
+    schema = "CREATE TABLE turns (place, model, unit, unit_id, turn_index, missing); BEGIN"
+    with closing(temporary_database(schema)) as database, database_errors():
+        database.executemany("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?)", rows())
+        database.execute("CREATE INDEX by_turn ON turns (model, unit, unit_id, turn_index, missing)")
+        turn = "GROUP BY model, unit, unit_id, turn_index"
+        query = f"SELECT min(place) FROM turns WHERE NOT missing {turn} HAVING count(*) > 1 ORDER BY 1"
+        for (place,) in database.execute(query):
+            answer = turns[place]
+            raise SettingError(
+                f"'{answer.model}' has two answers to turn {answer.turn_index + 1} of {answer.unit} "
+                f"'{answer.unit_id}' in what is given; judge them in two runs"
+            )
+        there = database.execute("SELECT place FROM turns WHERE NOT missing ORDER BY place").fetchall()
+        lacking = database.execute(f"SELECT max(place) FROM turns {turn} HAVING min(missing) ORDER BY min(place)")
+        return [place for (place,) in chain(there, lacking)]
 
 
 def judge(

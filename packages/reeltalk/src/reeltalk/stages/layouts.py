@@ -23,9 +23,10 @@ from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes, writing, writing_
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.foreign import visible_files
+from reeltalk.store.invariants import check_characters
 from reeltalk.store.manifest import Manifest, hash_source
 from reeltalk.store.tables import VIDEOS
-from reeltalk.store.validate import check_characters, validate
+from reeltalk.store.validate import validate
 
 NAMED: Final = 10
 """Maximum number of texts that an import lists one by one."""

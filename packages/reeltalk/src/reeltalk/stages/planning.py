@@ -16,7 +16,7 @@ from reeltalk.stages.evaluating import read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.stages.run import background_of, needing_model, resolve_judging
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.keyed import rows_by_name
+from reeltalk.store.rows import NamedRows
 
 
 def plan_evaluation(
@@ -80,7 +80,7 @@ def _planned_player(config: RunConfig, benchmark: Benchmark) -> PlayerOf:
             answers, sha256 = read
             return AnswersPlayer.of(answers, source=name, sha256=sha256)
         if colon and kind == "summary":
-            videos = rows_by_name(benchmark.stored_content().videos)
+            videos = NamedRows(benchmark.stored_content().videos)
 
             def summary_of(video: str) -> str | None:
                 return pick_summary(videos[video].summaries if video in videos else {})

@@ -247,9 +247,9 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
 def background_of(content: PlayedTables, judging: JudgeSettings) -> Background:
     """Data of a benchmark that judges may read besides the turns."""
     if not (judging.compat and "svbench" in judging.protocols and content.chains):
-        return Background.of(content)
+        return Background(content)
     # SVBench's script reads whole documents, so the benchmark is read into memory.
-    joined = [
+    joined = (
         JoinedChains(
             f"{read.video_id}/{read.language}/joined",
             read.video_id,
@@ -257,8 +257,8 @@ def background_of(content: PlayedTables, judging: JudgeSettings) -> Background:
             tuple(map(tuple, streaming_slots(read.chains, read.links))),
         )
         for read in join_inputs(content.whole())
-    ]
-    return Background.of(content, joined)
+    )
+    return Background(content, tuple(joined))
 
 
 def prefix_progress(progress: Progress, name: str) -> Progress:

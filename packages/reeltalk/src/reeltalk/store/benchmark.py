@@ -42,8 +42,8 @@ from reeltalk.store.manifest import (
     read_manifest,
 )
 from reeltalk.store.media import MediaStore
-from reeltalk.store.stored_rows import SpooledRows, StoredRows
-from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, TABLES, Table, open_rows
+from reeltalk.store.rows import Rows, SpooledRows
+from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, TABLES, Table
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -223,13 +223,9 @@ class Benchmark(HasOverview):
             BenchmarkError: The table is missing or was edited by hand.
             InputError: A line is damaged; names file, line and field.
         """
-        if table.file_name not in self.manifest.files:
-            return iter(())
-        return self._open(
-            table.file_name, lambda paths: chain.from_iterable([open_rows(path, table.record) for path in paths])
-        )
+        return iter(self.table(table))
 
-    def table(self, table: Table[R], *, among: Collection[str] | None = None) -> StoredRows[R]:
+    def table(self, table: Table[R], *, among: Collection[str] | None = None) -> Rows[R]:
         """The rows of a table as a sequence that stays in its files; empty if the benchmark has no such table.
 
         Args:
@@ -241,8 +237,8 @@ class Benchmark(HasOverview):
             BenchmarkError: The table is missing or was edited by hand.
         """
         if table.file_name not in self.manifest.files:
-            return StoredRows((), table.record)
-        return self._open(table.file_name, lambda paths: StoredRows(paths, table.record), among)
+            return Rows((), table.record)
+        return self._open(table.file_name, lambda paths: Rows(paths, table.record), among)
 
     def spool(self, record: type[R], rows: Iterable[R] = ()) -> SpooledRows[R]:
         """Rows that are put into a temporary file as they come, beside the benchmark's tables.

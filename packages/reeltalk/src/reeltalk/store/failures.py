@@ -5,22 +5,19 @@ Reasons are counted as the same if they differ only in addresses, identifiers an
 
 import contextlib
 import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-import numpy as np
-
 from reeltalk.errors import OF_ONE_REQUEST, ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.outcomes import Check
-from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import CONTROLS, SummaryRow
 from reeltalk.schema.scoring import NOTHING_TO_JUDGE, JudgedScore, ScoreState
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.rows import open_rows
 from reeltalk.store.runs import (
     ANSWERS,
     CONTROLS_FOLDER,
@@ -31,7 +28,6 @@ from reeltalk.store.runs import (
     read_run,
     run_to_retry,
 )
-from reeltalk.store.tables import read_rows
 
 MOST_REASONS: Final = 5
 """Most reasons that are listed, of turns and of judgings each."""
@@ -42,6 +38,8 @@ ANSWERS_WITHOUT_ASKING: Final = ("answers:", "human:", "baseline:", "oracle")
 READ_BY: Final = 2
 """Number of unreadable replies after which a judging fails. They are stored, so asking again gives the same replies."""
 
+Asked = tuple[str, str, str, int | None, int]
+"""Model, kind and identifier of a unit, turn, and number of the judging."""
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\",;)]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
 _STATUS: Final = re.compile(r"\b(answered|status|code|error|http)(\W{1,3})(\d{3})\b", re.IGNORECASE)
 _IDENTIFIER: Final = re.compile(
@@ -112,27 +110,27 @@ def failures_of(
     unread = scored = 0
     for protocol, rows in judged.items():
         # One question to the judge gives rows of several criteria.
-        asked, given, read_twice = array("Q"), array("Q"), array("Q")
-        failing: dict[int, str] = {}
+        asked, given, read_twice = set[Asked](), set[Asked](), set[Asked]()
+        failing: dict[Asked, str] = {}
         for row in rows:
             if row.judge == "none" or (row.model, row.unit_id, row.turn_index) in without:
                 continue
             if row.reason in NOTHING_TO_JUDGE or (row.reason or "").startswith("the official script"):
                 continue
-            place = name_key("\0".join((row.model, row.unit, row.unit_id, str(row.turn_index), str(row.sample))))
-            asked.append(place)
+            place = row.model, row.unit, row.unit_id, row.turn_index, row.sample
+            asked.add(place)
             if len(row.replies) >= READ_BY:
-                read_twice.append(place)
+                read_twice.add(place)
             if row.state is ScoreState.UNSCORED:
                 failing.setdefault(place, row.reason or UNTOLD)
             else:
-                given.append(place)
-        scored += len(np.unique(given))
+                given.add(place)
+        scored += len(given)
         if asked:
-            counts[protocol] = len(np.unique(asked))
+            counts[protocol] = len(asked)
         if failing:
             unjudged[protocol] = Counter(failing.values())
-            unread += len(failing.keys() & set(read_twice))
+            unread += len(failing.keys() & read_twice)
     for number in summary:
         told = Counter({why: count for why, count in number.reasons.items() if why not in NOTHING_TO_JUDGE})
         if number.model not in models and told:
@@ -269,7 +267,7 @@ def _unfinished(path: Path) -> Iterator[Check]:
     yield Check(area="runs", subject=str(path), status="problem", found=f"it {far}", advice=advice)
     with contextlib.suppress(ReeltalkError, OSError):
         if (path / ANSWERS).is_file():
-            for line in failures_of(read_rows(path / ANSWERS, AnsweredTurn), {}).lines():
+            for line in failures_of(open_rows(path / ANSWERS, AnsweredTurn), {}).lines():
                 yield Check(area="runs", subject=str(path), status="problem", found=line)
 
 

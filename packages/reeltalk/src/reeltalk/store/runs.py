@@ -24,9 +24,9 @@ from reeltalk.store.documents import parse, read_document, write_json
 from reeltalk.store.file_hashes import OPENINGS, FileHashes, Mark, ReplacedError, mark_of, refuse_replaced
 from reeltalk.store.foreign import check_folder, path_inside
 from reeltalk.store.manifest import hash_file
+from reeltalk.store.rows import Rows, open_rows
 from reeltalk.store.score_frame import RunScores, cached_scores, read_scores, score_rows
-from reeltalk.store.stored_rows import StoredRows, open_stored_rows
-from reeltalk.store.tables import read_rows, write_rows
+from reeltalk.store.tables import write_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +111,7 @@ class Run(HasOverview):
         notes = (f"metrics: {', '.join(self.info.metrics)}", f"reeltalk report {self.path} --out DIR shows its numbers")
         return Overview(title, ("model", "answers from", "numbers"), rows, notes)
 
-    def answers(self) -> StoredRows[AnsweredTurn]:
+    def answers(self) -> Rows[AnsweredTurn]:
         """Every answer with its question and references, by model."""
         return self._rows(ANSWERS, AnsweredTurn)
 
@@ -119,7 +119,7 @@ class Run(HasOverview):
         """Values over groups of turns."""
         return list(self._rows(GROUPS, GroupRow)) if self._has(GROUPS) else []
 
-    def judged(self, protocol: str) -> StoredRows[JudgedScore]:
+    def judged(self, protocol: str) -> Rows[JudgedScore]:
         """Every score that a protocol gave."""
         return self._rows(JUDGED.format(protocol=protocol), JudgedScore)
 
@@ -138,7 +138,7 @@ class Run(HasOverview):
         names = (path.stem.removeprefix("judged-") for path in self.path.glob(JUDGED.format(protocol="*")))
         return sorted(name for name in names if self._has(JUDGED.format(protocol=name)))
 
-    def item_scores(self) -> StoredRows[ItemScores]:
+    def item_scores(self) -> Rows[ItemScores]:
         """Every answer's scores, in the order of `answers`."""
         return self._rows(ITEMS, ItemScores)
 
@@ -202,9 +202,9 @@ class Run(HasOverview):
             f"'reeltalk validate --accept {self.path}'; else make the run again, or copy it again from its source"
         )
 
-    def _rows(self, name: str, record: type[R]) -> StoredRows[R]:
+    def _rows(self, name: str, record: type[R]) -> Rows[R]:
         with self._standing():
-            return open_stored_rows(self.file(name), record)
+            return open_rows(self.file(name), record)
 
     def _standing(self) -> contextlib.AbstractContextManager[None]:
         return refuse_replaced(self.path / INFO, self.mark, begun=self.path / REMADE)
@@ -283,7 +283,7 @@ def _read_run(path: Path) -> Run:
         for name in files:
             run.file(name)
         run.summary.extend(parse(list[SummaryRow], read_document(path, SUMMARY), file=path / SUMMARY))
-        run.curves.extend(read_rows(run.file(CURVES), CurvePoint))
+        run.curves.extend(open_rows(run.file(CURVES), CurvePoint))
     return run
 
 
@@ -356,7 +356,7 @@ def describe_unfinished(path: Path) -> str:
     with contextlib.suppress(ReeltalkError, OSError):
         check_run_folder(path)
         if (path / ANSWERS).is_file():
-            turns = [turn for turn in read_rows(path / ANSWERS, AnsweredTurn) if turn.state.is_due or turn.has_failed]
+            turns = [turn for turn in open_rows(path / ANSWERS, AnsweredTurn) if turn.state.is_due or turn.has_failed]
             far += f" with answers to {sum(not turn.has_failed for turn in turns):,} of {len(turns):,} turns"
         elif (kept := _kept_replies(path / REPLIES)) is not None:
             far += f" with {kept:,} replies that are kept" if kept else " in which nothing was answered yet"

@@ -1,14 +1,9 @@
-"""The tables of a benchmark: their records, and how their lines are read and written."""
+"""The tables of a benchmark: their records, and how their lines are written."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import chain, islice
-from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
-from pydantic import ValidationError
-
-from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
 from reeltalk.schema.gates import GateResult
@@ -22,8 +17,6 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
-from reeltalk.store.documents import input_error
-from reeltalk.store.foreign import open_file
 
 R = TypeVar("R", bound=Record)
 
@@ -116,41 +109,6 @@ TABLES: dict[str, Table[Any]] = {
     )
 }
 """All tables in the order in which stages fill them."""
-
-
-def read_rows(path: Path, record: type[R]) -> Iterator[R]:
-    """The rows of a JSON Lines file, one at a time.
-
-    Raises:
-        BenchmarkError: The file is absent.
-        InputError: A line does not hold a `record`; names line and field.
-    """
-    try:
-        stream = open_file(path)
-    except FileNotFoundError:
-        raise BenchmarkError(f"{path} is missing; run 'reeltalk validate' to see what else is") from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    with stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                yield record.model_validate_json(line)
-            except ValidationError as error:
-                raise input_error(error, file=path, line=number, place="") from None
-            except (UnicodeDecodeError, RecursionError):
-                raise InputError("not a JSON line", file=path, line=number) from None
-
-
-def open_rows(path: Path, record: type[R]) -> Iterator[R]:
-    """Like `read_rows`, but open the file at once, so that rows come from it even if it is replaced.
-
-    Raises:
-        BenchmarkError: As `read_rows`.
-        InputError: As `read_rows`; for the first line at once.
-    """
-    rows = read_rows(path, record)
-    first = list(islice(rows, 1))
-    return chain(first, rows)
 
 
 def write_rows(stream: IO[bytes], rows: Iterable[Record]) -> int:

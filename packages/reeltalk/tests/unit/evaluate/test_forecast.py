@@ -90,7 +90,7 @@ def planned(
         lambda model: ChatPlayer(model, answer_prompt("plain")),
         create_judges(judging),
         durations_s={str(video.id): video.duration_s for video in content.videos},
-        background=Background.of(content),
+        background=Background(content),
     )
 
 
@@ -123,7 +123,7 @@ def played(
         player, judge = model("player"), model("judge")
         judges = create_judges(judging)
         stage = EvaluationRunner(
-            run.logs, JudgingSetup(judging, judges, judge, judge), Background.of(content), at_a_time=1
+            run.logs, JudgingSetup(judging, judges, judge, judge), Background(content), at_a_time=1
         )
         chat = ChatPlayer(player, answer_prompt("plain"))
         evaluation = stage.run(chosen, chat, settings, None, logged=player)

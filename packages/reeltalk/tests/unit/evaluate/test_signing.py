@@ -186,7 +186,7 @@ def hashes(content: Content) -> list[str]:
         for one in played
         for step in one.steps
     ]
-    units = group_units(turns, Background.of(content))
+    units = group_units(turns, Background(content))
     judge: Any = Everything()
     return [asked_hash(turns), judged_hash(units, judge), shown_hash(played, turns, subtitles=spoken_lines(content))]
 
@@ -304,7 +304,7 @@ def test_a_judge_reads_what_it_says_and_nothing_else(protocol: str) -> None:
     content = content_of()
     played = make_scripts(content, PlaySettings(units=("path",)))
     turns = [answered_turn(one, step, "m", Response("The mug.")) for one in played for step in one.steps]
-    (unit,) = group_units(turns, Background.of(content))
+    (unit,) = group_units(turns, Background(content))
     assert UNITS.keys() == READ
 
     def outcome(of: JudgeUnit) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from reeltalk.formats import FORMATS, WRITTEN, load_format
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.validate import check_content
+from reeltalk.store.invariants import check_content
 
 SAMPLES = TESTS / "samples"
 OTHER_NAMES = {"mt-video-bench-v1": "mt-video-bench", "mt-video-bench-v2": "mt-video-bench", "dstc10": "avsd"}

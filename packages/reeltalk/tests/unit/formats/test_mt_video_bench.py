@@ -19,7 +19,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.validate import check_content
+from reeltalk.store.invariants import check_content
 
 VERSIONS = ("mt-video-bench-v1", "mt-video-bench-v2")
 MTQA = "mtqa/object_reference.json"

@@ -25,7 +25,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.validate import check_content
+from reeltalk.store.invariants import check_content
 
 DIALOGUE = "Dialogue/Dialogue_EN/kitchen_01.json"
 CON = "Con/Con_EN/kitchen_01.json"

@@ -66,7 +66,7 @@ def test_an_empty_entry_takes_the_place_of_the_chain_that_is_linked(samples: Pat
 
 def test_a_unit_holds_the_linked_questions_with_their_relations(samples: Path) -> None:
     content = svbench.read(samples / "svbench")
-    background = Background.of(content, joined(content))
+    background = Background(content, joined(content))
     (unit,) = joined_units(group_units(answered(content), background), background)
     assert (unit.kind, unit.official, unit.id) == ("dialogue", True, "kitchen_01/en")
     # Of the empty entry there are no answers.
@@ -78,10 +78,10 @@ def test_a_unit_holds_the_linked_questions_with_their_relations(samples: Path) -
 
 def test_a_video_without_an_answer_has_no_unit(samples: Path) -> None:
     content = svbench.read(samples / "svbench")
-    background = Background.of(content, joined(content))
+    background = Background(content, joined(content))
     failed = [turn.model_copy(update={"state": AnswerState.FAILED}) for turn in answered(content)]
     assert joined_units(group_units(failed, background), background) == []
-    assert joined_units(group_units(answered(content), None), Background.of(content)) == []
+    assert joined_units(group_units(answered(content), None), Background(content)) == []
 
 
 def test_a_benchmark_of_our_own_is_joined_as_we_would_write_it(samples: Path) -> None:

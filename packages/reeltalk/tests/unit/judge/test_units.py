@@ -64,20 +64,20 @@ def test_without_a_benchmark_nothing_is_known_of_the_video() -> None:
 
 
 def test_a_benchmark_tells_summaries_and_length() -> None:
-    background = Background.of(content())
+    background = Background(content())
     known, unknown = group_units([turn("a", 0), turn("b", 0, video_id="elsewhere")], background)
     assert (known.summaries, known.duration_s) == ({"refine": "He sits."}, 90.0)
     assert (unknown.summaries, unknown.duration_s) == ({}, None)
 
 
 def test_links_are_the_jumps_that_a_path_took() -> None:
-    background = Background.of(content())
+    background = Background(content())
     [unit] = group_units([turn("p", n, unit="path") for n in range(4)], background)
     assert unit.linked == (LinkedTurns(1, 2, "Object"),)
 
 
 def test_links_index_the_turns_that_are_there() -> None:
-    background = Background.of(content())
+    background = Background(content())
     [unit] = group_units([turn("p", n, unit="path") for n in (1, 2, 3)], background)
     assert unit.linked == (LinkedTurns(0, 1, "Object"),)
     [gap] = group_units([turn("p", n, unit="path") for n in (1, 3)], background)
@@ -85,12 +85,12 @@ def test_links_index_the_turns_that_are_there() -> None:
 
 
 def test_chains_have_no_links() -> None:
-    [unit] = group_units([turn("q0", n, unit="chain") for n in range(2)], Background.of(content()))
+    [unit] = group_units([turn("q0", n, unit="chain") for n in range(2)], Background(content()))
     assert unit.linked == ()
 
 
 def test_scenes_of_a_dialogue_are_counted() -> None:
-    background = Background.of(content())
+    background = Background(content())
     names = [dialogue.id for dialogue in content().dialogues]
     units = group_units([turn(str(name), 0) for name in names], background)
     assert {unit.id: unit.clips for unit in units} == {

@@ -2,19 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
+from reeltalk.schema.scoring import JudgedScore
 from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.validate import check_content, validate
+from reeltalk.store.invariants import check_content
+from reeltalk.store.validate import validate
 
 V1, V2 = VideoId("v1"), VideoId("v2")
 
@@ -54,6 +58,14 @@ def task(name: str, *spans: tuple[float, float], video: VideoId = V1, until_s: f
     moments = tuple(Moment(interval=Interval(start_s=a, end_s=b), references=("He jumps.",)) for a, b in spans)
     said = UserRequest(text="Tell me.", moments=moments)
     return ProactiveTask(id=name, video_id=video, requests=(said,), until_s=until_s)
+
+
+def passed(chain: str, turn: int | None = None) -> GateResult:
+    return GateResult(gate="lint", unit="chain", unit_id=chain, turn_index=turn, outcome=GateOutcome.PASSED)
+
+
+def scored(unit: Literal["turn", "path"], name: str, turn: int | None = None) -> JudgedScore:
+    return JudgedScore(unit=unit, unit_id=name, turn_index=turn, model="m", criterion="detail", value=1, judge="none")
 
 
 def spoken(video: str, end_s: float) -> Utterance:
@@ -173,6 +185,19 @@ BROKEN: list[tuple[Callable[[Content], object], str]] = [
         lambda c: c.paths.append(DialoguePath(id=PathId("p2"), video_id=V2, steps=(PathStep(ref=ref("q2", 0)),))),
         "leaves video 'v2' for 'v1'",
     ),
+    (
+        lambda c: c.scenes.append(Scene(id="s1", video_id=V1, kind="single", clip_ids=("c1", "c9"))),
+        "refers to clip 'c9'",
+    ),
+    (lambda c: c.gates.append(passed("q9")), "gates:0: is about chain 'q9', which is not there"),
+    (lambda c: c.gates.append(passed("q1", 5)), "gates:0: is about turn 5 of 2 turns"),
+    (lambda c: c.scores.append(scored("turn", "q1", 2)), "scores:m/q1/detail: scores turn 2 of a turn of 2 turns"),
+    (lambda c: c.scores.append(scored("path", "p9")), "scores:m/p9/detail: scores path 'p9'"),
+    (
+        lambda c: c.linkages.append(Linkage(source=ref("q1", 1), target=ref("q1", 1), relation="People")),
+        "linkages:1: leads back in time, from 'q1' to 'q1'",
+    ),
+    (lambda c: c.videos.pop(), "dialogues:d1: belongs to video 'v2'"),
     (lambda c: c.answers.append(Answer(model="m", unit_id="d9", turn_index=0, text="")), "answers dialogue 'd9'"),
     (
         lambda c: c.answers.append(Answer(model="m", unit_id="d1", turn_index=3, text="")),

@@ -16,7 +16,7 @@ from reeltalk.schema.labels import TagProposal, TagUnit
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 from reeltalk.store.tables import TAG_PROPOSALS
 from reeltalk_build.construct.settings import UNITS, ReviewSettings, TagSettings
 from reeltalk_build.construct.tagging.turns import (

@@ -15,7 +15,7 @@ import numpy as np
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.labels import VOCABULARIES, TagUnit
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, TAG_PROPOSALS, VIDEOS, Table
 from reeltalk_build.construct.settings import UNITS, Replace, ReviewSettings
 

@@ -35,8 +35,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.record import Seconds
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import PlayedTables
-from reeltalk.store.keyed import field_values
-from reeltalk.store.stored_rows import StoredRows
+from reeltalk.store.rows import Column
 from reeltalk.video.appearance import describe_appearance
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
@@ -295,12 +294,8 @@ def _units(content: PlayedTables) -> tuple[Sequence[QAChain | Dialogue], ...]:
 
 def _known_turns(rows: Sequence[QAChain | Dialogue]) -> Iterator[tuple[str, list[int]]]:
     """The video of each unit, and the indices of its turns that have a reference."""
-    if isinstance(rows, StoredRows):
-        for raw in rows.raw():
-            yield raw["video_id"], [index for index, turn in enumerate(raw["turns"]) if turn.get("references")]
-    else:
-        for unit in rows:
-            yield unit.video_id, [index for index, turn in enumerate(unit.turns) if turn.references]
+    for unit in rows:
+        yield unit.video_id, [index for index, turn in enumerate(unit.turns) if turn.references]
 
 
 def training_pairs(
@@ -316,7 +311,7 @@ def training_pairs(
         split: The split's name.
         features: Features of each video up to the time of a turn, for `nearest`.
     """
-    own = list(zip(field_values(content.videos, "id"), field_values(content.videos, "split"), strict=True))
+    own = list(zip(Column(content.videos, "id"), Column(content.videos, "split"), strict=True))
     chosen = {name for name, of in own if of == split} or {name for name, _ in own}
     return TrainingTurns(content, {name for name in chosen if name is not None}, features)
 

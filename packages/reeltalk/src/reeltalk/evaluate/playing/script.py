@@ -24,8 +24,7 @@ from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, re
 from reeltalk.schema.record import PathId, Record, derive_id
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import PlayedTables
-from reeltalk.store.keyed import field_values, rows_by_name
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import Column, NamedRows, rows_by
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def make_scripts(
     """
     known: set[str] = set()
     for units in (content.chains, content.dialogues, content.paths):
-        known.update(name for name in field_values(units, "video_id") if name is not None)
+        known.update(name for name in Column(units, "video_id") if name is not None)
     videos = _videos(content, settings.split, known)
     clips = clip_intervals(content)
     kinds: tuple[UnitKind, ...] = settings.units or (
@@ -179,7 +178,7 @@ def clip_intervals(content: PlayedTables) -> ClipOf:
     Args:
         content: The benchmark.
     """
-    clips = rows_by_name(content.clips)
+    clips = NamedRows(content.clips)
 
     def interval(name: str) -> Interval | None:
         return clip.interval if (clip := clips.get(name)) is not None else None
@@ -194,7 +193,7 @@ def _known(names: Iterable[str | None], clips: ClipOf) -> tuple[Interval, ...]:
 
 def _videos(content: PlayedTables, split: str | None, known: set[str]) -> set[str]:
     by_split: dict[str | None, set[str]] = defaultdict(set)
-    for name, own in zip(field_values(content.videos, "id"), field_values(content.videos, "split"), strict=True):
+    for name, own in zip(Column(content.videos, "id"), Column(content.videos, "split"), strict=True):
         by_split[own].add(name or "")
     if split is None:
         return by_split[TEST] if by_split.get(TEST) else known
@@ -207,13 +206,13 @@ def _videos(content: PlayedTables, split: str | None, known: set[str]) -> set[st
 
 
 def _places(units: Sequence[Record], videos: set[str]) -> Sequence[int]:
-    return array("q", (place for place, name in enumerate(field_values(units, "video_id")) if name in videos))
+    return array("q", (place for place, name in enumerate(Column(units, "video_id")) if name in videos))
 
 
 def _paths(
     content: PlayedTables, settings: PlaySettings, paths_per_video: int, clips: ClipOf, videos: set[str]
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
-    chains, dialogues = rows_by_name(content.chains), rows_by_name(content.dialogues)
+    chains, dialogues = NamedRows(content.chains), NamedRows(content.dialogues)
     played: Sequence[DialoguePath] = (
         content.paths if settings.rejump is None else draw_new_paths(content, settings, paths_per_video)[0]
     )
@@ -340,7 +339,7 @@ def _chains(
 def _dialogues(
     dialogues: Sequence[Dialogue], settings: PlaySettings, clips: ClipOf, videos: set[str]
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
-    tasks = set(field_values(dialogues, "task"))
+    tasks = set(Column(dialogues, "task"))
     for task in settings.tasks:
         if task not in tasks:
             there = ", ".join(sorted(name for name in tasks if name)) or "none"
@@ -368,7 +367,7 @@ def _dialogues(
 
     places = _places(dialogues, videos)
     if settings.tasks:
-        wanted = [task in settings.tasks for task in field_values(dialogues, "task")]
+        wanted = [task in settings.tasks for task in Column(dialogues, "task")]
         places = array("q", (place for place in places if wanted[place]))
     return make, places
 
@@ -392,7 +391,7 @@ def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
 
 def media_of(benchmark: Benchmark, content: PlayedTables) -> Callable[[str], Path | None]:
     """A function that gives the file of a video by the video's identifier; None if it is not available."""
-    videos = rows_by_name(content.videos)
+    videos = NamedRows(content.videos)
 
     def media(video_id: str) -> Path | None:
         video = videos.get(video_id)

@@ -8,7 +8,7 @@ from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.schema.labels import Target
 from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.content import PlayedTables
-from reeltalk.store.stored_rows import rows_by
+from reeltalk.store.rows import rows_by
 
 KEPT_VIDEOS: Final = 256
 """Videos whose speech is kept in memory, more than are played at a time."""

@@ -2,23 +2,19 @@
 
 import threading
 import tracemalloc
-from array import array
-from bisect import bisect_left
-from itertools import accumulate, pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.errors import InputError
+from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
-from reeltalk.store import stored_rows
+from reeltalk.store import rows as rows_module
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.stored_rows import NumberedPlaces, RowEnds, SpooledRows, rows_by
+from reeltalk.store.rows import Column, Index, SpooledRows, groups_of, rows_by, sort_texts
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES
 
 
@@ -161,34 +157,30 @@ def test_a_benchmark_in_its_files_reads_as_in_memory(tmp_path: Path) -> None:
     assert (len(stored.graphs), "g" in stored.graphs, "x" in stored.graphs) == (2, True, False)
 
 
-@given(numbers=st.lists(st.integers(0, 6), max_size=60), together=st.integers(1, 70))
-def test_places_by_a_number_are_in_their_order(numbers: list[int], together: int) -> None:
-    usual, stored_rows.SORTED_ROWS = stored_rows.SORTED_ROWS, together  # type: ignore[misc]
-    try:
-        places = [3 * place + (1 << 31) for place in range(len(numbers))]
-        found = NumberedPlaces(array("i", numbers), array("I", places), 8)
-    finally:
-        stored_rows.SORTED_ROWS = usual  # type: ignore[misc]
-    for number in range(8):
-        expected = [place for place, other in zip(places, numbers, strict=True) if other == number]
-        assert found[number].tolist() == expected
+def test_an_index_gives_values_in_their_order() -> None:
+    index = Index([("b", 3), ("a", 1), ("b", 2), (7, 9)])
+    assert (index.values("b"), index.last("b"), index.values(7)) == ([3, 2], 2, [9])
+    assert (index.values("c"), index.last(None), index.keys()) == ([], None, ["b", "a", 7])
 
 
-@given(
-    steps=st.lists(st.one_of(st.integers(0, 9), st.integers(2**31, 2**34)), max_size=30),
-    taken=st.lists(st.integers(0, 30), max_size=4),
-)
-def test_ends_of_rows_are_kept_beyond_four_gigabytes(steps: list[int], taken: list[int]) -> None:
-    expected = list(accumulate(steps))
-    ends = RowEnds()
-    cuts = sorted({0, *(min(cut, len(expected)) for cut in taken), len(expected)})
-    for number, (begin, end) in enumerate(pairwise(cuts)):
-        if number % 2:
-            for place in expected[begin:end]:
-                ends.append(place)
-        else:
-            ends.extend(np.array(expected[begin:end], np.int64))
-    assert (list(ends), len(ends), ends[1:]) == (expected, len(expected), expected[1:])
-    assert [ends[-number] for number in range(1, len(expected) + 1)] == expected[::-1]
-    for place in (*expected, 0, 2**32, 2**40):
-        assert bisect_left(ends, place) == bisect_left(expected, place)
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_rows_that_agree_in_fields_are_groups(tmp_path: Path, in_memory: bool) -> None:
+    rows = dialogues(7)
+    table = rows if in_memory else stored(tmp_path / "b", rows).table(DIALOGUES)
+    # A field that equals its default is not stored.
+    found = [list(own) for own in groups_of(table, "video_id", "task")]
+    assert found == [rows[0::3], rows[1::3], rows[2::3]]
+    assert list(Column(table, "task")) == [None] * 7
+    assert Column(table, "video_id")[2] == "v2"
+
+
+@given(texts=st.lists(st.tuples(st.binary(max_size=3), st.one_of(st.none(), st.binary(max_size=2)))))
+def test_texts_are_sorted_by_their_keys(texts: list[tuple[bytes, bytes | None]]) -> None:
+    ordered = sorted(texts, key=lambda pair: (pair[0], pair[1] is not None, pair[1] or b""))
+    assert list(sort_texts(texts)) == [key if text is None else text for key, text in ordered]
+
+
+def test_no_room_for_an_index_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "DATABASE_SETTINGS", "PRAGMA max_page_count=8;")
+    with pytest.raises(BenchmarkError, match="free some space"):
+        Index((f"name {number}", number) for number in range(10_000))
