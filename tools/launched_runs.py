@@ -1,7 +1,7 @@
 """Processes of reeltalk without each of them importing everything anew: runs of the command line, and calls.
 
-One process imports and then forks for every run. `warm_calls` does the same for the processes that decode, which
-`reeltalk.parallel` starts. A test takes the fixture `runs` (`tests/conftest.py`):
+One process imports and then forks for every run. `warm_calls` does the same for the processes that follow a video,
+which `reeltalk_streaming.video.feed` starts. A test takes the fixture `runs` (`tests/conftest.py`):
 
     ended = runs.run("judge", folder, meanwhile=kill)         # to its end: its outputs together, and its peak memory
     done = runs.completed("chat", video, input="@1 what?")    # as subprocess.run(..., capture_output=True, text=True)
@@ -18,7 +18,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import select
 import signal
 import socket
@@ -34,9 +33,6 @@ from pathlib import Path
 from typing import IO, Any, Final, Self
 from unittest import mock
 
-from places import SOURCES
-
-from reeltalk.parallel import call_server
 from reeltalk_streaming.video import feed
 
 OF_COMMANDS: Final = """
@@ -57,9 +53,7 @@ if sys.argv[3]:
 """
 OF_CALLS: Final = """
 import importlib
-import numpy, reeltalk_streaming.video.feeding, reeltalk.parallel.forking
-for module in sys.argv[2:]:
-    importlib.import_module(module)
+import numpy, reeltalk_streaming.video.feeding, reeltalk_streaming.video.live
 """
 OF_TESTS: Final = """
 import contextlib, importlib
@@ -172,12 +166,10 @@ FOR_TESTS: Final = ("pytest", "page_world", "willing_model", "torch", "peft", "t
 """Modules that take long to import, and that many files of tests import."""
 OF_ALL_TESTS: Final = "REELTALK_TESTS_LAUNCHER"
 """The variable that gives a file of tests the address of the launcher that started it."""
-CALLED: Final = re.compile(r'"(reeltalk[\w.]+):\w+"')
-"""A function that a package of ours calls in another process."""
 LOOK_FOR_S: Final = 0.1
 """How long one thread waits for the end of a run before another may."""
-DIVERTED: Final = ("reeltalk.parallel.forking", "reeltalk_streaming.video.feeding")
-"""Modules that `warm_calls` starts."""
+FEEDING: Final = "reeltalk_streaming.video.feeding"
+"""The module that `warm_calls` starts."""
 
 
 @dataclass(frozen=True)
@@ -463,7 +455,7 @@ def launcher_of_tests() -> Iterator[Launcher]:
 
 @contextlib.contextmanager
 def warm_calls() -> Iterator[Callable[[], Launcher]]:
-    """Let processes that `reeltalk.parallel` starts in this one be forked, while the block lasts.
+    """Let processes that `feed` starts in this one be forked, while the block lasts.
 
     What is given launches them; it is started when it is first needed.
     """
@@ -473,11 +465,7 @@ def warm_calls() -> Iterator[Callable[[], Launcher]]:
         def calls() -> Launcher:
             with lock:
                 if not launched:
-                    # The functions of commands are named so too, and run in this process.
-                    files = [path for source in SOURCES for path in source.rglob("*.py") if path.name != "commands.py"]
-                    texts = [path.read_text(encoding="utf-8") for path in files]
-                    modules = sorted({name for text in texts for name in CALLED.findall(text)})
-                    launched.append(at_the_end.enter_context(_launching(OF_CALLS, *modules)))
+                    launched.append(at_the_end.enter_context(_launching(OF_CALLS)))
             return launched[0]
 
         with diverted(calls):
@@ -498,7 +486,7 @@ def _launching(prepared: str, *arguments: str) -> Iterator[Launcher]:
 
 @contextlib.contextmanager
 def diverted(calls: Callable[[], Launcher]) -> Iterator[None]:
-    """Let calls be launched where `reeltalk.parallel` would start Python, while the block lasts."""
+    """Let processes be launched where `feed` would start Python, while the block lasts."""
 
     def start(
         command: list[str],
@@ -508,12 +496,12 @@ def diverted(calls: Callable[[], Launcher]) -> Iterator[None]:
         start_new_session: bool = False,
         **files: Any,
     ) -> Any:
-        if command[:2] != [sys.executable, "-m"] or command[2] not in DIVERTED:
+        if command[:2] != [sys.executable, "-m"] or command[2] != FEEDING:
             return subprocess.Popen(command, env=env, cwd=cwd, start_new_session=start_new_session, **files)
         return calls().start(
             module=command[2], cwd=cwd, environment=env, new_session=start_new_session, text=False, **files
         )
 
     in_place = types.SimpleNamespace(**vars(subprocess) | {"Popen": start})
-    with mock.patch.object(call_server, "subprocess", in_place), mock.patch.object(feed, "subprocess", in_place):
+    with mock.patch.object(feed, "subprocess", in_place):
         yield

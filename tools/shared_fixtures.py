@@ -109,7 +109,7 @@ def copy_of(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def calls() -> Iterator[Callable[[], Launcher]]:
-    """Lets processes that decode be forked from one that has imported all; `tests/unit/parallel` starts them anew."""
+    """Lets processes that follow a video be forked; `tests/unit/parallel` starts them anew."""
     with warm_calls() as made:
         yield made
 

@@ -273,7 +273,6 @@ def test_hostile_files_are_rejected_with_a_reason(
     assert {"hls-file", "concat-list", "dash", "link", "fifo", "sound-only", "giant-size"} <= set(rejected)
     assert len(rejected) + len(kept) >= count - 1
     assert max(seconds) <= 30
-    assert executor.peak_bytes <= GIB
     assert canary.asked == []
     assert not canary.opened.is_set()
     listening.close()
@@ -378,7 +377,6 @@ def test_mutated_videos_never_take_the_parent_with_them(
     assert ends["read"]
     assert ends["refused"]
     # Our own mistakes would come as failures of kind `error`; decoders die, we do not.
-    assert executor.peak_bytes <= GIB
     assert canary.asked == []
     print(ends)
 

@@ -96,7 +96,7 @@ def serve(
     connections_per_address
         Most connections from one address, proxies excepted; half of all by default.
     """
-    from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
+    from reeltalk.parallel.work import THREADS_OF_LIBRARIES
 
     # Before NumPy is loaded: agreement is computed while requests are served, and must leave cores to them.
     for name, threads in THREADS_OF_LIBRARIES.items():

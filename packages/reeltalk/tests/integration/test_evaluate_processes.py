@@ -5,6 +5,7 @@ Also where the budget ends amid it, where one of them is killed, and where Ctrl-
 
 import hashlib
 import json
+import multiprocessing
 import os
 import signal
 import threading
@@ -117,16 +118,7 @@ def undisturbed(benchmark: Path, tmp_path_factory: pytest.TempPathFactory) -> tu
 
 def children() -> list[int]:
     """Processes that this one has started and that play."""
-    found = []
-    for path in Path("/proc/self/task").glob("*/children"):
-        for pid in path.read_text().split():
-            try:
-                command = Path(f"/proc/{pid}/cmdline").read_text()
-            except OSError:
-                continue
-            if "reeltalk.parallel.reporting" in command:
-                found.append(int(pid))
-    return found
+    return [process.pid for process in multiprocessing.active_children() if process.pid is not None]
 
 
 def after(server: Server, requests: int, act: Callable[[], None]) -> threading.Thread:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -11,9 +12,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 from reeltalk.parallel.executor import Failure, FailureKind, Limits
-from reeltalk.parallel.forking import MEMORY_EXIT, SIGNALS_OF_MEMORY
+from reeltalk.parallel.work import MEMORY_EXIT, THREADS_OF_LIBRARIES
 from reeltalk.schema.record import Json
 from reeltalk_streaming.video.feeding import ENDED, HEAD, ITEM
 
@@ -109,7 +109,7 @@ class Feed:
 
     def _death(self) -> Failure:
         status = self._process.wait()
-        if status == MEMORY_EXIT or -status in SIGNALS_OF_MEMORY:
+        if status in (MEMORY_EXIT, -signal.SIGKILL):
             return Failure(FailureKind.MEMORY, f"it needs more than {self._limits.memory_bytes >> 20} MiB of memory")
         return Failure(FailureKind.DIED, f"the process that read it ended with status {status}")
 

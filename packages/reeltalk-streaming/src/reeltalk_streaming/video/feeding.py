@@ -9,11 +9,10 @@ import os
 import signal
 import struct
 import sys
-import traceback
 from collections.abc import Iterator
 from typing import Any, Final
 
-from reeltalk.parallel.forking import MEMORY_EXIT, find, limit_memory
+from reeltalk.parallel.work import MEMORY_EXIT, describe_error, find, limit_memory
 
 HEAD: Final = struct.Struct(">cQ")
 """Header of a block."""
@@ -44,9 +43,7 @@ def main() -> None:
     except MemoryError:
         status = MEMORY_EXIT
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{os.path.basename(where.filename)}:{where.lineno}"
-        _write(blocks, FAILED, f"{type(error).__name__}: {error} ({place})"[:500].encode())
+        _write(blocks, FAILED, describe_error(error).encode())
     finally:
         # The threads of a decoder may never end by themselves.
         os._exit(status)

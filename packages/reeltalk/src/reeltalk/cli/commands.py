@@ -4,6 +4,7 @@ import difflib
 import errno
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, cast
@@ -150,7 +151,8 @@ _add_commands()
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 findings, 2 the user must act, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 findings, 2 the user must act, 130 interrupted by Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = run(sys.argv[1:])
         # A reader such as `head` may have closed the pipe; this raises the error here, where it is handled.

@@ -1,17 +1,30 @@
-"""Runs calls on this machine: a forking process for each worker, and a thread here that talks to it."""
+"""Runs calls on this machine, in a pool of processes."""
 
+import json
 import os
 import queue
-import threading
 import weakref
 from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError, Future, TimeoutError
+from concurrent.futures.process import BrokenProcessPool
+from signal import SIGKILL
+from threading import Lock
+from typing import TYPE_CHECKING
 
-from reeltalk.parallel.call_server import CallServer, read_reply, request_line
-from reeltalk.parallel.executor import Call, Outcome
+from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
+from reeltalk.parallel.pools import close_pool, died_of, open_pool
+from reeltalk.parallel.work import MEMORY_EXIT, failed_answer, out_of_memory, read_answer, run_call
+
+if TYPE_CHECKING:
+    from pebble import ProcessPool
+
+STOPPED = Failure(FailureKind.DIED, "the executor was closed")
 
 
 class LocalExecutor:
     """`Executor` that uses processes on this machine.
+
+    A process makes one call after another. One that hangs or dies in a call is replaced.
 
     Args:
         workers: Calls at a time; by default one for each core that this process may use.
@@ -19,77 +32,74 @@ class LocalExecutor:
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
-        self.cpu_s = 0.0
-        """User and system time of all calls so far."""
-        self.peak_bytes = 0
-        """Largest resident memory of a call so far."""
         # Kept between maps, so that imported modules stay loaded. The processes end with this object.
-        self._idle: list[CallServer] = []
-        self._servers: list[CallServer] = []
-        weakref.finalize(self, _stop_all, self._servers)
+        self._pool: ProcessPool | None = None
+        self._opening = Lock()
+        self._running: set[Future[str]] = set()
 
     def close(self) -> None:
-        """End all processes now. Calls that still run in other threads end as a `Failure`. Make no calls after this."""
-        _stop_all(list(self._servers))
+        """End all processes now. Calls that still run in other threads end as a `Failure`."""
+        with self._opening:
+            for future in list(self._running):
+                future.cancel()
+            if self._pool is not None:
+                self._ended()
+                self._pool = None
 
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
+        for number, answer in self.answers(function, calls):
+            yield number, read_answer(function, answer)
+
+    def answers(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, str]]:
+        """Like `map`, with outcomes as JSON text for `read_answer`."""
         waiting = enumerate(calls)
-        done: queue.Queue[tuple[int, Outcome] | BaseException | None] = queue.Queue()
-        lock, stopping = threading.Lock(), threading.Event()
-        at_work: list[CallServer] = []
+        under_way: dict[Future[str], tuple[int, Call]] = {}
+        ended: queue.SimpleQueue[Future[str]] = queue.SimpleQueue()
 
-        def work() -> None:
-            server: CallServer | None = None
-            try:
-                while not stopping.is_set():
-                    with lock:
-                        item = next(waiting, None)
-                        if item is None:
-                            break
-                        if server is None or not server.is_alive:
-                            if self._idle:
-                                server = self._idle.pop()
-                            else:
-                                server = CallServer()
-                                self._servers.append(server)
-                            at_work.append(server)
-                    done.put((item[0], self._ask(server, function, item[1])))
-                if server is not None and not stopping.is_set():
-                    self._idle.append(server)
-                    at_work.remove(server)
-            except BaseException as error:
-                done.put(error)
-            finally:
-                done.put(None)
+        def fill() -> None:
+            # As many wait as run, so that no process is idle while a result is being used.
+            while len(under_way) < 2 * self.workers and (item := next(waiting, None)) is not None:
+                future = self._begin(function, item[1])
+                under_way[future] = item
+                future.add_done_callback(ended.put)
 
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(self.workers)]
-        for thread in threads:
-            thread.start()
         try:
-            running = len(threads)
-            while running:
-                item = done.get()
-                if item is None:
-                    running -= 1
-                elif isinstance(item, BaseException):
-                    raise item
-                else:
-                    yield item
+            fill()
+            while under_way:
+                future = ended.get()
+                number, call = under_way.pop(future)
+                self._running.discard(future)
+                fill()
+                yield number, _answer(future, call)
         finally:
-            stopping.set()
-            while any(thread.is_alive() for thread in threads):
-                _stop_all(list(at_work))
-                for thread in threads:
-                    thread.join(0.05)
-            _stop_all(at_work)
+            for future in under_way:
+                future.cancel()
+                self._running.discard(future)
 
-    def _ask(self, server: CallServer, function: str, call: Call) -> Outcome:
-        reply = read_reply(function, server.ask(request_line(function, call)))
-        self.cpu_s += reply.cpu_s
-        self.peak_bytes = max(self.peak_bytes, reply.peak_bytes)
-        return reply.outcome
+    def _begin(self, function: str, call: Call) -> "Future[str]":
+        arguments = (function, json.dumps(call.argument), call.limits.memory_bytes)
+        with self._opening:
+            if self._pool is None or not self._pool.active:
+                self._pool = open_pool(self.workers, function.partition(":")[0])
+                self._ended = weakref.finalize(self, close_pool, self._pool)
+            future: Future[str] = self._pool.schedule(run_call, arguments, timeout=call.limits.wall_s)
+            self._running.add(future)
+        return future
 
 
-def _stop_all(servers: list[CallServer]) -> None:
-    for server in servers:
-        server.stop()
+def _answer(future: "Future[str]", call: Call) -> str:
+    from pebble import ProcessExpired
+
+    try:
+        return future.result()
+    except CancelledError:
+        failure = STOPPED
+    except TimeoutError:
+        failure = Failure(FailureKind.TIME, f"it took longer than {call.limits.wall_s:.0f} s")
+    except ProcessExpired as error:
+        status = error.exitcode or 0
+        is_memory = status in (MEMORY_EXIT, -SIGKILL)
+        failure = out_of_memory(call) if is_memory else Failure(FailureKind.DIED, f"its process {died_of(status)}")
+    except BrokenProcessPool as error:
+        failure = Failure(FailureKind.DIED, f"its processes could not work on: {error}")
+    return failed_answer(failure)

@@ -1,49 +1,41 @@
-"""Runs one call on a node of a cluster, in a forking process, after checking that the node is fit for the work."""
+"""Runs one call on a node of a cluster, in a process of its own, after checking that the node is fit for the work."""
 
 import functools
 import json
 import os
 import socket
 import sys
-from pathlib import Path
 from typing import Any
 
 from reeltalk._version import __version__
-from reeltalk.parallel.call_server import CallServer
+from reeltalk.parallel.executor import Call, Limits
+from reeltalk.parallel.local import LocalExecutor
 
 
-class Server:
-    """The forking process that a worker of a cluster keeps from call to call.
-
-    Args:
-        folder: Working folder of the calls.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self._folder = Path(folder)
-        self._server: CallServer | None = None
-
-    def ask(self, request: str) -> str:
-        if self._server is None or not self._server.is_alive:
-            self._server = CallServer(self._folder)
-        return self._server.ask(request)
-
-
-def answer(request: str, terms: dict[str, Any]) -> str:
+def answer(function: str, call: str, terms: dict[str, Any]) -> str:
     """Make one call on this node.
 
     Args:
-        request: From `call_server.request_line`.
+        function: As `package.module:name`.
+        call: A `Call` as JSON text.
         terms: `version` of reeltalk; `folder`, the working folder; `paths`, files and folders that this node must see.
 
     Returns:
-        A line for `call_server.read_reply`; or JSON with `unfit`, the reason why this node cannot do the work.
+        JSON text for `work.read_answer`; or with `unfit`, the reason why this node cannot do the work.
     """
     lacking = _lacking(json.dumps(terms))
-    return json.dumps({"unfit": lacking}) if lacking else _server(terms["folder"]).ask(request)
+    if lacking:
+        return json.dumps({"unfit": lacking})
+    os.chdir(terms["folder"])
+    read = json.loads(call)
+    made = Call(read["argument"], Limits(**read["limits"]))
+    return next(_executor().answers(function, [made]))[1]
 
 
-_server = functools.cache(Server)
+@functools.cache
+def _executor() -> LocalExecutor:
+    """Kept from call to call, with its process."""
+    return LocalExecutor(1)
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Runs calls on the nodes of a Ray cluster. No other module uses Ray.
 
-A call is a Ray task that carries JSON text in both directions. On the node it runs as it does locally, in a forked
-child with limits. Ray runs a task again elsewhere if its node dies, also if only the result was lost with the node. It
+A call is a Ray task that carries JSON text in both directions. On the node it runs as it does locally, in a process
+with limits. Ray runs a task again elsewhere if its node dies, also if only the result was lost with the node. It
 puts tasks on nodes that join. This is safe only if every called function keeps one rule: **a call is a function of its
 JSON argument alone, and a file that it writes appears whole and is the same however often it is made.**
 """
@@ -14,13 +14,14 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from reeltalk._version import __version__
 from reeltalk.errors import ClusterError, MissingExtraError
-from reeltalk.parallel.call_server import read_reply, request_line
 from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
+from reeltalk.parallel.work import read_answer
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors
 
 RUNS_AGAIN: Final = 5
@@ -66,10 +67,6 @@ class RayExecutor:
         self._ray = _opened(address, workers)
         self._head: str = self._ray.get_runtime_context().gcs_address
         self.workers = workers
-        self.cpu_s = 0.0
-        """User and system time of all calls so far."""
-        self.peak_bytes = 0
-        """Largest resident memory of a call so far."""
         self._shared = [path.absolute() for path in shared]
         self._answer = self._ray.remote(num_cpus=1, max_retries=RUNS_AGAIN)(_by_value())
         self._room, self._looked_s = workers or 0, float("-inf")
@@ -90,7 +87,7 @@ class RayExecutor:
                 while True:
                     self._look()
                     while len(under_way) < self._room and (item := next(waiting, None)) is not None:
-                        under_way[self._answer.remote(request_line(function, item[1]), terms)] = item[0]
+                        under_way[self._answer.remote(function, json.dumps(asdict(item[1])), terms)] = item[0]
                     if not under_way:
                         break
                     ready, _ = self._ray.wait(list(under_way), timeout=LOOK_EVERY_S)
@@ -115,10 +112,7 @@ class RayExecutor:
             return Failure(FailureKind.DIED, why)
         if line.startswith('{"unfit"'):
             raise ClusterError(json.loads(line)["unfit"])
-        reply = read_reply(function, line)
-        self.cpu_s += reply.cpu_s
-        self.peak_bytes = max(self.peak_bytes, reply.peak_bytes)
-        return reply.outcome
+        return read_answer(function, line)
 
     def _look(self) -> None:
         """Now and then, see whether the head is there and how many cores its cluster has."""
@@ -139,16 +133,16 @@ class RayExecutor:
 
     def _cancel(self, tasks: list[Any]) -> None:
         for task in tasks:
-            # By force: this ends the worker, its forking process and its child.
+            # By force: this ends the worker, and with it the process of its call.
             self._ray.cancel(task, force=True)
         if tasks:
             self._ray.wait(tasks, num_returns=len(tasks), timeout=CANCEL_S)
 
 
-def _by_value() -> Callable[[str, dict[str, Any]], str]:
+def _by_value() -> Callable[[str, str, dict[str, Any]], str]:
     """The function for a node. Ray sends a nested function by value, so it can report that reeltalk is missing."""
 
-    def answer(request: str, terms: dict[str, Any]) -> str:
+    def answer(function: str, call: str, terms: dict[str, Any]) -> str:
         try:
             from reeltalk.parallel.node import answer as answer_here
         except ImportError as error:
@@ -158,7 +152,7 @@ def _by_value() -> Callable[[str, dict[str, Any]], str]:
 
             where = f"node {platform.node()} has no reeltalk {terms['version']} in {sys.executable} ({error})"
             return json.dumps({"unfit": f"{where}; install the same version on every node"})
-        return answer_here(request, terms)
+        return answer_here(function, call, terms)
 
     return answer
 

@@ -6,9 +6,7 @@ The frames of these videos carry their number in their pixels, so which frame wa
 import asyncio
 import contextlib
 import itertools
-import os
 import shutil
-import subprocess
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +23,7 @@ from reeltalk.evaluate.playing.frames import FrameServer, VisibleFrames
 from reeltalk.evaluate.playing.play import Pictures, ShownFrame
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import FramePolicy, FrameSettings
-from reeltalk.parallel import Limits, call_server
+from reeltalk.parallel import Limits
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.encode import pixels_of, upright
@@ -437,21 +435,16 @@ def nothing(argument): return None
 """
 
 
-def _start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Python start the processes that decode: forked ones do not find modules of a test's own."""
-    monkeypatch.setattr(call_server, "subprocess", subprocess)
-
-
 @pytest.mark.parametrize(
     ("which", "function", "says"),
     [
-        ("SERVE", "crash", "died of SIGSEGV"),
+        ("SERVE", "crash", "killed by SIGSEGV"),
         ("SERVE", "hang", "took longer than 1 s"),
         ("SERVE", "future", "makes no sense"),
         pytest.param("SERVE", "short", "makes no sense", marks=pytest.mark.slow),
         pytest.param("SERVE", "words", "makes no sense", marks=pytest.mark.slow),
         ("SERVE", "nothing", "makes no sense"),
-        ("LOOK", "crash", "died of SIGSEGV"),
+        ("LOOK", "crash", "killed by SIGSEGV"),
         ("LOOK", "long", "makes no sense"),
         pytest.param("LOOK", "nothing", "makes no sense", marks=pytest.mark.slow),
     ],
@@ -459,9 +452,8 @@ def _start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_video_that_breaks_its_decoder_is_named_and_breaks_nothing_else(
     which: str, function: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _start_anew(monkeypatch)
     (tmp_path / "breaking.py").write_text(WORK)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(frames_module, which, f"breaking:{function}")
     path, _ = CONSTANT.make()
     options = {"limits": Limits(wall_s=1, memory_bytes=1 << 30)} if function == "hang" else {}
@@ -479,9 +471,8 @@ def test_a_video_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
 
 
 def test_leaving_ends_what_still_decodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _start_anew(monkeypatch)
     (tmp_path / "breaking.py").write_text(WORK)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
     path, _ = CONSTANT.make()
 
@@ -504,9 +495,8 @@ def test_leaving_ends_what_still_decodes(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_event_loop_that_ends_waits_for_no_decoder_that_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _start_anew(monkeypatch)
     (tmp_path / "breaking.py").write_text(WORK)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
     path, _ = CONSTANT.make()
 

@@ -4,11 +4,9 @@ import subprocess
 
 import pytest
 
-from reeltalk.parallel import call_server
 from reeltalk_streaming.video import feed
 
 
 @pytest.fixture(autouse=True)
 def _started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (call_server, feed):
-        monkeypatch.setattr(module, "subprocess", subprocess)
+    monkeypatch.setattr(feed, "subprocess", subprocess)

@@ -63,10 +63,10 @@ def terms(version: str, folder: Path, *paths: Path) -> dict[str, Any]:
 
 
 def test_a_node_says_what_it_lacks(tmp_path: Path) -> None:
-    other = json.loads(node.answer("", terms("0.0.9", tmp_path)))["unfit"]
+    other = json.loads(node.answer("", "", terms("0.0.9", tmp_path)))["unfit"]
     assert f"has reeltalk {__version__}" in other
     assert "0.0.9" in other
-    unseen = json.loads(node.answer("", terms(__version__, tmp_path, tmp_path / "away")))["unfit"]
+    unseen = json.loads(node.answer("", "", terms(__version__, tmp_path, tmp_path / "away")))["unfit"]
     assert f"does not see {tmp_path / 'away'}" in unseen
     assert socket.gethostname() in unseen
 
