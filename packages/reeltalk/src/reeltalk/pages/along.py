@@ -19,16 +19,16 @@ from reeltalk.analysis.estimates import (
     VideoValues,
     difference_estimate,
     mean_estimate,
-    on_display_scale,
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import RIGHT, ScoredTurn, scored_turns
+from reeltalk.analysis.values import metric_heading
 from reeltalk.metrics.clustered import Ints
 from reeltalk.metrics.uncertainty import numbered_clusters
 from reeltalk.pages import charts
-from reeltalk.pages.charts import Series, ValuePair
+from reeltalk.pages.charts import Mark, estimate_of
 from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CurvePoint
 
@@ -225,12 +225,13 @@ def write_along(site: Site) -> None:
 
 def turn_curves(board: Leaderboard, metric: str) -> str:
     """The chart of a metric by turn position, with a line for each model; empty if no run has values by turn."""
-    series = [
-        Series(index, model.name, [(point.turn_index + 1, _estimate(point, metric)) for point in points])
+    marks = [
+        Mark(index, model.name, estimate_of(point, metric), at=point.turn_index + 1)
         for index, model in enumerate(board.models)
-        if (points := model.quoted_curve(metric))
+        for point in model.quoted_curve(metric)
     ]
-    return charts.curve_chart(series, title=f"{metric_title(metric)} by turn position, a line for each model")
+    title = f"{metric_title(metric)} by turn position, a line for each model"
+    return charts.line_chart(marks, title=title, axis="turn", values=metric_heading(metric), names={})
 
 
 def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
@@ -239,20 +240,25 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     # The part's values are percentages, whatever the scale of its measure.
     shares = f"{one.metric}.recovery"
     signatures = site.signatures_of(one.metric, f"{one.metric}.recovery", f"{one.metric}.after_right")
-    rows = [
-        ValuePair(found.index, board.models[found.index].name, found.after_right, found.after_wrong)
+    marks = [
+        Mark(
+            found.index, board.models[found.index].name, share, hollow=hollow,
+            told=f"{share}, n = {share.n}, after a {'wrong' if hollow else 'right'} answer",
+        )
         for found in one.models
-    ]
+        for share, hollow in ((found.after_right, False), (found.after_wrong, True))
+        if share is not None
+    ]  # fmt: skip
     title = f"{name}: right answers after a right (filled) and after a wrong answer (hollow), per cent"
-    svg = charts.pair_chart(rows, title=title, labels=("after a right answer", "after a wrong answer"))
+    svg = charts.interval_chart(marks, title=title, axis="right answers, %")
     pairs = site.figure(PAGE, f"after-{one.metric}", svg, title, signatures)
-    lines = [
-        Series(found.index, board.models[found.index].name, found.since_error)
+    marks = [
+        Mark(found.index, board.models[found.index].name, share, at=distance)
         for found in one.models
-        if found.since_error
+        for distance, share in found.since_error
     ]
     title = f"{name}: right answers by turns since the dialogue's first wrong one, per cent"
-    svg = charts.curve_chart(lines, title=title, axis="since")
+    svg = charts.line_chart(marks, title=title, axis="turns since", values="right answers, %", names={})
     since = site.figure(PAGE, f"since-{one.metric}", svg, title, signatures)
     distances = sorted({distance for found in one.models for distance, _ in found.since_error})
     header = ["Model", "After right", "After wrong", "Difference", "No error yet", *(f"Since {at}" for at in distances)]
@@ -269,11 +275,6 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     ]
     title = f"{name}: right answers after right and wrong ones, per cent"
     return pairs, since, site.table(PAGE, f"after-{one.metric}", header, cells, title, signatures, notes=[CASCADE_NOTE])
-
-
-def _estimate(point: CurvePoint, metric: str) -> Estimate:
-    assert point.value is not None  # Points without a value are not drawn.
-    return on_display_scale(Estimate(point.value, point.low, point.high, point.n, point.videos), metric)
 
 
 def _names(board: Leaderboard) -> list[str]:

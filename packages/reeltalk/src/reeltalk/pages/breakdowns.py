@@ -9,12 +9,13 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
-from reeltalk.analysis.estimates import FEW, Estimate, by_model, on_display_scale, quantity
+from reeltalk.analysis.estimates import FEW, Estimate, by_model, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import TableCell
+from reeltalk.analysis.values import metric_heading
 from reeltalk.pages import charts
-from reeltalk.pages.charts import Grouped, Series, Stop, TimedSeries, line_plot
+from reeltalk.pages.charts import Mark, estimate_of
 from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
@@ -187,7 +188,19 @@ def _by_turn(board: Leaderboard, metric: str) -> TimingFigure | None:
         return None
     turns = sorted({turn for found in points.values() for turn in found})
     title = f"{metric_title(metric)} by turn"
-    svg = charts.curve_chart(_series(board, points), title=f"{title}, a line for each model", few=FEW_TIMES)
+    marks = [
+        Mark(index, board.models[index].name, value, at=turn)
+        for index, found in points.items()
+        for turn, value in found.items()
+    ]
+    svg = charts.line_chart(
+        marks,
+        title=f"{title}, a line for each model",
+        axis="turn",
+        values=metric_title(metric),
+        names={},
+        few=FEW_TIMES,
+    )
     return TimingFigure(metric, title, svg, _timing_rows(board, points, [(turn, str(turn)) for turn in turns]))
 
 
@@ -204,13 +217,19 @@ def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[Timi
         stops = {place: at for place, label in enumerate(labels) if (at := _middle_s(label)) is not None}
         if len(stops) < 2 or not _says_something(points):
             continue
-        lines = [
-            TimedSeries(index, board.models[index].name, line)
-            for index, found in sorted(points.items())
-            if (line := [Stop(stops[place], labels[place], found[place]) for place in sorted(found) if place in stops])
-        ]
+        minutes = max(stops.values()) > 180
+        marks = [
+            Mark(index, board.models[index].name, value, at=stops[place] / (60 if minutes else 1),
+                 told=f"{axis} {labels[place]}: {value}, n = {value.n}")
+            for index, found in points.items()
+            for place, value in sorted(found.items())
+            if place in stops
+        ]  # fmt: skip
         title = f"{metric_title(metric)} by {words}"
-        svg = line_plot(lines, title=f"{title}, a line for each model", axis=axis, few=FEW_TIMES)
+        svg = charts.line_chart(
+            marks, title=f"{title}, a line for each model", axis=f"{axis} ({'min' if minutes else 's'})",
+            values=metric_title(metric), few=FEW_TIMES,
+        )  # fmt: skip
         drawn.append(TimingFigure(metric, title, svg, _timing_rows(board, points, list(enumerate(labels)))))
     return drawn
 
@@ -226,10 +245,6 @@ def _middle_s(group: str) -> float | None:
 def _says_something(points: Mapping[int, Mapping[int, Estimate]]) -> bool:
     """False if all values are zero, such as the frames of baselines that see none."""
     return any(estimate.value for found in points.values() for estimate in found.values())
-
-
-def _series(board: Leaderboard, points: Mapping[int, Mapping[int, Estimate]]) -> list[Series]:
-    return [Series(index, board.models[index].name, sorted(found.items())) for index, found in sorted(points.items())]
 
 
 def _timing_rows(
@@ -302,35 +317,26 @@ def _group_figures(site: Site, breakdown: Breakdown) -> dict[str, Markup]:
 
 
 def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:
-    rows = []
-    for group, cells in table.rows:
-        values = [
-            (index, model.name, estimate)
-            for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
-            if model.floor is None and (estimate := _estimate(cell)) is not None
-        ]
-        rows.append(Grouped(group_title(breakdown.by, group), values))
-    return charts.group_chart([row for row in rows if row.values], title=title, few=FEW)
+    marks = [
+        Mark(index, model.name, estimate, row=group_title(breakdown.by, group), told=f"{estimate}, n = {estimate.n}")
+        for group, cells in table.rows
+        for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
+        if model.floor is None and (estimate := estimate_of(cell, table.metric)) is not None
+    ]
+    return charts.interval_chart(marks, title=title, axis=metric_heading(table.metric), few=FEW)
 
 
 def _group_line(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:
-    series = []
-    for index, model in enumerate(site.board.models):
-        points = [
-            (place, estimate)
-            for place, (_, cells) in enumerate(table.rows, start=1)
-            if (estimate := _estimate(cells[index])) is not None
-        ]
-        if points and model.floor is None:
-            series.append(Series(index, model.name, points))
-    axis = breakdown.title.removeprefix("By ").split()[-1] if breakdown.by != "turns" else "turns"
-    return charts.curve_chart(series, title=title, axis=axis, labels=[group for group, _ in table.rows])
-
-
-def _estimate(row: GroupRow | None) -> Estimate | None:
-    if row is None or row.value is None:
-        return None
-    return on_display_scale(Estimate(row.value, row.low, row.high, row.n, row.videos), row.metric)
+    marks = [
+        Mark(index, model.name, estimate, at=place)
+        for index, model in enumerate(site.board.models)
+        if model.floor is None
+        for place, (_, cells) in enumerate(table.rows)
+        if (estimate := estimate_of(cells[index], table.metric)) is not None
+    ]
+    names = {place: group for place, (group, _) in enumerate(table.rows)}
+    axis = breakdown.title.removeprefix("By ")
+    return charts.line_chart(marks, title=title, axis=axis, values=metric_heading(table.metric), names=names)
 
 
 TIMES_PAGE: Final = "times.html"

@@ -20,13 +20,14 @@ from reeltalk.analysis.calibration import (
 from reeltalk.analysis.estimates import Estimate
 from reeltalk.analysis.human_ratings import human_ratings, says_human
 from reeltalk.analysis.judge_values import read_scored
-from reeltalk.analysis.leaderboard import key_of
 from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.analysis.values import format_value
 from reeltalk.errors import SettingError
 from reeltalk.metrics.draws import Statistic
 from reeltalk.metrics.prediction_powered import FEWEST_LABELS, FEWEST_VIDEOS
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.pages import charts
+from reeltalk.pages.charts import Mark
 from reeltalk.pages.site import STATIC, Page, Site, make_environment, write_static, write_text
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import write_json
@@ -226,6 +227,9 @@ def _values(
     }
 
 
+RHO: Final = "Spearman's rho"
+
+
 def statistic(found: Statistic | None) -> str:
     """A correlation or agreement with three digits; a dash if there is none."""
     return "–" if found is None or found.value is None else f"{found.value:.3f}"
@@ -240,16 +244,22 @@ def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
         ("Within models", "the mean of the models' own correlations", "within"),
         ("On models", f"means of {len(dimension.models)} models", "models"),
     ):
-        rows = [(judge.name, _estimate(getattr(judge.levels, level).spearman)) for judge in judges]
+        marks = [
+            Mark(place, judge.name, _estimate(getattr(judge.levels, level).spearman))
+            for place, judge in enumerate(judges)
+        ]
         told = f"Spearman's rho with people on {of}, {title.lower()}, a row for each judge"
-        drawn = charts.whisker_chart(rows, title=told)
+        drawn = charts.interval_chart(marks, title=told, axis=RHO)
         forests.append((title, meaning, draw(f"{of}-{level}", drawn, told, signature)))
     if len(dimension.people.raters) > 1:
-        placed = [(judge.name, _estimate(judge.in_place) if judge.in_place else None) for judge in judges]
-        placed.append(("people, each with the others", _estimate(dimension.people.ceiling)))
+        marks = [
+            Mark(place, judge.name, _estimate(judge.in_place) if judge.in_place else None)
+            for place, judge in enumerate(judges)
+        ]
+        marks.append(Mark(len(judges), "people, each with the others", _estimate(dimension.people.ceiling)))
         told = f"Spearman's rho on {of} in the place of each person, a row for each judge and a last row for people"
-        drawn = draw(f"{of}-in-place", charts.whisker_chart(placed, title=told), told, signature)
-        forests.append(("In a person's place", f"{key_of(len(judges))} is people", drawn))
+        drawn = draw(f"{of}-in-place", charts.interval_chart(marks, title=told, axis=RHO), told, signature)
+        forests.append(("In a person's place", "and people with each other", drawn))
     return ShownDimension(
         dimension,
         signature,
@@ -273,17 +283,22 @@ def _span(dimension: Dimension, judge: JudgeAgreement) -> tuple[float, float]:
 def _strip(dimension: Dimension, judge: JudgeAgreement, signature: str, draw: Draw) -> Markup:
     title = f"{judge.name}: its scores of answers with the same rating by people"
     span = _span(dimension, judge)
-    drawn = charts.strip_chart(judge.points, people=dimension.scale, judge=span, title=title)
+    drawn = charts.agreement_chart(judge.points, people=dimension.scale, judge=span, title=title)
     return draw(f"{dimension.criterion}-{judge.name}-answers", drawn, title, signature)
 
 
 def _means(dimension: Dimension, judge: JudgeAgreement, signature: str, draw: Draw) -> Markup:
-    models = judge.levels.means
-    if len(models) < 2:
+    marks = [
+        Mark(
+            place, one.model, Estimate(one.judge, None, None, one.n), at=one.people,
+            told=f"people {format_value(one.people)}, judge {format_value(one.judge)}, n = {one.n}",
+        )
+        for place, one in enumerate(judge.levels.means)
+    ]  # fmt: skip
+    if len(marks) < 2:
         return Markup("")
-    title = f"{judge.name}: means of {len(models)} models by people and by the judge"
-    span = _span(dimension, judge)
-    drawn = charts.mean_chart(models, people=dimension.scale, judge=span, title=title)
+    title = f"{judge.name}: means of {len(marks)} models by people and by the judge"
+    drawn = charts.spot_chart(marks, title=title, axis="people", values="judge")
     return draw(f"{dimension.criterion}-{judge.name}-models", drawn, title, signature)
 
 

@@ -21,10 +21,17 @@ from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.standings import headline_metric
 from reeltalk.analysis.table_files import Quantity, TableCell
-from reeltalk.analysis.values import format_points, format_range, format_signed, format_value, metric_unit
+from reeltalk.analysis.values import (
+    format_points,
+    format_range,
+    format_signed,
+    format_value,
+    metric_heading,
+    metric_unit,
+)
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
-from reeltalk.pages.charts import PairedDifference, forest_chart
+from reeltalk.pages.charts import Mark, interval_chart
 from reeltalk.pages.site import Page, Site, write_static
 
 PAGE: Final = "comparisons.html"
@@ -264,7 +271,10 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
             continue
         name = f"{key_of(target)} {board.models[target].title}"
         caption = f"Difference to {words}, {name}"
-        svg = forest_chart(_against(found, rows, target), title=f"{metric_title(metric)}: {caption}")
+        svg = interval_chart(
+            _against(found, rows, target), title=f"{metric_title(metric)}: {caption}", line=0.0,
+            axis=f"difference in {metric_heading(metric)}", missing="not compared",
+        )  # fmt: skip
         if svg:
             file = f"{metric}-to-{'floor' if board.models[target].floor else 'highest'}"
             title = f"{metric_title(metric)}: {caption}"
@@ -285,7 +295,7 @@ def _extreme(board: Leaderboard, found: Comparisons, metric: str, *, floors: boo
     return max(values, key=lambda found: found[:2])[2]
 
 
-def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[PairedDifference]:
+def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Mark]:
     lines = []
     for index in found.models:
         if index == target:
@@ -301,7 +311,7 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Pa
             estimate = on_display_scale(Estimate(sign * row.difference, low, high, row.items, row.videos), row.metric)
             told = f"{format_signed(row.metric, sign * row.difference)} {_interval(row, sign) or 'no interval'}, {told}"
         apart = row.winner(found.settings.alpha) is not None
-        lines.append(PairedDifference(index, found.board.models[index].name, estimate, told, apart))
+        lines.append(Mark(index, found.board.models[index].name, estimate, told=told, hollow=not apart))
     return lines
 
 

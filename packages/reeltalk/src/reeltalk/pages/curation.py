@@ -16,6 +16,7 @@ from markupsafe import Markup
 from reeltalk.analysis.dataset import Spread
 from reeltalk.errors import BenchmarkError
 from reeltalk.pages import charts
+from reeltalk.pages.dataset_figures import histogram_bins
 from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import Rejected, Screening
 from reeltalk.schema.speech import Utterance
@@ -168,22 +169,26 @@ def _statistics(videos: Sequence[CuratedVideo]) -> list[tuple[str, str]]:
     clips = [clip.interval.duration_s for entry in videos for clip in entry.clips if clip.interval]
     shots = [shot.interval.duration_s for entry in videos for shot in entry.shots]
     return [
-        ("Length of videos, seconds", _histogram([entry.duration_s for entry in videos])),
-        ("Shots in a video", _histogram([float(len(entry.shots)) for entry in videos], whole=True)),
-        ("Length of shots, seconds", _histogram(shots)),
-        ("Length of clips, seconds", _histogram(clips)),
-        ("Clips of a video", _histogram([float(len(entry.clips)) for entry in videos], whole=True)),
-        ("Key frames of a video", _histogram([float(entry.key_frames) for entry in videos], whole=True)),
+        ("Length of videos", _histogram([entry.duration_s for entry in videos], "seconds", "videos")),
+        ("Shots in a video", _histogram([len(entry.shots) for entry in videos], "shots", "videos", whole=True)),
+        ("Length of shots", _histogram(shots, "seconds", "shots")),
+        ("Length of clips", _histogram(clips, "seconds", "clips")),
+        ("Clips of a video", _histogram([len(entry.clips) for entry in videos], "clips", "videos", whole=True)),
+        (
+            "Key frames of a video",
+            _histogram([entry.key_frames for entry in videos], "key frames", "videos", whole=True),
+        ),
     ]
 
 
-def _histogram(values: Sequence[float], *, whole: bool = False) -> str:
+def _histogram(values: Sequence[float], axis: str, of: str, *, whole: bool = False) -> str:
     """A histogram with equal bins, and a line with mean, minimum and maximum."""
     if not values:
         return '<p class="empty">Nothing to show.</p>'
     mean = sum(values) / len(values)
     note = f"mean {mean:.1f}, from {min(values):g} to {max(values):.4g}, n = {len(values):,}"
-    drawn = charts.histogram_chart(charts.histogram_bins(Spread(Counter(values)), whole=whole), title=note, width=320)
+    bins = histogram_bins(Spread(Counter(values)), whole=whole)
+    drawn = charts.histogram_chart(bins, title=note, axis=axis, values=of, width=320)
     return f'{drawn}<p class="soft small">{escape(note)}</p>'
 
 

@@ -1,5 +1,6 @@
 """Figures and tables about a benchmark's videos, questions, kinds of questions and activities."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +10,18 @@ from markupsafe import Markup
 
 from reeltalk.analysis.dataset import NOT_STATED, DatasetNumbers, Spread, count_noun, format_number
 from reeltalk.metrics.profile import RARE_PERCENT
-from reeltalk.pages.charts import SECONDS, BarRow, bar_chart, count_grid, histogram_bins, histogram_chart, share_chart
+from reeltalk.pages.charts import Bar, HistogramBin, axis_ticks, bar_chart, count_grid, histogram_chart
 from reeltalk.schema.labels import Content, Target, Thinking, label_title
 
 MOST_BARS: Final = 24
 """Maximum number of bars in a figure; its table has all rows, up to `MOST_ROWS`."""
 MOST_ROWS: Final = 200
 MINUTE_S: Final = 60.0
+MOST_BINS: Final = 14
+SECONDS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+"""Bin widths for lengths in seconds."""
+TAIL: Final = 0.98
+"""Share of the values that the bins cover; the last bin has the rest."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ def video_panels(found: DatasetNumbers) -> list[Panel]:
                 "seconds",
                 "Videos",
                 steps=SECONDS,
-                mark=MINUTE_S,
-                mark_name="1 min",
+                bound=MINUTE_S,
+                bound_name="1 min",
                 note=f"{above:.2f} % of {count_noun(found.seconds.n, 'video')} are longer than a minute "
                 "(95.05 % of SVBench's).",
             )
@@ -156,11 +162,11 @@ def _panel(
 ) -> Panel:
     total = sum(number for _, number in rows)
     shown = list(rows) if keep_order else sorted(rows, key=lambda row: (row[0] == NOT_STATED, -row[1], row[0]))
-    drawn = [BarRow(name, number, f"{number:,}") for name, number in shown[:MOST_BARS]]
+    drawn = [Bar(name, number, f"{number:,}") for name, number in shown[:MOST_BARS]]
     return Panel(
         title,
         like,
-        Markup(bar_chart(drawn, title=title)),
+        Markup(bar_chart(drawn, title=title, axis=of.lower())),
         (noun, of, "%"),
         with_shares(shown[:MOST_ROWS], total),
         note,
@@ -183,21 +189,21 @@ def nested_panel(
     totals: Counter[str] = Counter()
     for (name, _), number in counts.items():
         totals[name] += number
-    drawn: list[BarRow] = []
+    drawn: list[Bar] = []
     rows: list[tuple[str, ...]] = []
     has_parts = any(part for _, part in counts)
     for name, number in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])):
         share = f"{100 * number / totals.total():.1f}"
-        drawn.append(BarRow(name, number, f"{number:,}"))
+        drawn.append(Bar(name, number, f"{number:,}"))
         rows.append((name, "", f"{number:,}", share) if has_parts else (name, f"{number:,}", share))
         parts = [(part, n) for (whole, part), n in counts.items() if whole == name and part]
         for part, n in sorted(parts, key=lambda pair: (-pair[1], pair[0])):
-            drawn.append(BarRow(part, n, f"{n:,}", inner=True))
+            drawn.append(Bar(part, n, f"{n:,}", inner=True))
             rows.append((name, part, f"{n:,}", f"{100 * n / totals.total():.1f}"))
     return Panel(
         title,
         like,
-        Markup(bar_chart(drawn[: 3 * MOST_BARS], title=title)),
+        Markup(bar_chart(drawn[: 3 * MOST_BARS], title=title, axis=head[2].lower())),
         (*head, "%") if has_parts else (head[0], head[2], "%"),
         tuple(rows[:MOST_ROWS]),
         note,
@@ -214,12 +220,12 @@ def _spread(
     *,
     steps: Sequence[float] = (),
     whole: bool = False,
-    mark: float | None = None,
-    mark_name: str = "",
+    bound: float | None = None,
+    bound_name: str = "",
     note: str = "",
 ) -> Panel:
     found = histogram_bins(spread, steps=steps, whole=whole)
-    svg = histogram_chart(found, title=title, axis=axis, mark=mark, mark_name=mark_name)
+    svg = histogram_chart(found, title=title, axis=axis, values=of.lower(), bound=bound, bound_name=bound_name)
     told = (
         f"Mean {format_number(spread.mean)}, median {format_number(spread.median)}, "
         f"from {format_number(spread.least)} to {format_number(spread.most)} {axis}."
@@ -227,6 +233,44 @@ def _spread(
     rows = [(each.label, each.count) for each in found]
     head = (axis.capitalize(), of, "%")
     return Panel(title, like, Markup(svg), head, with_shares(rows, spread.n), f"{told} {note}".strip())
+
+
+def histogram_bins(spread: Spread, *, steps: Sequence[float] = (), whole: bool = False) -> list[HistogramBin]:
+    """Equal bins with their counts; the last one includes a long tail.
+
+    Args:
+        spread: The values, 0 or more.
+        steps: Allowed widths; any round number if none is given, or if the last is too narrow.
+        whole: True for whole numbers; bins are then at least 1 wide.
+    """
+    if not spread.n:
+        return []
+    values = sorted(spread.counts)
+    covered, upper = 0, values[-1]
+    for value in values:
+        covered += spread.counts[value]
+        if covered >= TAIL * spread.n:
+            upper = value
+            break
+    low = values[0]
+    if whole and values[-1] - low < MOST_BINS:
+        upper = values[-1]
+    fine = (upper - low) / MOST_BINS
+    step = next((step for step in steps if step >= fine), None) or _round_step(fine, whole=whole)
+    start = math.floor(low / step) * step
+    wanted = int((upper - start) / step) + 1
+    counts = [0] * (wanted + 1)
+    for value, count in spread.counts.items():
+        counts[min(wanted, int((value - start) / step + 1e-9))] += count
+    ends = [round(start + n * step, 6) for n in range(wanted + 1)]
+    found = [HistogramBin(ends[n], ends[n + 1], counts[n], whole) for n in range(wanted)]
+    return [*found, HistogramBin(ends[-1], math.inf, counts[wanted], whole)] if counts[wanted] else found
+
+
+def _round_step(fine: float, *, whole: bool) -> float:
+    step = axis_ticks(0, max(fine * 2, 1e-6), 2)
+    width = next((each for each in step if each >= fine and each > 0), max(fine, 1e-6))
+    return max(1.0, math.ceil(width)) if whole else width
 
 
 def with_shares(rows: Sequence[tuple[str, int]], total: int) -> tuple[tuple[str, ...], ...]:
@@ -269,12 +313,13 @@ def kind_panels(found: DatasetNumbers) -> list[Panel]:
         panels.append(bar_panel(plain, "Dialogues by task", "MT-Video-Bench figure 3", "Task", "Dialogues"))
     if found.expected:
         rows = [("expects Yes", found.expected[True]), ("expects No", found.expected[False])]
+        drawn = [Bar(name, n, f"{n:,}") for name, n in rows]
         title = "Checklist items"
         panels.append(
             Panel(
                 title,
                 "MT-Video-Bench figure 3",
-                Markup(share_chart(rows, title=f"{title} by expected reply")),
+                Markup(bar_chart(drawn, title=f"{title} by expected reply", axis="items")),
                 ("Reply", "Items", "%"),
                 with_shares(rows, found.expected.total()),
                 note=f"{format_number(found.expected.total() / found.checklists)} items a checklist on average "
@@ -300,11 +345,11 @@ def _with_code(title: str, code: str) -> str:
 def _question_types(found: DatasetNumbers) -> Panel:
     ordered = sorted(found.question_types.items(), key=lambda pair: (-pair[1], pair[0]))
     titles = {name: label_title("vdact.question_type", name) for name in found.question_types}
-    rows = [BarRow(titles[name], n, f"{100 * n / found.typed:.1f} %") for name, n in ordered]
+    rows = [Bar(titles[name], n, f"{100 * n / found.typed:.1f} %") for name, n in ordered]
     return Panel(
         "Question types",
         "VDAct figure 2b",
-        Markup(bar_chart(rows[:MOST_BARS], title="Share of questions with each type")),
+        Markup(bar_chart(rows[:MOST_BARS], title="Share of questions with each type", axis="questions, %")),
         ("Type", "Questions", "%", "Most frequent in"),
         tuple(
             (_with_code(titles[name], name), f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, ""))
@@ -322,12 +367,14 @@ def _tags(found: DatasetNumbers) -> Panel:
             share = 100 * found.tags[tag.value] / found.tagged
             rare = 0 < share < RARE_PERCENT
             told = f"{share:.1f} %{', rare' if rare else ''}" if share else "none"
-            rows.append(BarRow(tag.value, share, told, rare=rare))
+            rows.append(Bar(tag.value, share, told, rare=rare))
             flag = "none" if not share else f"under {RARE_PERCENT:g} %" if rare else ""
             cells.append((tag.value, kind, f"{found.tags[tag.value]:,}", f"{share:.1f}", flag))
     rare_ones = [row.label for row in rows if row.rare]
     named = f" Under {RARE_PERCENT:g} %: {', '.join(rare_ones)}." if rare_ones else ""
-    svg = bar_chart(rows, title="Share of questions with each of 19 tags", bound=RARE_PERCENT, bound_name="5 %")
+    svg = bar_chart(
+        rows, title="Share of questions with each of 19 tags", axis="questions, %", bound=RARE_PERCENT, bound_name="5 %"
+    )
     return Panel(
         "CogME's tags",
         "CogME figure 4",
@@ -354,7 +401,12 @@ def activity_panels(found: DatasetNumbers) -> list[Panel]:
             "Activities by category and position",
             "VDAct figure 2a",
             Markup(
-                count_grid(list(placed.items()), heads, title="Activities of each category by position in the scenario")
+                count_grid(
+                    list(placed.items()),
+                    heads,
+                    axis="position",
+                    title="Activities of each category by position in the scenario",
+                )
             ),
             ("Category", *heads),
             tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),

@@ -26,7 +26,7 @@ from reeltalk.metrics.significance import correct_p_values
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.pages import charts
 from reeltalk.pages.breakdowns import BY_TITLES, sort_groups
-from reeltalk.pages.charts import Grouped
+from reeltalk.pages.charts import Mark
 from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
@@ -366,16 +366,12 @@ def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable)
     """The figure of one table: the loss under each control by group."""
     if table.by is None:
         return Markup()
-    rows = [
-        Grouped(
-            line.name,
-            [
-                (place, CONTROLS[control], _drawn(one))
-                for place, (control, one) in enumerate(zip(looking.controls, line.comparisons, strict=True))
-                if one.difference is not None
-            ],
-        )
+    marks = [
+        Mark(place, CONTROLS[control], drawn, row=line.name, told=f"{drawn}, n = {drawn.n}")
         for line in table.lines
+        for place, (control, one) in enumerate(zip(looking.controls, line.comparisons, strict=True))
+        if one.difference is not None and (drawn := _drawn(one))
     ]
     title = f"{name}, {table.title}: own pictures minus each control"
-    return site.figure(FILE, f"{name}-{table.title}", charts.group_chart(rows, title=title, few=FEW), title)
+    svg = charts.interval_chart(marks, title=title, axis="own pictures minus control", line=0.0, few=FEW)
+    return site.figure(FILE, f"{name}-{table.title}", svg, title)

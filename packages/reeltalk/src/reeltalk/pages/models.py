@@ -6,15 +6,16 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import metric_kind, metric_title
-from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale, quantity_of
+from reeltalk.analysis.estimates import FEW, quantity_of
 from reeltalk.analysis.profiles import COMPONENTS, Deviation, frequencies, tag_differences
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import title_of_vocabulary
+from reeltalk.analysis.values import metric_heading
 from reeltalk.metrics.profile import RARE_PERCENT
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages import charts
 from reeltalk.pages.breakdowns import Breakdown, GroupTable, answer_settings_table, group_breakdowns, judge_name
-from reeltalk.pages.charts import Series, Spot
+from reeltalk.pages.charts import Mark, estimate_of
 from reeltalk.pages.profiles import (
     STYLE,
     are_comparable,
@@ -78,18 +79,17 @@ def write_about(site: Site) -> None:
 
 
 def _sizes(site: Site, metric: str) -> Markup:
-    spots = []
-    for index, (model, about) in enumerate(zip(site.board.models, site.about, strict=True)):
-        cell = model.cells[metric]
-        if about is None or about.parameters_b is None or cell is None or cell.row.value is None:
-            continue
-        row = cell.row
-        value = on_display_scale(Estimate(cell.row.value, row.low, row.high, row.n, row.videos), metric)
-        spots.append(Spot(index, model.name, about.parameters_b, value))
+    marks = [
+        Mark(index, model.name, value, at=about.parameters_b, told=f"{about.parameters_b:g}: {value}")
+        for index, (model, about) in enumerate(zip(site.board.models, site.about, strict=True))
+        if about is not None
+        and about.parameters_b is not None
+        and (cell := model.cells[metric]) is not None
+        and (value := estimate_of(cell.row, metric)) is not None
+    ]
     title = f"{metric_title(metric)} by number of parameters"
-    return site.figure(
-        PAGE, f"size-{metric}", charts.spot_chart(spots, title=title, axis=AXIS), title, site.signatures_of(metric)
-    )
+    svg = charts.spot_chart(marks, title=title, axis=AXIS, values=metric_heading(metric), log=True)
+    return site.figure(PAGE, f"size-{metric}", svg, title, site.signatures_of(metric))
 
 
 OWN_GROUPS = {"question_type": "vdact.question_type", "skill": "svbench.skill", "task": "task"}
@@ -183,20 +183,13 @@ def _curve(site: Site, among: list[int], metric: str, index: int) -> str:
     models = site.board.models
     if not models[index].quoted_curve(metric):
         return ""
-    series = [
-        Series(
-            place,
-            models[place].name,
-            [
-                (p.turn_index + 1, on_display_scale(Estimate(p.value, p.low, p.high, p.n, p.videos), metric))
-                for p in points
-                if p.value is not None
-            ],
-        )
+    marks = [
+        Mark(place, models[place].name, estimate_of(point, metric), at=point.turn_index + 1)
         for place in among
-        if (points := models[place].quoted_curve(metric))
+        for point in models[place].quoted_curve(metric)
     ]
-    return charts.curve_chart(series, title=f"{metric_title(metric)} by turn position, a line for each model")
+    title = f"{metric_title(metric)} by turn position, a line for each model"
+    return charts.line_chart(marks, title=title, axis="turn", values=metric_heading(metric), names={})
 
 
 def _own(groups: list[Breakdown], site: Site, among: list[int], index: int) -> list[Breakdown]:

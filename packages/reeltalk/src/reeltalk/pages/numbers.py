@@ -6,15 +6,16 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import FLOOR, metric_title
-from reeltalk.analysis.estimates import FEW, Estimate, by_metric, by_model, on_display_scale
+from reeltalk.analysis.estimates import FEW, by_metric, by_model
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.turn_scores import credit_metric
-from reeltalk.analysis.values import display_factor
+from reeltalk.analysis.values import display_factor, metric_heading
 from reeltalk.analysis.verdicts import unscored_reasons
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages import charts
 from reeltalk.pages.along import turn_curves
 from reeltalk.pages.breakdowns import answer_settings_table, judge_name
+from reeltalk.pages.charts import Mark, estimate_of
 from reeltalk.pages.site import Page, Site
 
 PAGE: Final = "numbers.html"
@@ -97,20 +98,20 @@ def _notes(board: Leaderboard, metrics: Sequence[str]) -> list[str]:
 
 def _whiskers(site: Site, metric: str) -> Markup:
     board = site.board
-    rows: list[tuple[str, Estimate | None]] = []
-    best = None
-    for model in board.models:
+    marks, best = [], None
+    for index, model in enumerate(board.models):
         cell = model.cells[metric]
-        if cell is None or cell.row.value is None:
-            rows.append((model.name, None))
-            continue
-        row = cell.row
-        estimate = on_display_scale(Estimate(cell.row.value, row.low, row.high, row.n, row.videos), metric)
-        rows.append((model.name, estimate))
-        best = estimate if cell.is_best else best
+        estimate = estimate_of(cell.row, metric) if cell is not None else None
+        marks.append(Mark(index, model.name, estimate))
+        if cell is not None and cell.is_best:
+            best = estimate
     title = f"{metric_title(metric)} of each model with its 95 % interval"
-    floors = [_floor(board, model, metric) for model in board.models]
-    svg = charts.whisker_chart(rows, title=title, band=best, floors=floors)
+    floors = {
+        index: floor
+        for index, model in enumerate(board.models)
+        if marks[index].value is not None and (floor := _floor(board, model, metric)) is not None
+    }
+    svg = charts.interval_chart(marks, title=title, axis=metric_heading(metric), band=best, floors=floors)
     return site.figure(PAGE, f"values-{metric}", svg, title, site.signatures_of(metric))
 
 

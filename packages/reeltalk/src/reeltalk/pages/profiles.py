@@ -25,7 +25,7 @@ from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.turn_scores import title_of_vocabulary
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
 from reeltalk.metrics.uncertainty import few_videos_warning
-from reeltalk.pages.charts import MOST_POLYGONS, Axis, Dot, Polygon, frequency_plot, radar_chart
+from reeltalk.pages.charts import MOST_POLYGONS, Mark, interval_chart, radar_chart
 from reeltalk.pages.site import Page, Site, write_static
 
 PAGE: Final = "profiles.html"
@@ -120,13 +120,14 @@ def draw_radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str,
     often = frequencies(site.turns)
     drawn = []
     for title, tags in COMPONENTS:
-        axes = [Axis(tag, _note(often[tag])) for tag in tags]
-        polygons = [
-            Polygon(index, site.board.models[index].name, [site.profiles[index].weighted[tag] for tag in tags])
+        marks = [
+            Mark(index, site.board.models[index].name, value, row=tag, told=f"{value}, n = {value.n:,}")
             for index in models
+            for tag in tags
+            if (value := site.profiles[index].weighted[tag]) is not None
         ]
         words = f"Achievement by {title.lower()} in per cent, a polygon for each model"
-        svg = radar_chart(axes, polygons, title=words)
+        svg = radar_chart(marks, {tag: _note(often[tag]) for tag in tags}, title=words)
         if svg:
             signatures = signatures_of(site, models)
             drawn.append((title, site.figure(page, f"radar-{title.lower()}", svg, words, signatures)))
@@ -142,14 +143,15 @@ def draw_rare(site: Site, index: int, page: str) -> Markup:
         page: The file with the figure.
     """
     often, mine = frequencies(site.turns), site.profiles[index]
-    dots = [
-        Dot(tag, share.percent, value)
-        for tag, share in often.items()
+    marks = [
+        Mark(index, site.board.models[index].name, value, row=f"{tag}, {share.percent:.1f} %", hollow=share.rare,
+             told=f"{value}, n = {value.n:,}")
+        for tag, share in sorted(often.items(), key=lambda pair: pair[1].percent or 0.0)
         if (value := mine.weighted[tag]) is not None and share.percent
-    ]
-    title = f"Achievement of {site.board.models[index].name} at each tag by the tag's frequency"
+    ]  # fmt: skip
+    title = f"Achievement of {site.board.models[index].name} at each tag, the rarest first"
     overall = mine.overall.value if mine.overall is not None else None
-    svg = frequency_plot(index, dots, title=title, rare_percent=RARE_PERCENT, overall=overall)
+    svg = interval_chart(marks, title=title, axis="achievement, %", line=overall, few=FEW)
     name = f"rare-tags-{key_of(index).lower()}"
     return site.figure(page, name, svg, title, signatures_of(site, [index]))
 

@@ -23,8 +23,9 @@ from reeltalk.analysis.estimates import (
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import scored_turns
+from reeltalk.analysis.values import metric_heading
 from reeltalk.pages import charts
-from reeltalk.pages.charts import Series
+from reeltalk.pages.charts import Mark
 from reeltalk.pages.site import Page, Site
 
 SWEPT: Final = {
@@ -299,18 +300,17 @@ def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]
     labels = list(dict.fromkeys(value for line, _ in found for value in line.values))
     drawn: list[tuple[str, Markup]] = []
     for metric in judged or metrics:
-        series = []
-        for line, values in found:
-            steps = [one.steps for one in values if one.metric == metric]
-            points = [
-                (labels.index(value) + 1, on_display_scale(step.value, metric))
-                for value, step in zip(line.values, steps[0] if steps else (), strict=False)
-                if step.value is not None
-            ]
-            if points:
-                series.append(Series(line.index, line.name, sorted(points, key=lambda point: point[0])))
+        marks = [
+            Mark(line.index, line.name, value, at=labels.index(name))
+            for line, values in found
+            for one in values
+            if one.metric == metric
+            for name, step in zip(line.values, one.steps, strict=True)
+            if step.value is not None and (value := on_display_scale(step.value, metric))
+        ]
         title = f"{metric_title(metric)} by {SWEPT[setting].lower()}"
-        svg = charts.curve_chart(series, title=title, axis=setting, labels=labels)
+        names = dict(enumerate(labels))
+        svg = charts.line_chart(marks, title=title, axis=SWEPT[setting], values=metric_heading(metric), names=names)
         if svg:
             file = site.figure(PAGE, f"{setting}-{metric}", svg, title, site.signatures_of(metric))
             drawn.append((metric_title(metric), file))

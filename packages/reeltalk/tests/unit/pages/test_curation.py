@@ -136,9 +136,9 @@ def test_an_empty_benchmark_says_what_fills_it(tmp_path: Path, capsys: pytest.Ca
 
 def test_histograms_count_everything() -> None:
     for values in ([1.0], [0.0, 0.0], [1.0, 2.0, 3.0, 1000.0], [0.1 * n for n in range(100)]):
-        drawn = _histogram(values)
+        drawn = _histogram(values, "seconds", "videos")
         assert sum(int(n) for n in re.findall(r'font-size="10px"[^>]*>(\d+)<', drawn)) == len(values)
-    assert "Nothing" in _histogram([])
+    assert "Nothing" in _histogram([], "seconds", "videos")
 
 
 def test_clock() -> None:

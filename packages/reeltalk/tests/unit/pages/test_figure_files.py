@@ -10,18 +10,7 @@ import numpy as np
 import pytest
 
 from reeltalk.analysis.estimates import Estimate
-from reeltalk.pages.charts import (
-    COLOURS,
-    Grouped,
-    Series,
-    Spot,
-    ValuePair,
-    curve_chart,
-    group_chart,
-    pair_chart,
-    spot_chart,
-    whisker_chart,
-)
+from reeltalk.pages.charts import COLOURS, Mark, interval_chart, line_chart, spot_chart
 from reeltalk.pages.figure_files import FIGURE_FORMATS, FigureFile, standalone, unprintable, write_figure, write_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,16 +20,17 @@ SOME = Estimate(0.5, 0.4, 0.6, 100)
 
 @pytest.fixture(scope="module")
 def drawings() -> dict[str, str]:
-    lines = [Series(place, f"m{place}", [(turn, SOME) for turn in (1, 2, 3)]) for place in range(COLOURS)]
+    lines = [Mark(place, f"m{place}", SOME, at=turn) for place in range(COLOURS) for turn in (1, 2, 3)]
+    few = Estimate(0.5, None, None, 2)
+    grouped = [Mark(0, "a", SOME, row="g"), Mark(1, "b", Estimate(0.1, 0.0, 0.2, 3), row="g")]
+    pair = [Mark(1, "b", SOME), Mark(1, "b", SOME, hollow=True)]
     return {
-        "whiskers": whisker_chart([("a", SOME), ("b", None)], title="t", band=SOME, floors=[0.2]),
-        "curves": curve_chart(lines, title="t"),
-        "faded": curve_chart([Series(0, "a", [(1, Estimate(0.5, None, None, 2))])], title="t"),
-        "pairs": pair_chart([ValuePair(1, "b", SOME, SOME)], title="t", labels=("one", "two")),
-        "groups": group_chart(
-            [Grouped("g", [(0, "a", SOME), (1, "b", Estimate(0.1, 0.0, 0.2, 3))])], title="t", few=30
-        ),
-        "spots": spot_chart([Spot(0, "a", 7.0, SOME), Spot(1, "b", 7.0, SOME)], title="t", axis="size"),
+        "models": interval_chart([Mark(0, "a", SOME), Mark(1, "b", None)], title="t", axis="a", band=SOME),
+        "curves": line_chart(lines, title="t", axis="turn", values="v", names={}),
+        "faded": line_chart([Mark(0, "a", few, at=1)], title="t", axis="turn", values="v", names={}),
+        "pairs": interval_chart(pair, title="t", axis="a"),
+        "groups": interval_chart(grouped, title="t", axis="a", few=30),
+        "spots": spot_chart([Mark(0, "a", SOME, at=7.0)], title="t", axis="size", values="v"),
     }
 
 
@@ -56,7 +46,7 @@ def picture(png: bytes) -> np.ndarray:
     return np.asarray(decoded)
 
 
-@pytest.mark.parametrize("name", ["whiskers", "curves", "faded", "pairs", "groups", "spots"])
+@pytest.mark.parametrize("name", ["models", "curves", "faded", "pairs", "groups", "spots"])
 def test_a_file_needs_no_style_sheet(drawings: dict[str, str], tmp_path: Path, name: str) -> None:
     root = ElementTree.fromstring(written(tmp_path, drawings[name], "svg"))
     assert root.tag == f"{SVG}svg"
@@ -70,16 +60,10 @@ def test_a_file_needs_no_style_sheet(drawings: dict[str, str], tmp_path: Path, n
 
 
 def test_looks_are_those_of_the_light_page() -> None:
-    root = ElementTree.fromstring(
-        standalone(curve_chart([Series(1, "b", [(1, SOME), (2, Estimate(0.4, 0.3, 0.5, 2))])], title="t"))
-    )
-    marks = [
-        one for one in root.iter(f"{SVG}path") if one.get("fill") == "#c24a00" and one.find(f"{SVG}title") is not None
-    ]
-    assert [mark.get("opacity") for mark in marks] == ["1", "0.35"]
-    (letter,) = (text for text in root.iter(f"{SVG}text") if text.text == "B")
-    assert (letter.get("font-weight"), letter.get("fill"), letter.get("stroke")) == ("bold", "#c24a00", "#fff")
-    assert letter.get("paint-order") == "stroke"
+    marks = [Mark(1, "b", SOME, at=1), Mark(1, "b", Estimate(0.4, 0.3, 0.5, 2), at=2)]
+    root = ElementTree.fromstring(standalone(line_chart(marks, title="t", axis="turn", values="v", names={})))
+    drawn = [one for one in root.iter(f"{SVG}path") if one.find(f"{SVG}title") is not None]
+    assert [(one.get("fill"), one.get("opacity")) for one in drawn] == [("#c24a00", "1"), ("#c24a00", "0.35")]
 
 
 @pytest.mark.parametrize("format", FIGURE_FORMATS)
@@ -90,7 +74,7 @@ def test_the_same_figure_gives_the_same_bytes(drawings: dict[str, str], tmp_path
 
 def test_a_pdf_has_no_date_and_its_title(drawings: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "figure.pdf"
-    write_figure(drawings["whiskers"], path, title="Agreement")
+    write_figure(drawings["models"], path, title="Agreement")
     found = path.read_bytes()
     assert found.startswith(b"%PDF-")
     assert b"Date" not in found
@@ -120,7 +104,7 @@ def test_a_png_is_twice_as_large_on_white_and_has_its_words(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("format", FIGURE_FORMATS)
 def test_strangers_text_stays_text(tmp_path: Path, format: str) -> None:
-    svg = group_chart([Grouped(HOSTILE, [(0, HOSTILE, SOME)])], title=HOSTILE, few=30)
+    svg = interval_chart([Mark(0, HOSTILE, SOME, row=HOSTILE)], title=HOSTILE, axis=HOSTILE)
     found = written(tmp_path, svg, format)
     assert b"<script" not in found
 
