@@ -34,7 +34,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Seconds
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import PlayedTables
+from reeltalk.store.content import Content
 from reeltalk.store.rows import Column
 from reeltalk.video.appearance import describe_appearance
 from reeltalk.video.encode import pixels_of
@@ -239,7 +239,7 @@ class TrainingTurns(Sequence[KnownTurn]):
         features: Features of each video up to the time of a turn, for `nearest`.
     """
 
-    def __init__(self, content: PlayedTables, chosen: Collection[str], features: FeaturesOf | None) -> None:
+    def __init__(self, content: Content, chosen: Collection[str], features: FeaturesOf | None) -> None:
         self._tables = _units(content)
         self._clips, self._features = clip_intervals(content), features
         tables, units, turns = array("b"), array("q"), array("i")
@@ -288,7 +288,7 @@ class TrainingTurns(Sequence[KnownTurn]):
         return found
 
 
-def _units(content: PlayedTables) -> tuple[Sequence[QAChain | Dialogue], ...]:
+def _units(content: Content) -> tuple[Sequence[QAChain | Dialogue], ...]:
     return content.chains, content.dialogues
 
 
@@ -298,9 +298,7 @@ def _known_turns(rows: Sequence[QAChain | Dialogue]) -> Iterator[tuple[str, list
         yield unit.video_id, [index for index, turn in enumerate(unit.turns) if turn.references]
 
 
-def training_pairs(
-    content: PlayedTables, *, split: str = TRAIN, features: FeaturesOf | None = None
-) -> Sequence[KnownTurn]:
+def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf | None = None) -> Sequence[KnownTurn]:
     """The turns of a benchmark's chains and dialogues that baselines learn from.
 
     They are from the videos of one split, or from all videos if the benchmark has no such split. A baseline does not
@@ -375,7 +373,7 @@ def _as_turns(pairs: Sequence[KnownAnswer]) -> list[KnownTurn]:
     ]
 
 
-def create_baseline(name: str, benchmark: Benchmark, content: PlayedTables, *, workers: int = 2) -> Player:
+def create_baseline(name: str, benchmark: Benchmark, content: Content, *, workers: int = 2) -> Player:
     """A baseline that has learnt from a benchmark's train split.
 
     Args:
