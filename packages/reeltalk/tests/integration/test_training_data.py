@@ -12,8 +12,8 @@ import pytest
 from launched_runs import Launcher
 
 from reeltalk.cli import run
+from reeltalk.formats.training_samples import read_samples
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.sft import read_samples
 from reeltalk.store.tables import DIALOGUES, VIDEOS
 
 

@@ -13,9 +13,9 @@ from typing import Final, Literal
 from filelock import FileLock, Timeout
 
 from reeltalk.errors import BenchmarkError, SettingError, UnusableError
+from reeltalk.stages.failures import outlook_of
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.benchmark import WORK, Benchmark
-from reeltalk.store.failures import outlook_of
 from reeltalk.store.manifest import MANIFEST, read_manifest
 from reeltalk_build.project.records import (
     HIDDEN,

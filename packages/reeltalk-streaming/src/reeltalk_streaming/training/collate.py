@@ -18,8 +18,8 @@ from PIL import Image
 from torch import Tensor
 
 from reeltalk.errors import InputError
+from reeltalk.formats.training_samples import read_samples
 from reeltalk.schema.sft import TrainingFrame, TrainingSample
-from reeltalk.store.sft import read_samples
 from reeltalk_streaming.inference.checkpoint import Checkpoint, frame_options, load_error_text
 
 DRAWN_FOR_ORDER: Final = 1

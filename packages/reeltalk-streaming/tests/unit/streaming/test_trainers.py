@@ -16,7 +16,7 @@ import torch
 from tiny_checkpoint import save_tiny_checkpoint
 
 from reeltalk.cli import run
-from reeltalk.store.sft import read_samples
+from reeltalk.formats.training_samples import read_samples
 from reeltalk_streaming.inference.checkpoint import Checkpoint, open_checkpoint
 from reeltalk_streaming.training.collate import IGNORED, Collator, SampleLine, Sequence
 from reeltalk_streaming.training.lora_training import answer_loss

@@ -70,8 +70,8 @@ def _checks(targets: Sequence[Path], *, quick: bool, bar: ProgressBar) -> Iterat
     if not targets:
         yield from check_machine(Path.cwd())
         return
+    from reeltalk.stages.failures import check_run
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.failures import check_run
     from reeltalk.store.manifest import MANIFEST
     from reeltalk.store.runs import INFO, is_unfinished
 

@@ -17,10 +17,10 @@ from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.asked_turns import AskedTurn
+    from reeltalk.formats.training_samples import SampleLayout
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.content import Content
-    from reeltalk.store.sft import SampleLayout
 
 QUESTIONS = "questions"
 """The target that writes what `evaluate` asks, for an inference script of your own."""
@@ -92,9 +92,9 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
     accept
         Accept files that were edited or added by hand as they are now. Content with errors and releases are refused.
     """
+    from reeltalk.stages.failures import check_run
     from reeltalk.stages.layouts import describe_counts
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.failures import check_run
     from reeltalk.store.runs import INFO
     from reeltalk.store.validate import accept as accept_edited
     from reeltalk.store.validate import accept_run

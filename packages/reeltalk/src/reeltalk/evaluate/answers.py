@@ -13,7 +13,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.model_texts import THOUGHT_ALONE, thinks_only, without_thoughts
 from reeltalk.schema.runs import Duplicate
 from reeltalk.schema.scoring import hash_texts
-from reeltalk.store.content import Content, PlayedTables
+from reeltalk.store.content import Content
 from reeltalk.store.rows import Column, NamedRows, sort_texts
 
 LANGUAGE: Final = "language"
@@ -269,7 +269,7 @@ def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
     return named
 
 
-def with_rubrics_and_keys(turns: Iterable[AnsweredTurn], content: PlayedTables) -> Iterator[AnsweredTurn]:
+def with_rubrics_and_keys(turns: Iterable[AnsweredTurn], content: Content) -> Iterator[AnsweredTurn]:
     """Answers with the benchmark's current rubrics and keys, which may be newer than the run.
 
     Args:

@@ -26,7 +26,7 @@ from reeltalk.plugins import added, load, needed, problem
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content, PlayedTables
+from reeltalk.store.content import Content
 from reeltalk.store.rows import NamedRows
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ class PlayerRequest:
     asking: ModelConfig
     benchmark: Benchmark
     """The benchmark that is played."""
-    content: PlayedTables
+    content: Content
     """Its rows."""
     store: ReplyStore
     """Stores replies."""
@@ -356,7 +356,7 @@ def find_added(spec: str) -> AddedModel | None:
 def create_player(
     config: RunConfig,
     benchmark: Benchmark,
-    content: PlayedTables,
+    content: Content,
     *,
     store: ReplyStore,
     budget: Budget | None,

@@ -4,7 +4,7 @@ A set of answers is scored here, or by an executor in another process.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.metrics.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.metrics.scoring import COMPUTED_ANYWHERE, Floats, MetricResult, metric_names, score_texts
-from reeltalk.metrics.tokenise import ItemLanguages, Spoken, languages_by_item
+from reeltalk.metrics.tokenise import Spoken, languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, numbered_clusters
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState, turn_counts
@@ -86,7 +86,7 @@ def score_in_processes(
     metrics: Sequence[str],
     settings: ScoreSettings,
     subject: str,
-    languages: ItemLanguages,
+    languages: Mapping[str, Spoken],
     executor: Executor,
     progress: Callable[[str], None],
 ) -> dict[int, MetricRows]:
@@ -108,7 +108,7 @@ def score_in_processes(
                 "settings": settings.model_dump(mode="json"),
                 "subject": subject,
                 "languages": [languages[turn.item_id] for turn in answer_set.turns],
-                "spoken": sorted(languages.spoken),
+                "spoken": sorted(set(languages.values())),
             },
             Limits(memory_bytes=MEMORY_BYTES),
         )
@@ -303,7 +303,7 @@ def score_sets(
     subject: str,
     meteor: MeteorProcess | ReeltalkError | None,
     embedder: SentenceEmbedder | ReeltalkError | None = None,
-    languages: ItemLanguages | None = None,
+    languages: Mapping[str, Spoken] | None = None,
     models: Sequence[ModelInfo] | None = None,
     expected: frozenset[str] = frozenset(),
     progress: Callable[[str], None] = lambda _: None,
@@ -363,7 +363,7 @@ def score_sets(
             answer_set,
             usable,
             [spoken[item] for item in Column(answer_set.turns, "item_id")],
-            spoken.spoken,
+            frozenset(spoken.values()),
             None if isinstance(meteor, ReeltalkError) else meteor,
             None if isinstance(embedder, ReeltalkError) else embedder,
             why,

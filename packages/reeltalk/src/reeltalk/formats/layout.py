@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from reeltalk.errors import InputError
 from reeltalk.formats.export_losses import (
@@ -30,7 +30,7 @@ from reeltalk.schema.record import ClipId, DialogueId, Json, Record, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_json, record_errors, write_json
 from reeltalk.store.foreign import visible_files
-from reeltalk.store.rows import rows_by
+from reeltalk.store.rows import NamedRows, rows_by
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -135,25 +135,6 @@ class Repeated(Iterable[T]):
         return iter(self._make())
 
 
-class _ById(Mapping[Any, R]):
-    """Rows by their `id`, wherever they are."""
-
-    def __init__(self, rows: Sequence[R]) -> None:
-        self._rows = rows_by(rows, "id")
-
-    def __getitem__(self, name: Any) -> R:
-        return self._rows[name][-1]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._rows
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-
 class _DialoguesById(Mapping[DialogueId, Dialogue]):
     def __init__(self, content: Content) -> None:
         self._chains, self._dialogues = rows_by(content.chains, "id"), rows_by(content.dialogues, "id")
@@ -183,12 +164,12 @@ class Index:
     @cached_property
     def videos(self) -> Mapping[VideoId, Video]:
         """Videos by identifier."""
-        return _ById(self.content.videos)
+        return NamedRows(self.content.videos)
 
     @cached_property
     def clips(self) -> Mapping[ClipId, Clip]:
         """Clips by identifier."""
-        return _ById(self.content.clips)
+        return NamedRows(self.content.clips)
 
     @cached_property
     def dialogues(self) -> Mapping[DialogueId, Dialogue]:

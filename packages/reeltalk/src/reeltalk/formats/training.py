@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.formats import TRAINING
+from reeltalk.formats.training_samples import SampleLayout, layout_of, line_text, read_sample, to_answer_line, to_line
 from reeltalk.formats.training_units import (
     Cutter,
     FrameRule,
@@ -32,7 +33,6 @@ from reeltalk.schema.sft import SampleLimits, TokenCounter, TrainingSample, samp
 from reeltalk.store.atomic import storage_errors, write_bytes, writing
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse_json, read_text, write_json
-from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_sample, to_answer_line, to_line
 from reeltalk.video.serving import REFUSED, UNWRITABLE
 
 UNREADABLE: Final = "reeltalk.video.serving:unreadable"

@@ -15,12 +15,11 @@ from typing import Any, Final, Protocol, runtime_checkable
 from reeltalk.judge.measures import Measure
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, UnitKind
-from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage
+from reeltalk.schema.dialogue import DialoguePath, Linkage
 from reeltalk.schema.media import Video
-from reeltalk.schema.record import ClipKey
 from reeltalk.schema.scoring import JudgedScore, ScoreState
-from reeltalk.store.content import PlayedTables
-from reeltalk.store.rows import Mapped, NamedRows, groups_of, rows_by
+from reeltalk.store.content import Content
+from reeltalk.store.rows import Index, Mapped, NamedRows, groups_of, rows_by
 
 READ_OF_TURNS: Final = ("checklist", "rubric", "key")
 READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
@@ -106,7 +105,7 @@ class Background:
         joined: Chains that SVBench's script judges together in place of paths, if wanted.
     """
 
-    content: PlayedTables
+    content: Content
     joined: Sequence[JoinedChains] = ()
 
     @cached_property
@@ -133,10 +132,7 @@ class Background:
 
     def clips(self, dialogue_id: str) -> int:
         """Number of scenes that a dialogue is about; 1 for another unit."""
-        dialogue = self._dialogues.get(dialogue_id)
-        if dialogue is None:
-            return 1
-        return self._scenes.get(dialogue.clip_ids) or max(1, len(dialogue.clip_ids))
+        return self._clips.last(dialogue_id) or 1
 
     @cached_property
     def _paths(self) -> Mapping[str, DialoguePath]:
@@ -147,15 +143,12 @@ class Background:
         return rows_by(self.content.linkages, "source.unit_id")
 
     @cached_property
-    def _dialogues(self) -> Mapping[str, Dialogue]:
-        return NamedRows(self.content.dialogues)
-
-    @cached_property
-    def _scenes(self) -> dict[tuple[ClipKey, ...], int]:
-        """Number of scenes by their clips."""
+    def _clips(self) -> Index[int]:
         counts = {one.clip_ids: max(2, len(one.parts)) for one in self.content.scenes if one.kind == "cross"}
         # A single scene counts first.
-        return counts | {one.clip_ids: 1 for one in self.content.scenes if one.kind == "single"}
+        counts |= {one.clip_ids: 1 for one in self.content.scenes if one.kind == "single"}
+        rows = self.content.dialogues
+        return Index((one.id, counts.get(one.clip_ids) or max(1, len(one.clip_ids))) for one in rows)
 
 
 class Judge(Protocol):

@@ -8,15 +8,13 @@ split by sacreBLEU's `zh` tokeniser. Known differences from the COCO tokens are 
 """
 
 import re
-from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import Final, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from reeltalk.schema.record import name_key
 from reeltalk.schema.runs import is_withheld
+from reeltalk.store.rows import database_errors, temporary_database
 
 Spoken = Literal["en", "zh"]
 Language = Literal["auto", "en", "zh"]
@@ -213,32 +211,9 @@ def why_not_tokenised(references: Iterable[Sequence[str]]) -> str | None:
     return f"it splits English and Chinese into words, and {other:,} of {items:,} references are in another script"
 
 
-class ItemLanguages:
-    """The languages of the items of a run, 9 bytes an item.
-
-    Args:
-        keys: (N,) `name_key` of each item, sorted.
-        chinese: (N,) True for Chinese items.
-    """
-
-    def __init__(self, keys: NDArray[np.uint64], chinese: NDArray[np.bool_]) -> None:
-        self._keys, self._chinese = keys, chinese
-
-    def __getitem__(self, item: str) -> Spoken:
-        key = np.uint64(name_key(item))
-        place = int(np.searchsorted(self._keys, key))
-        if place == len(self._keys) or self._keys[place] != key:
-            raise KeyError(item)
-        return "zh" if self._chinese[place] else "en"
-
-    @property
-    def spoken(self) -> frozenset[Spoken]:
-        """The languages of all items."""
-        some: list[Spoken] = ["zh"] if self._chinese.any() else []
-        return frozenset([*some, *(["en"] if not self._chinese.all() else [])])  # type: ignore[list-item]
-
-
-def languages_by_item(references: Iterable[tuple[str, Sequence[str]]], language: Language = "auto") -> ItemLanguages:
+def languages_by_item(
+    references: Iterable[tuple[str, Sequence[str]]], language: Language = "auto"
+) -> dict[str, Spoken]:
     """The language of each item of a run, by its id.
 
     Args:
@@ -246,27 +221,20 @@ def languages_by_item(references: Iterable[tuple[str, Sequence[str]]], language:
             models have the same languages.
         language: A language for all items; `auto` to detect it.
     """
-    items, texts, han, words = array("Q"), array("Q"), array("i"), array("i")
-    for item_id, group in references:
-        key = name_key(item_id)
-        # An item without references counts, too.
-        for text in (group or ("",)) if language == "auto" else ("",):
-            for column, value in zip((items, texts, han, words), (key, name_key(text), *_counted(text)), strict=True):
-                column.append(value)
-    keys, item = np.unique(np.array(items, np.uint64), return_inverse=True)
     if language != "auto":
-        return ItemLanguages(keys, np.full(len(keys), language == "zh"))
-    # The models of a run have the same references, or nearly: each different one counts once.
-    order = np.lexsort((np.array(texts, np.uint64), item))
-    wording, item = np.array(texts, np.uint64)[order], item[order]
-    new = np.ones(len(item), bool)
-    new[1:] = (item[1:] != item[:-1]) | (wording[1:] != wording[:-1])
-    many_han = np.bincount(item[new], weights=np.array(han)[order][new], minlength=len(keys))
-    many_words = np.bincount(item[new], weights=np.array(words)[order][new], minlength=len(keys))
-    chinese = many_han > CHARACTERS_A_WORD * many_words
-    silent = (many_han == 0) & (many_words == 0)
-    most = np.count_nonzero(chinese) > np.count_nonzero(~chinese & ~silent)
-    return ItemLanguages(keys, np.where(silent, most, chinese))
+        return {item_id: language for item_id, _ in references}
+    schema = "CREATE TABLE texts (item, text, han, words, PRIMARY KEY (item, text)) WITHOUT ROWID; BEGIN"
+    with closing(temporary_database(schema)) as database, database_errors():
+        # The models of a run have the same references, or nearly: each different one counts once. An item without
+        # references counts, too.
+        texts = ((item_id, text, *_counted(text)) for item_id, group in references for text in (group or ("",)))
+        database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?)", texts)
+        found: dict[str, Spoken | None] = {}
+        for item_id, han, words in database.execute("SELECT item, sum(han), sum(words) FROM texts GROUP BY item"):
+            found[item_id] = ("zh" if han > CHARACTERS_A_WORD * words else "en") if han or words else None
+    spoken = Counter(found.values())
+    most: Spoken = "zh" if spoken["zh"] > spoken["en"] else "en"
+    return {item_id: own or most for item_id, own in found.items()}
 
 
 def _language_of(text: str) -> Spoken | None:

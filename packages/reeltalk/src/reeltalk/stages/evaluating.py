@@ -61,7 +61,7 @@ from reeltalk.stages.run import (
 )
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content, PlayedTables
+from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import CONTROLS_FOLDER, FRAMES, REPLIES, read_run
 
@@ -294,9 +294,7 @@ class _Evaluation:
                     tell=self.tell,
                 )
 
-    def _check_videos(
-        self, config: RunConfig, content: PlayedTables, chosen: Scripts, player: CreatedPlayer
-    ) -> Scripts:
+    def _check_videos(self, config: RunConfig, content: Content, chosen: Scripts, player: CreatedPlayer) -> Scripts:
         """The scripts whose videos are available. All scripts if no pictures are shown."""
         play, media = config.play, media_of(self.benchmark, content)
         if not player.player.sees_frames or play.frames.policy == "none":
@@ -331,7 +329,7 @@ def _told_of(walks: PathStatistics) -> str:
 
 
 def frame_server(
-    config: RunConfig, benchmark: Benchmark, content: PlayedTables, scripts: Sequence[Script], folder: Path
+    config: RunConfig, benchmark: Benchmark, content: Content, scripts: Sequence[Script], folder: Path
 ) -> FrameServer:
     """Create the source of frames, or of the pictures that a control shows in their place.
 
@@ -358,7 +356,7 @@ def frame_server(
 
 
 def draw_other_videos(
-    play: PlaySettings, content: PlayedTables, scripts: Sequence[Script], media: Callable[[str], Path | None]
+    play: PlaySettings, content: Content, scripts: Sequence[Script], media: Callable[[str], Path | None]
 ) -> dict[str, str]:
     """For each played video, the video whose pictures the control `other-video` shows.
 
@@ -372,7 +370,7 @@ def play_scripts(
     scripts: Sequence[Script],
     config: RunConfig,
     benchmark: Benchmark,
-    content: PlayedTables,
+    content: Content,
     player: CreatedPlayer,
     judging_setup: JudgingSetup,
     *,
@@ -426,7 +424,7 @@ def play_scripts(
     return runner.collected
 
 
-def wrong_answers(content: PlayedTables, play: PlaySettings) -> WrongAnswers | None:
+def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
     """Answers that a corrupted history may hold. None if histories are not corrupted."""
     if play.shown_history != "corrupted":
         return None

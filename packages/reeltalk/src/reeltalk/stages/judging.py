@@ -48,7 +48,7 @@ from reeltalk.stages.run import (
     write_command,
 )
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content, PlayedTables
+from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.rows import Rows, SpooledRows, database_errors, temporary_database
 from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
@@ -82,7 +82,7 @@ class AnswersToJudge:
             if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
                 self.benchmark = Benchmark.open(Path(named))
         known = self.benchmark.stored_content() if self.benchmark else None
-        self.content: PlayedTables | None = known
+        self.content: Content | None = known
         whole: Content | None = None
         for path in sources:
             if path in runs:
@@ -101,7 +101,7 @@ class AnswersToJudge:
                 raise SettingError(f"{path} is no run, so --format must name its layout, as '--format vdact'")
             layout, sha256 = load_format(format), hash_source(path)
             if known is not None and whole is None:
-                whole = known.whole()
+                whole = known
             content = layout.read(path) if whole is None else layout.read_answers(path, whole)
             self._note_hash(path, sha256)
             sets = answer_sets(content, source=str(path), sha256=sha256, benchmark=whole)

@@ -44,11 +44,11 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import RunInfo, SummaryRow
 from reeltalk.schema.server_address import check_server, without_user
+from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import PlayedTables
+from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, write_json
-from reeltalk.store.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.runs import (
     COMMAND,
     CONTROLS_FOLDER,
@@ -142,7 +142,7 @@ def check_judging(
     settings: JudgeSettings,
     options: JudgeModelSettings,
     turns: Iterable[Asked],
-    content: PlayedTables | None,
+    content: Content | None,
     *,
     tell: Tell,
 ) -> None:
@@ -244,7 +244,7 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
     return needing
 
 
-def background_of(content: PlayedTables, judging: JudgeSettings) -> Background:
+def background_of(content: Content, judging: JudgeSettings) -> Background:
     """Data of a benchmark that judges may read besides the turns."""
     if not (judging.compat and "svbench" in judging.protocols and content.chains):
         return Background(content)
@@ -256,7 +256,7 @@ def background_of(content: PlayedTables, judging: JudgeSettings) -> Background:
             tuple(read.chain_ids),
             tuple(map(tuple, streaming_slots(read.chains, read.links))),
         )
-        for read in join_inputs(content.whole())
+        for read in join_inputs(content)
     )
     return Background(content, tuple(joined))
 
@@ -358,7 +358,7 @@ def finish(
     subject: str,
     signed: Mapping[str, tuple[tuple[str, str], ...]],
     sources: Mapping[str, tuple[str, str]],
-    content: PlayedTables | None,
+    content: Content | None,
     settings: dict[str, Any],
     kind: str,
     usage: Usage,

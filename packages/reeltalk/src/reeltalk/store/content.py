@@ -1,6 +1,6 @@
-"""A benchmark's content in memory: the result of an importer, and the input of an exporter."""
+"""A benchmark's content: the result of an importer, and the input of an exporter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -18,10 +18,7 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
-from reeltalk.store.tables import (
-    TABLES,
-    Table,
-)
+from reeltalk.store.tables import TABLES, Table
 
 R = TypeVar("R", bound=Record)
 
@@ -38,67 +35,12 @@ class ReadsTables(Protocol):
         ...
 
 
-class PlayedTables(Protocol):
-    """The tables that playing and judging read: in memory, or in their files (`Benchmark.stored_content`)."""
-
-    @property
-    def videos(self) -> Sequence[Video]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def speech(self) -> Sequence[Utterance]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def clips(self) -> Sequence[Clip]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def scenes(self) -> Sequence[Scene]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def chains(self) -> Sequence[QAChain]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def linkages(self) -> Sequence[Linkage]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def rewrites(self) -> Sequence[Rewrite]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def paths(self) -> Sequence[DialoguePath]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def dialogues(self) -> Sequence[Dialogue]:
-        """The rows of the table."""
-        ...
-
-    @property
-    def gates(self) -> Sequence[GateResult]:
-        """The rows of the table."""
-        ...
-
-    def whole(self) -> "Content":
-        """All tables, in memory."""
-        ...
-
-
 @dataclass
 class Content:
-    """Rows of every table, graphs and media. Fields are named as the tables are."""
+    """Rows of every table, graphs and media. Fields are named as the tables are.
+
+    They are in memory, or look like lists and stay in files (`Benchmark.stored_content`).
+    """
 
     videos: list[Video] = field(default_factory=list)
     screenings: list[Screening] = field(default_factory=list)
@@ -133,10 +75,6 @@ class Content:
     """Path of each video file that is available, by the SHA-256 of its bytes."""
     warnings: list[str] = field(default_factory=list)
     """Warnings of an importer; printed, not stored."""
-
-    def whole(self) -> "Content":
-        """All tables: this object."""
-        return self
 
     def read(self, table: Table[R]) -> Iterator[R]:
         """The rows of a table."""

@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import os
-import struct
 import sys
 import time
 from collections.abc import Iterator
@@ -28,7 +27,6 @@ SPARE_LINES: Final = 1000
 
 Mark = tuple[int, int, int, int]
 """Size, times of the last change of content and of entry, in ns, and inode."""
-_MARK: Final = struct.Struct("<qqqQ")
 
 
 def cache_folder() -> Path:
@@ -49,8 +47,7 @@ class FileHashes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # A mark and a hash as bytes take a quarter of their memory as a tuple; there are as many as graphs.
-        self._known: dict[str, bytes] | None = None
+        self._known: dict[str, tuple[Mark, str]] | None = None
         self._record: Path | None = None
 
     def sha256(self, name: str) -> str:
@@ -64,15 +61,15 @@ class FileHashes:
         """
         path = self._folder / name
         known, mark = self._load(), mark_of(path)
-        if mark is not None and known.get(name, b"").startswith(_MARK.pack(*mark)):
-            return known[name][_MARK.size :].hex()
+        if mark is not None and name in known and known[name][0] == mark:
+            return known[name][1]
         sha256, _ = hash_file(path)
         if mark is not None and mark == mark_of(path) and time.time_ns() - max(mark[1], mark[2]) > RECENT_NS:
-            known[name] = _MARK.pack(*mark) + bytes.fromhex(sha256)
+            known[name] = mark, sha256
             self._keep(name)
         return sha256
 
-    def _load(self) -> dict[str, bytes]:
+    def _load(self) -> dict[str, tuple[Mark, str]]:
         if self._known is not None:
             return self._known
         self._known, lines = {}, []
@@ -84,13 +81,13 @@ class FileHashes:
             lines = self._record.read_bytes().splitlines()
         for line in lines:
             # A process that was killed leaves half a line.
-            with contextlib.suppress(ValueError, TypeError, struct.error):
-                name, *mark, sha256 = json.loads(line)
+            with contextlib.suppress(ValueError, TypeError):
+                name, size_bytes, changed_ns, entered_ns, inode, sha256 = json.loads(line)
                 # The manifest has the same names.
-                self._known[sys.intern(name)] = _MARK.pack(*mark) + bytes.fromhex(sha256)
+                self._known[sys.intern(name)] = (size_bytes, changed_ns, entered_ns, inode), sha256
         if self._record is not None and len(lines) > len(self._known) + SPARE_LINES:
             with contextlib.suppress(Exception):
-                write_bytes(self._record, b"".join(_line(*known) for known in self._known.items()))
+                write_bytes(self._record, b"".join(_line(name, known) for name, known in self._known.items()))
         return self._known
 
     def _keep(self, name: str) -> None:
@@ -144,5 +141,6 @@ def refuse_replaced(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[N
             raise ReplacedError(last.parent)
 
 
-def _line(name: str, known: bytes) -> bytes:
-    return json.dumps([name, *_MARK.unpack_from(known), known[_MARK.size :].hex()]).encode() + b"\n"
+def _line(name: str, known: tuple[Mark, str]) -> bytes:
+    mark, sha256 = known
+    return json.dumps([name, *mark, sha256]).encode() + b"\n"

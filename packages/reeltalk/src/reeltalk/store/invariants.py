@@ -21,29 +21,7 @@ from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, text_problem,
 from reeltalk.store.content import ReadsTables
 from reeltalk.store.identical import SaidTexts, looks_of
 from reeltalk.store.rows import database_errors, temporary_database
-from reeltalk.store.tables import (
-    ANSWERS,
-    CHAINS,
-    CLIPS,
-    DIALOGUES,
-    ENTITIES,
-    EVENTS,
-    FACTS,
-    GATES,
-    IDENTITY_CHANGES,
-    KNOWN_BOXES,
-    LINKAGES,
-    PATHS,
-    PROACTIVE,
-    REWRITES,
-    SCENES,
-    SCORES,
-    SIGHTINGS,
-    SPEECH,
-    TABLES,
-    VIDEOS,
-    Table,
-)
+from reeltalk.store.tables import CLIPS, GATES, TABLES, VIDEOS, Table
 
 TOLERANCE_S: Final = 0.05
 """A container's duration and its last presentation time differ by up to a frame."""
@@ -77,7 +55,7 @@ def check_content(content: ReadsTables) -> Iterator[Finding]:
                 elif isinstance(row, QAChain | Dialogue):
                     said.add(row)
                 key = None if table.key is None else table.key(row)
-                yield place, key, getattr(row, "video_id", None), line if table in RELATED else None
+                yield place, key, getattr(row, "video_id", None), line if table.name in RELATED else None
 
         for name, table in TABLES.items():
             database.execute("BEGIN")
@@ -94,8 +72,8 @@ def check_content(content: ReadsTables) -> Iterator[Finding]:
             yield Finding("warning", found.kind, problem)
         database.executescript(VIEWS)
         yield from _splits(database)
-        for table in OF_A_VIDEO:
-            yield from _found(database, "error", NO_VIDEO.format(table=table.name))
+        for name in OF_A_VIDEO:
+            yield from _found(database, "error", NO_VIDEO.format(table=name))
         for query in BROKEN:
             yield from _found(database, "error", query)
 
@@ -105,13 +83,13 @@ def _found(database: Connection, severity: Literal["error", "warning"], query: s
         yield Finding(severity, where, problem)
 
 
-OF_A_VIDEO: Final[tuple[Table[Any], ...]] = (
-    CLIPS, SPEECH, CHAINS, DIALOGUES, PROACTIVE, SCENES, PATHS, ENTITIES, EVENTS, FACTS, KNOWN_BOXES, SIGHTINGS,
-    IDENTITY_CHANGES,
+OF_A_VIDEO: Final = (
+    "clips", "speech", "chains", "dialogues", "proactive", "scenes", "paths", "entities", "events", "facts",
+    "known_boxes", "sightings", "identity_changes",
 )  # fmt: skip
-RELATED: Final[tuple[Table[Any], ...]] = (
-    VIDEOS, CLIPS, SPEECH, CHAINS, DIALOGUES, PROACTIVE, SCENES, PATHS, LINKAGES, REWRITES, GATES, ANSWERS, SCORES,
-)  # fmt: skip
+RELATED: Final = frozenset(
+    "videos clips speech chains dialogues proactive scenes paths linkages rewrites gates answers scores".split()
+)
 """Tables of which the queries read more than identifiers."""
 
 TWICE: Final = """

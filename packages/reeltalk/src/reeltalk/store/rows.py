@@ -467,7 +467,7 @@ def _values(row: Any, paths: Iterable[Sequence[str]], get: Callable[[Any, str], 
     return dict.fromkeys(value for value in values if value is not None)
 
 
-class NamedRows(Mapping[str, R]):
+class NamedRows(Mapping[Any, R]):
     """Rows by the name in a field, the last of several with one name.
 
     Args:
@@ -512,6 +512,14 @@ class Mapped(Sequence[T], Generic[S, T]):
 
     def __iter__(self) -> Iterator[T]:
         return map(self._make, self._items)
+
+    def at(self, places: Sequence[int]) -> "Mapped[S, T]":
+        """Some of them.
+
+        Args:
+            places: Their indices.
+        """
+        return Mapped([self._items[place] for place in places], self._make)
 
 
 class Column(Mapped[R, Any]):

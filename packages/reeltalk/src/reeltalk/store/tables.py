@@ -79,35 +79,11 @@ SOURCE_FILES = Table("source_files", SourceFile, lambda row: f"{row.format}/{row
 TABLES: dict[str, Table[Any]] = {
     table.name: table
     for table in (
-        VIDEOS,
-        SCREENINGS,
-        SHOTS,
-        FRAMES,
-        SPEECH,
-        CLIPS,
-        SCENES,
-        CHAINS,
-        LINKAGES,
-        REWRITES,
-        PATHS,
-        DIALOGUES,
-        PROACTIVE,
-        ENTITIES,
-        EVENTS,
-        FACTS,
-        KNOWN_BOXES,
-        SIGHTINGS,
-        IDENTITY_CHANGES,
-        GATES,
-        TAG_PROPOSALS,
-        ANSWERS,
-        SCORES,
-        RUBRICS,
-        REVIEWS,
-        REJECTED,
-        SOURCE_FILES,
+        VIDEOS, SCREENINGS, SHOTS, FRAMES, SPEECH, CLIPS, SCENES, CHAINS, LINKAGES, REWRITES, PATHS, DIALOGUES,
+        PROACTIVE, ENTITIES, EVENTS, FACTS, KNOWN_BOXES, SIGHTINGS, IDENTITY_CHANGES, GATES, TAG_PROPOSALS, ANSWERS,
+        SCORES, RUBRICS, REVIEWS, REJECTED, SOURCE_FILES,
     )
-}
+}  # fmt: skip
 """All tables in the order in which stages fill them."""
 
 

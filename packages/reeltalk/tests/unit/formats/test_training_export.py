@@ -15,6 +15,7 @@ from tokenizers.models import WordLevel
 from reeltalk.cli import run
 from reeltalk.formats import TRAINING, load_format
 from reeltalk.formats.training import frame_folder
+from reeltalk.formats.training_samples import read_sample, read_samples, to_line
 from reeltalk.formats.training_units import Cutter, UnitKind, conversations
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -23,7 +24,6 @@ from reeltalk.schema.sft import SampleLimits, most_tokens
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.sft import read_sample, read_samples, to_line
 
 SAMPLES = TESTS / "samples"
 FILM = Numbered("training-data.mp4", frames=240)

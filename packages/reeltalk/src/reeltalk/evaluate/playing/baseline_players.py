@@ -6,11 +6,10 @@ the frames too. *constant* and *empty* use less; *ngrams*, *recall* and *nearest
 """
 
 import base64
-from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, overload
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,8 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Seconds
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import PlayedTables
-from reeltalk.store.rows import Column
+from reeltalk.store.content import Content
+from reeltalk.store.rows import Column, Mapped
 from reeltalk.video.appearance import describe_appearance
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
@@ -230,77 +229,7 @@ class _InTurn:
         return next((text for text in said if text is not None), None)
 
 
-class TrainingTurns(Sequence[KnownTurn]):
-    """Turns of a benchmark's chains and dialogues, from which baselines learn. A turn is read when you ask for it.
-
-    Args:
-        content: The benchmark.
-        chosen: The videos.
-        features: Features of each video up to the time of a turn, for `nearest`.
-    """
-
-    def __init__(self, content: PlayedTables, chosen: Collection[str], features: FeaturesOf | None) -> None:
-        self._tables = _units(content)
-        self._clips, self._features = clip_intervals(content), features
-        tables, units, turns = array("b"), array("q"), array("i")
-        for table, rows in enumerate(self._tables):
-            for place, (video_id, known) in enumerate(_known_turns(rows)):
-                if video_id in chosen:
-                    tables.extend([table] * len(known))
-                    units.extend([place] * len(known))
-                    turns.extend(known)
-        self._table, self._unit, self._turn = tables, units, turns
-        self._of = lru_cache(KEPT_UNITS)(self._turns_of)
-
-    def __len__(self) -> int:
-        return len(self._turn)
-
-    @overload
-    def __getitem__(self, place: int) -> KnownTurn: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[KnownTurn]: ...
-    def __getitem__(self, place: int | slice) -> KnownTurn | list[KnownTurn]:
-        if isinstance(place, slice):
-            return [self[n] for n in range(len(self))[place]]
-        return self._of(self._table[place], self._unit[place])[self._turn[place]]
-
-    def _turns_of(self, table: int, place: int) -> dict[int, KnownTurn]:
-        unit = self._tables[table][place]
-        names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
-        intervals = (self._clips(name) for name in names if name is not None)
-        about = tuple(interval for interval in intervals if interval is not None)
-        found: dict[int, KnownTurn] = {}
-        history: list[tuple[str, str]] = []
-        for index, turn in enumerate(unit.turns):
-            reference = turn.references[0] if turn.references else None
-            if reference is not None:
-                found[index] = KnownTurn(
-                    turn.question,
-                    reference,
-                    str(unit.video_id),
-                    features=self._features(str(unit.video_id), turn.asked_at_s) if self._features else None,
-                    history=tuple(history),
-                    asked_at_s=turn.asked_at_s,
-                    evidence=turn.evidence,
-                    about=about,
-                )
-            history.append((turn.question, reference or ""))
-        return found
-
-
-def _units(content: PlayedTables) -> tuple[Sequence[QAChain | Dialogue], ...]:
-    return content.chains, content.dialogues
-
-
-def _known_turns(rows: Sequence[QAChain | Dialogue]) -> Iterator[tuple[str, list[int]]]:
-    """The video of each unit, and the indices of its turns that have a reference."""
-    for unit in rows:
-        yield unit.video_id, [index for index, turn in enumerate(unit.turns) if turn.references]
-
-
-def training_pairs(
-    content: PlayedTables, *, split: str = TRAIN, features: FeaturesOf | None = None
-) -> Sequence[KnownTurn]:
+def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf | None = None) -> Sequence[KnownTurn]:
     """The turns of a benchmark's chains and dialogues that baselines learn from.
 
     They are from the videos of one split, or from all videos if the benchmark has no such split. A baseline does not
@@ -313,7 +242,42 @@ def training_pairs(
     """
     own = list(zip(Column(content.videos, "id"), Column(content.videos, "split"), strict=True))
     chosen = {name for name, of in own if of == split} or {name for name, _ in own}
-    return TrainingTurns(content, {name for name in chosen if name is not None}, features)
+    tables: tuple[Sequence[QAChain | Dialogue], ...] = (content.chains, content.dialogues)
+    clips = clip_intervals(content)
+
+    @lru_cache(KEPT_UNITS)
+    def turns_of(table: int, place: int) -> dict[int, KnownTurn]:
+        unit = tables[table][place]
+        names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
+        intervals = (clips(name) for name in names if name is not None)
+        about = tuple(interval for interval in intervals if interval is not None)
+        found: dict[int, KnownTurn] = {}
+        history: list[tuple[str, str]] = []
+        for index, turn in enumerate(unit.turns):
+            reference = turn.references[0] if turn.references else None
+            if reference is not None:
+                found[index] = KnownTurn(
+                    turn.question,
+                    reference,
+                    str(unit.video_id),
+                    features=features(str(unit.video_id), turn.asked_at_s) if features else None,
+                    history=tuple(history),
+                    asked_at_s=turn.asked_at_s,
+                    evidence=turn.evidence,
+                    about=about,
+                )
+            history.append((turn.question, reference or ""))
+        return found
+
+    known = [
+        (table, place, index)
+        for table, rows in enumerate(tables)
+        for place, unit in enumerate(rows)
+        if unit.video_id in chosen
+        for index, turn in enumerate(unit.turns)
+        if turn.references
+    ]
+    return Mapped(known, lambda turn: turns_of(turn[0], turn[1])[turn[2]])
 
 
 def baseline_player(
@@ -375,7 +339,7 @@ def _as_turns(pairs: Sequence[KnownAnswer]) -> list[KnownTurn]:
     ]
 
 
-def create_baseline(name: str, benchmark: Benchmark, content: PlayedTables, *, workers: int = 2) -> Player:
+def create_baseline(name: str, benchmark: Benchmark, content: Content, *, workers: int = 2) -> Player:
     """A baseline that has learnt from a benchmark's train split.
 
     Args:

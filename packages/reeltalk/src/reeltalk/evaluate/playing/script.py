@@ -8,10 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Final, Literal
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.settings import PlaySettings
@@ -23,8 +20,8 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, recorded_verdicts
 from reeltalk.schema.record import PathId, Record, derive_id
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import PlayedTables
-from reeltalk.store.rows import Column, NamedRows, rows_by
+from reeltalk.store.content import Content
+from reeltalk.store.rows import Column, Mapped, NamedRows, rows_by
 
 
 @dataclass(frozen=True)
@@ -77,45 +74,12 @@ PATHS_PER_VIDEO: Final = 5
 """Number of new paths that are drawn in each video."""
 
 
-class Scripts(Sequence[Script]):
-    """Scripts that are made when you ask for them, so that memory hardly grows with them.
-
-    Args:
-        makers: Each makes the scripts of one kind by their places.
-        kinds: (N,) index of the maker of each script.
-        places: (N,) place of each script.
-    """
-
-    def __init__(
-        self, makers: Sequence[Callable[[int], Script]], kinds: NDArray[np.int8], places: NDArray[np.int64]
-    ) -> None:
-        self._makers, self._kinds, self._places = makers, kinds, places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, place: int) -> Script: ...
-    @overload
-    def __getitem__(self, place: slice) -> "Scripts": ...
-    def __getitem__(self, place: int | slice) -> "Script | Scripts":
-        if isinstance(place, slice):
-            return Scripts(self._makers, self._kinds[place], self._places[place])
-        make = self._makers[int(self._kinds[place])]
-        return make(int(self._places[place]))
-
-    def at(self, places: Sequence[int]) -> "Scripts":
-        """Some of the scripts.
-
-        Args:
-            places: Their indices.
-        """
-        chosen = np.asarray(places, np.int64)
-        return Scripts(self._makers, self._kinds[chosen], self._places[chosen])
+Scripts = Mapped[tuple[Callable[[int], Script], int], Script]
+"""Scripts that are made when you ask for them, so that memory hardly grows with them."""
 
 
 def make_scripts(
-    content: PlayedTables,
+    content: Content,
     settings: PlaySettings,
     *,
     limit: int | None = None,
@@ -160,19 +124,15 @@ def make_scripts(
             f"{'of ' + ', '.join(settings.tasks) + ' ' if settings.tasks else ''}in the videos of the split; "
             "'reeltalk report BENCH --format text' tells what it holds"
         )
-    counts = [len(places) for _, places in found]
-    return Scripts(
-        [maker for maker, _ in found],
-        np.repeat(np.arange(len(found), dtype=np.int8), counts),
-        np.concatenate([np.asarray(places, np.int64) for _, places in found]),
-    )[:limit]
+    made = [(make, place) for make, places in found for place in places][:limit]
+    return Scripts(made, lambda one: one[0](one[1]))
 
 
 ClipOf = Callable[[str], Interval | None]
 """The part of its video that a clip covers; None if it is not known."""
 
 
-def clip_intervals(content: PlayedTables) -> ClipOf:
+def clip_intervals(content: Content) -> ClipOf:
     """A function that gives the part of its video that a clip covers, by the clip's name.
 
     Args:
@@ -191,7 +151,7 @@ def _known(names: Iterable[str | None], clips: ClipOf) -> tuple[Interval, ...]:
     return tuple(interval for interval in found if interval is not None)
 
 
-def _videos(content: PlayedTables, split: str | None, known: set[str]) -> set[str]:
+def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
     by_split: dict[str | None, set[str]] = defaultdict(set)
     for name, own in zip(Column(content.videos, "id"), Column(content.videos, "split"), strict=True):
         by_split[own].add(name or "")
@@ -210,7 +170,7 @@ def _places(units: Sequence[Record], videos: set[str]) -> Sequence[int]:
 
 
 def _paths(
-    content: PlayedTables, settings: PlaySettings, paths_per_video: int, clips: ClipOf, videos: set[str]
+    content: Content, settings: PlaySettings, paths_per_video: int, clips: ClipOf, videos: set[str]
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
     chains, dialogues = NamedRows(content.chains), NamedRows(content.dialogues)
     played: Sequence[DialoguePath] = (
@@ -262,7 +222,7 @@ def _resolved(
 
 
 def draw_new_paths(
-    content: PlayedTables, settings: PlaySettings, paths_per_video: int = PATHS_PER_VIDEO
+    content: Content, settings: PlaySettings, paths_per_video: int = PATHS_PER_VIDEO
 ) -> tuple[list[DialoguePath], PathStatistics]:
     """New paths of the videos that are played. They land where the benchmark allows its own paths to, else by the rule.
 
@@ -389,7 +349,7 @@ def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
     return max((interval.end_s for interval in intervals), default=None)
 
 
-def media_of(benchmark: Benchmark, content: PlayedTables) -> Callable[[str], Path | None]:
+def media_of(benchmark: Benchmark, content: Content) -> Callable[[str], Path | None]:
     """A function that gives the file of a video by the video's identifier; None if it is not available."""
     videos = NamedRows(content.videos)
 

@@ -7,7 +7,7 @@ from typing import Final
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.schema.labels import Target
 from reeltalk.schema.speech import Speech, Utterance
-from reeltalk.store.content import PlayedTables
+from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 
 KEPT_VIDEOS: Final = 256
@@ -19,7 +19,7 @@ NO_SPEECH: Final = (
 )
 
 
-def speech_notice(content: PlayedTables, scripts: Iterable[Script], *, shown: bool) -> str | None:
+def speech_notice(content: Content, scripts: Iterable[Script], *, shown: bool) -> str | None:
     """A sentence if the speech that is to be shown is missing, or if questions about speech are asked without it.
 
     Args:
@@ -37,7 +37,7 @@ def speech_notice(content: PlayedTables, scripts: Iterable[Script], *, shown: bo
     return f"{about:,} turns are tagged as questions about what is said, which is not shown; --subtitles shows it"
 
 
-def spoken_lines(content: PlayedTables) -> Callable[[Script, Step], tuple[Utterance, ...]]:
+def spoken_lines(content: Content) -> Callable[[Script, Step], tuple[Utterance, ...]]:
     """Gives the lines that a turn is shown, in the order of time.
 
     A turn with a moment is shown all lines of its video that ended by then. A turn that is asked after the whole video

@@ -6,7 +6,7 @@ import pytest
 
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
-from reeltalk.store.failures import Failures, asking_helps, failures_of, group_reasons
+from reeltalk.stages.failures import Failures, asking_helps, failures_of, group_reasons
 
 
 def turn(index: int, *, reason: str | None = None, unit: str = "d") -> AnsweredTurn:

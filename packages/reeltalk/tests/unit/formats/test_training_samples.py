@@ -10,6 +10,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from reeltalk.errors import InputError
+from reeltalk.formats.training_samples import (
+    SampleLayout,
+    layout_of,
+    line_text,
+    read_sample,
+    read_samples,
+    to_answer_line,
+    to_line,
+)
 from reeltalk.schema.sft import (
     RESERVED,
     CarriedTurn,
@@ -21,7 +30,6 @@ from reeltalk.schema.sft import (
     reserved_in,
     sample_tokens,
 )
-from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_sample, read_samples, to_answer_line, to_line
 
 FILE = Path("samples.jsonl")
 LAYOUTS: tuple[SampleLayout, ...] = ("streamingchat", "sharegpt", "trl")
