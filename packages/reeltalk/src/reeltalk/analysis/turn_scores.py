@@ -1,7 +1,7 @@
-"""Every turn of a run with its scores and tags. Comparisons, calibration and profiles start from these."""
+"""The turns of a report with their tags and credit, from which profiles are made, and the measure of their credit."""
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -13,44 +13,18 @@ from numpy.typing import NDArray
 from reeltalk.analysis.columns import metric_kind, share_of
 from reeltalk.analysis.dialogues import KEPT, ShownDialogue, scores_by_model
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import SettingError
 from reeltalk.judge.protocol import credit_measures
 from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
 from reeltalk.metrics.uncertainty import numbered_clusters
-from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import Dialogue, QAChain, TurnRef
-from reeltalk.schema.runs import ItemScores, is_withheld
+from reeltalk.schema.runs import is_withheld
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.rows import NamedRows, rows_by
-from reeltalk.store.runs import ANSWERS, ITEMS, Run
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES, PATHS
 
 RIGHT: Final = 0.5
 """An answer with more credit is right, as in the measures of `evaluate`."""
-
-
-@dataclass(frozen=True)
-class ScoredTurn:
-    """The scores of one model's answer to one turn, without its text."""
-
-    model: str
-    item_id: str
-    """The key for comparing turns of two models."""
-    video_id: str
-    unit_id: str
-    turn_index: int
-    state: AnswerState
-    task: str | None
-    labels: dict[str, tuple[str, ...]]
-    scores: dict[str, float]
-    """By metric; metrics without a value are absent."""
-    planted: bool = False
-    """True if the history of later turns has a wrong answer instead of this one."""
-
-    def credit(self, metric: str) -> float | None:
-        """How right the answer is by a metric, from 0 to 1; None without a value or scale."""
-        value = self.scores.get(metric)
-        return None if value is None else share_of(metric, value)
 
 
 def credit_metric(metrics: Iterable[str]) -> str | None:
@@ -67,43 +41,6 @@ def credit_metric(metrics: Iterable[str]) -> str | None:
     judged = [metric for metric in there if metric_kind(metric) == "headline"]
     wanted = [*(metric for metric in credit_measures() if metric in there), *judged, *there]
     return next(iter(wanted), None)
-
-
-def scored_turns(run: Run) -> Iterator[ScoredTurn]:
-    """Every answer of a run with its scores, model by model, read one row at a time.
-
-    Args:
-        run: The run.
-
-    Raises:
-        BenchmarkError: The table of scores does not have the answers' order.
-        InputError: A table is damaged.
-    """
-    scores: dict[tuple[str, str], ItemScores] = {}
-    found = iter(run.item_scores())
-    for answer in run.answers():
-        key = (answer.model, answer.item_id)
-        # Both tables have the same order, so this dictionary stays empty unless another program wrote them.
-        while key not in scores:
-            row = next(found, None)
-            if row is None:
-                raise BenchmarkError(
-                    f"{run.path / ITEMS} has no row of model {answer.model!r} and {answer.item_id!r}, which "
-                    f"{ANSWERS} has; score the answers again"
-                )
-            scores[row.model, row.item_id] = row
-        yield ScoredTurn(
-            answer.model,
-            answer.item_id,
-            answer.video_id,
-            answer.unit_id,
-            answer.turn_index,
-            answer.state,
-            answer.task,
-            answer.labels,
-            scores.pop(key).scores,
-            answer.played is not None and answer.played.corrupted,
-        )
 
 
 Floats = NDArray[np.float64]

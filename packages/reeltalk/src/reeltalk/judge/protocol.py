@@ -6,6 +6,7 @@ its protocol in the entry points `reeltalk.judges`.
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -197,6 +198,12 @@ def measure_info(metric: str) -> MetricInfo | None:
         metric: Name of the measure, as `mtv.floor` or `svbench.OS.compat`.
     """
     registry = _current()
+    if metric not in registry.infos:
+        registry.infos[metric] = _describe(registry, metric)
+    return registry.infos[metric]
+
+
+def _describe(registry: "_Registry", metric: str) -> MetricInfo | None:
     family, *rest = metric.split(".")
     described, shared = registry.families.get(family), registry.parts
     if described is None:
@@ -276,11 +283,13 @@ class _Registry:
     parts: tuple[MeasurePart, ...]
     """Parts that any protocol's measures may have."""
     credit: tuple[str, ...]
+    infos: dict[str, MetricInfo | None] = field(default_factory=dict)
+    """Descriptions of measures that were asked for; pages ask for one of each score."""
 
 
 def _current() -> _Registry:
     # The path is the cache key: a folder that is added to the package is read too.
-    return _registry(tuple(importlib.import_module(PACKAGE).__path__))
+    return _registry(tuple(sys.modules[PACKAGE].__path__))
 
 
 @cache

@@ -1,17 +1,16 @@
 """The page of scores along the dialogue: every metric by turn, and the effect of a wrong answer on later turns."""
 
-import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import metric_title
+from reeltalk.analysis.columns import metric_title, share_of
 from reeltalk.analysis.estimates import (
     DIFFERENCES,
     FEW,
@@ -22,8 +21,9 @@ from reeltalk.analysis.estimates import (
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
+from reeltalk.analysis.score_matrix import models_of
 from reeltalk.analysis.table_files import TableCell
-from reeltalk.analysis.turn_scores import RIGHT, ScoredTurn, scored_turns
+from reeltalk.analysis.turn_scores import RIGHT
 from reeltalk.analysis.values import metric_heading
 from reeltalk.metrics.clustered import Ints
 from reeltalk.metrics.uncertainty import numbered_clusters
@@ -31,6 +31,10 @@ from reeltalk.pages import charts
 from reeltalk.pages.charts import Mark, estimate_of
 from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CurvePoint
+from reeltalk.store.score_frame import SCORE
+
+if TYPE_CHECKING:
+    import polars as pl
 
 RECOVERY: Final = "recovery"
 PER_CENT: Final = 100.0
@@ -79,13 +83,12 @@ def find_cascades(board: Leaderboard) -> list[Cascade]:
     metrics = right_wrong_metrics(board)
     if not metrics:
         return []
-    places = {(id(model.run), model.info.model): index for index, model in enumerate(board.models)}
     found_turns: dict[int, _Turns] = {}
-    for run in {id(model.run): model.run for model in board.models}.values():
-        for turn in scored_turns(run):
-            place = places.get((id(run), turn.model))
-            if place is not None and board.models[place].floor is None:
-                found_turns.setdefault(place, _Turns(metrics)).add(turn)
+    for run, columns in models_of(board):
+        for model, place in columns.items():
+            own = run.scores.answers.filter(model=model)
+            if len(own) and board.models[place].floor is None:
+                found_turns[place] = _Turns(own, metrics)
     found = []
     for metric in metrics:
         models = []
@@ -104,29 +107,31 @@ UNKNOWN: Final = -1
 
 
 class _Turns:
-    """The turns of a model, some 20 bytes each."""
+    """The turns of a model, from its answers in the run's frame."""
 
-    def __init__(self, metrics: Sequence[str]) -> None:
-        self._units: dict[str, int] = {}
-        self._unit, self._index = array("i"), array("i")
-        self.videos: list[str] = []
-        self.planted = bytearray()
-        self.right = {metric: array("b") for metric in metrics}
-
-    def add(self, turn: ScoredTurn) -> None:
-        self._unit.append(self._units.setdefault(turn.unit_id, len(self._units)))
-        self._index.append(turn.turn_index)
-        self.videos.append(sys.intern(turn.video_id))
-        self.planted.append(turn.planted)
-        for metric, right in self.right.items():
-            credit = turn.credit(metric)
-            right.append(UNKNOWN if credit is None else credit > RIGHT)
+    def __init__(self, answers: "pl.DataFrame", metrics: Sequence[str]) -> None:
+        units: dict[str, int] = {}
+        self._unit = [units.setdefault(unit, len(units)) for unit in answers["unit_id"]]
+        self._index = answers["turn_index"].to_list()
+        self.videos = answers["video_id"].to_list()
+        self.planted = answers["planted"].to_list()
+        self.right = {
+            metric: [_is_right(metric, value) for value in answers[SCORE + metric]]
+            if SCORE + metric in answers.columns
+            else [UNKNOWN] * len(answers)
+            for metric in metrics
+        }
 
     def units(self) -> Iterator[list[tuple[int, int]]]:
         """The turns of each unit: their places, and their indices in the unit, in order."""
         order = np.lexsort((np.array(self._index), np.array(self._unit))).tolist()
         for _, turns in groupby(order, key=self._unit.__getitem__):
             yield [(turn, self._index[turn]) for turn in turns]
+
+
+def _is_right(metric: str, value: float | None) -> int:
+    credit = None if value is None else share_of(metric, value)
+    return UNKNOWN if credit is None else credit > RIGHT
 
 
 class _Shares:

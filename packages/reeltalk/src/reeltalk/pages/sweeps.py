@@ -21,12 +21,13 @@ from reeltalk.analysis.estimates import (
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
+from reeltalk.analysis.score_matrix import models_of
 from reeltalk.analysis.table_files import TableCell
-from reeltalk.analysis.turn_scores import scored_turns
 from reeltalk.analysis.values import metric_heading
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Mark
 from reeltalk.pages.site import Page, Site
+from reeltalk.store.score_frame import SCORE
 
 SWEPT: Final = {
     "mode": "Mode",
@@ -225,15 +226,14 @@ def _is_mean(entries: Mapping[str, VideoValue], value: Estimate | None) -> bool:
 
 def _scores(board: Leaderboard, indices: set[int]) -> _Scores:
     found: dict[tuple[int, str], dict[str, VideoValue]] = defaultdict(dict)
-    wanted = set(board.plotted)
-    for run in {id(board.models[index].run): board.models[index].run for index in sorted(indices)}.values():
-        places = {board.models[index].info.model: index for index in indices if board.models[index].run is run}
-        for turn in scored_turns(run):
-            if (place := places.get(turn.model)) is None:
+    for run, columns in models_of(board):
+        for model, place in columns.items():
+            if place not in indices:
                 continue
-            for metric, score in turn.scores.items():
-                if metric in wanted:
-                    found[place, metric][turn.item_id] = VideoValue(turn.video_id, score)
+            answers = run.scores.answers.filter(model=model)
+            for metric in set(board.plotted).intersection(run.scores.measures):
+                scored = answers.select("item_id", "video_id", SCORE + metric).drop_nulls(SCORE + metric)
+                found[place, metric] = {item: VideoValue(video, value) for item, video, value in scored.iter_rows()}
     return found
 
 
