@@ -182,29 +182,6 @@ def test_a_closed_pipe_is_no_error(samples: Path, tmp_path: Path) -> None:
     assert b"Traceback" not in error
 
 
-def test_a_dialogue_is_exported_as_a_figure(samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answers = sorted(map(str, (samples / "vdact" / "results").glob("*.json")))
-    run(["score", *answers, "--format", "vdact", "--metrics", "token_f1", "--out", str(tmp_path / "run")])
-    figure = tmp_path / "case.svg"
-    command = ["report", str(tmp_path / "run"), "--dialogue", "0900101", "--out"]
-    assert run([*command, str(figure), "--turns", "1,3"]) == 0
-    drawn = figure.read_text(encoding="utf-8")
-    assert drawn.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
-    assert "Turn 3" in drawn
-    assert "Turn 2" not in drawn
-    capsys.readouterr()
-    for more, why in (
-        ([str(figure)], "exists; choose another file or pass --overwrite"),
-        ([str(tmp_path / "case.gif")], "must end with one of .svg, .pdf, .png"),
-        ([str(tmp_path / "c.svg"), "--turns", "x"], "--turns must be numbers of turns from 1"),
-        ([str(tmp_path / "c.svg"), "--frames", "9"], "--frames must be 0 to 6"),
-        ([str(tmp_path / "c.svg"), "--models", "nobody"], "the runs have no model 'nobody'"),
-    ):
-        assert run([*command, *more]) == 2
-        assert why in " ".join(capsys.readouterr().err.split())
-    assert run([*command, str(figure), "--overwrite"]) == 0
-
-
 def test_videos_of_a_report_need_a_benchmark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", str(tmp_path), "--media", "cut", "--out", str(tmp_path / "site")]) == 2
     assert "--media cut needs --bench" in " ".join(capsys.readouterr().err.split())

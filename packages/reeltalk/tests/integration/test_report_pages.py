@@ -2,7 +2,6 @@
 
 import json
 import re
-import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -291,14 +290,6 @@ def test_data_of_pages_end_no_script_and_open_no_comment(site: Path, judged_site
     words = (site / "data" / "words-0.js").read_text(encoding="utf-8")
     assert r"\u003cscript\u003ealert(1)\u003c/script\u003e" in words
     assert "你好" in words
-
-
-def test_figures_of_dialogues_hold_nothing_but_drawing(site: Path, judged_site: Path) -> None:
-    figures = [path for folder in (site, judged_site) for path in (folder / "cases").glob("*.svg")]
-    assert len(figures) == len(DIALOGUES) + 2
-    for path in figures:
-        tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(path).iter()}
-        assert tags <= {"svg", "rect", "text", "path", "title", "image"}, path
 
 
 def test_what_failed_leads_to_its_turn_and_its_raw_replies(judged_site: Path, judged_pages: dict[Path, Page]) -> None:

@@ -8,7 +8,7 @@ from reeltalk.analysis.graph_numbers import GraphNumbers
 from reeltalk.cli.reporting import format_count
 from reeltalk.errors import SettingError
 from reeltalk.pages.site import make_environment, write_static
-from reeltalk.pages.stage import environment_of, site_links, write_more
+from reeltalk.pages.stage import environment_of, write_more
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import VIDEOS
@@ -81,7 +81,7 @@ def write_scenario_report(
     environment = (
         environment_of(benchmark, packages=(TEMPLATES,)) if benchmark is not None else make_environment(TEMPLATES)
     )
-    page = write_scenario_pages(title, scenarios, folder, environment, links=site_links(benchmark) if benchmark else ())
+    page = write_scenario_pages(title, scenarios, folder, environment)
     if benchmark is not None:
         write_more(benchmark, folder, environment)
     return page

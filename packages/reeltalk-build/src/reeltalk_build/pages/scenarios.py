@@ -111,8 +111,6 @@ def write_scenario_pages(
     shown: Iterable[ShownScenario],
     folder: Path,
     environment: Environment,
-    *,
-    links: Sequence[tuple[str, str]] = (),
 ) -> Path:
     """Write the pages: `index.html`, and one for each scenario.
 
@@ -121,7 +119,6 @@ def write_scenario_pages(
         shown: The scenarios.
         folder: An existing, empty folder.
         environment: Where the templates are.
-        links: Other pages of the site: texts and file names.
 
     Returns:
         Path of `index.html`.
@@ -144,7 +141,7 @@ def write_scenario_pages(
         )
         listed.append(_listed(scenario))
         (folder / "scenarios" / scenario.file).write_text(html, encoding="utf-8", newline="\n")
-    html = environment.get_template("scenarios.html").render(root="", name=title, shown=listed, links=links)
+    html = environment.get_template("scenarios.html").render(root="", name=title, shown=listed)
     (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return folder / "index.html"
 

@@ -1,4 +1,4 @@
-"""The command that reports runs, benchmarks and graphs, draws a dialogue, and lists published numbers."""
+"""The command that reports runs, benchmarks and graphs, and lists published numbers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,9 +21,7 @@ LISTED: Final[dict[str, Literal["text", "json", "csv", "markdown"]]] = {
     "markdown": "markdown",
 }
 """The format of a list of published numbers, by the option --format."""
-ENDINGS: Final = (".svg", ".pdf", ".png")
 FRAMES_SHOWN = Parameter(group=Group("Videos and frames", sort_key=30))
-ONE_DIALOGUE = Parameter(group=Group("Figure of one dialogue", sort_key=31))
 OF_GRAPHS = Parameter(group=Group("Activity graphs", sort_key=32))
 
 
@@ -40,11 +38,8 @@ def report(
     judged: Path | None = None,
     credit: str | None = None,
     media: Annotated[Literal["none", "link", "copy", "cut"], FIRST] = "none",
-    frames: Annotated[int | None, FRAMES_SHOWN] = None,
+    frames: Annotated[int, FRAMES_SHOWN] = 8,
     most_frames: Annotated[int, FRAMES_SHOWN] = 5000,
-    dialogue: Annotated[str | None, ONE_DIALOGUE] = None,
-    turns: Annotated[str, ONE_DIALOGUE] = "",
-    models: Annotated[str, ONE_DIALOGUE] = "",
     scenarios: Annotated[Path | None, OF_GRAPHS] = None,
     only: Annotated[str | None, OF_GRAPHS] = None,
     workers: Annotated[int | None, HOW] = None,
@@ -53,13 +48,11 @@ def report(
 ) -> int:
     """Write runs, a benchmark or activity graphs as a static site. Runs can also be a table on standard output.
 
-    For a benchmark or graphs, `--format text` prints counts: tables 3 and 4 and figure 2a of the VDAct paper. With
-    --dialogue, draw one dialogue of runs for a paper: frames, questions, references, every model's answer, and the
-    judges' scores. Without runs, --published lists published numbers with their sources.
+    For a benchmark or graphs, `--format text` prints counts: tables 3 and 4 and figure 2a of the VDAct paper.
+    Without runs, --published lists published numbers with their sources.
 
-    Example: `reeltalk report runs/first runs/second --out site`, `reeltalk report benchmarks/kitchen --out site`,
-    `reeltalk report runs/first --dialogue d17 --turns 2,3 --bench benchmarks/kitchen --out case.svg`, or `reeltalk
-    report --published svbench`.
+    Example: `reeltalk report runs/first runs/second --out site`, `reeltalk report benchmarks/kitchen --out site`, or
+    `reeltalk report --published svbench`.
 
     Parameters
     ----------
@@ -67,8 +60,7 @@ def report(
         Folders that `score`, `evaluate` or `judge` wrote; or runs of `proactive run`, with --bench; or one benchmark;
         or a folder, zip archive or file of activity graphs.
     out
-        Folder of the site to create; for the other formats the file, standard output by default. With
-        --dialogue the figure: .svg, .pdf or .png.
+        Folder of the site to create; for the other formats the file, standard output by default.
     format
         html writes a site that opens from disk; json, csv, latex and markdown write the leaderboard; text is for
         counts and for published numbers.
@@ -95,15 +87,9 @@ def report(
         parts that dialogues are about. All values except none need --bench, and also show the frames that the models
         saw.
     frames
-        Most frames shown at a turn; 8 by default. With --dialogue 0 to 6 in all, 4 by default.
+        Most frames shown at a turn.
     most_frames
         Most frames in the whole site.
-    dialogue
-        Name of a chain, path or dialogue to draw as a figure.
-    turns
-        Comma-separated numbers of turns, from 1; the first six by default.
-    models
-        Comma-separated names of models, as the leaderboard has them; all but floors by default.
     scenarios
         JSON object of lists of activities by scenario. Without it a benchmark's videos, or each activity alone.
     only
@@ -113,10 +99,6 @@ def report(
     overwrite
         Replace existing output.
     """
-    if dialogue is not None:
-        return _draw_case(runs, dialogue, out, bench, turns, models, 4 if frames is None else frames, overwrite)
-    if turns or models:
-        raise SettingError("--turns and --models are for a figure of one dialogue; give --dialogue too")
     if not runs and published:
         return _list_published(published, format, out)
     if format == "text":
@@ -147,7 +129,7 @@ def report(
         human=human,
         credit=credit,
         media=media,
-        frames=8 if frames is None else frames,
+        frames=frames,
         most_frames=most_frames,
     )
     if format == "html":
@@ -187,62 +169,6 @@ def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]
         if name not in known:
             raise SettingError(f"{option} has no {name!r}; it takes {', '.join(known)}, with commas between them")
     return tuple(name for name in known if name in names)
-
-
-def _draw_case(
-    runs: Sequence[Path],
-    dialogue: str,
-    out: Path | None,
-    bench: Path | None,
-    turns: str,
-    models: str,
-    frames: int,
-    overwrite: bool,
-) -> int:
-    from reeltalk.pages.case import MOST_FRAMES, case_file
-    from reeltalk.pages.case import export_case as draw
-    from reeltalk.pages.figure_files import write_figure
-    from reeltalk.store.atomic import storage_errors, write_bytes
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.runs import read_run
-
-    if not runs:
-        raise SettingError(
-            "a figure of one dialogue needs at least one run; 'reeltalk evaluate' and 'reeltalk score' write them"
-        )
-    if out is None:
-        raise SettingError("--dialogue needs --out FILE, which ends with .svg, .pdf or .png")
-    if out.suffix not in ENDINGS:
-        raise SettingError(f"--out {out} must end with one of {', '.join(ENDINGS)}, which decides the format")
-    if not 0 <= frames <= MOST_FRAMES:
-        raise SettingError(f"--frames must be 0 to {MOST_FRAMES}, got {frames}")
-    if out.exists() and (out.is_dir() or not overwrite):
-        raise BenchmarkError(f"{out} exists; choose another file{'' if out.is_dir() else ' or pass --overwrite'}")
-    svg = draw(
-        [read_run(path) for path in runs],
-        dialogue,
-        benchmark=Benchmark.open(bench) if bench else None,
-        turns=_numbers(turns),
-        models=[name.strip() for name in models.split(",") if name.strip()],
-        frames=frames,
-    )
-    if out.suffix == ".svg":
-        write_bytes(out, case_file(svg).encode())
-    else:
-        with storage_errors(out):
-            write_figure(svg, out)
-    print(f"figure: {out}")
-    return 0
-
-
-def _numbers(text: str) -> list[int]:
-    found = []
-    for part in text.split(","):
-        if part.strip():
-            if not part.strip().isdecimal() or int(part) < 1:
-                raise SettingError(f"--turns must be numbers of turns from 1, as 2,3, and {part.strip()!r} is none")
-            found.append(int(part))
-    return found
 
 
 def _list_published(names: str, format: str, out: Path | None) -> int:

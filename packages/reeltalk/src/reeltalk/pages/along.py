@@ -201,9 +201,6 @@ def has_curves(site: Site) -> bool:
 def write_along(site: Site) -> None:
     """Write `along.html`.
 
-    Args:
-        site: The report.
-
     Raises:
         BenchmarkError: A run's tables do not have one order.
         InputError: A table is damaged.

@@ -274,9 +274,6 @@ def has_breakdowns(site: Site) -> bool:
 def write_breakdowns(site: Site) -> None:
     """Write `breakdowns.html`.
 
-    Args:
-        site: The report.
-
     Raises:
         InputError: A run's table of groups is damaged.
     """
@@ -351,9 +348,6 @@ def has_times(site: Site) -> bool:
 
 def write_times(site: Site) -> None:
     """Write `times.html`.
-
-    Args:
-        site: The report.
 
     Raises:
         InputError: A run's table of groups is damaged.

@@ -241,14 +241,7 @@ def _to(position: Spec, field: str) -> Spec:
 
 
 def _layer(looks: Spec, data: Sequence[Spec] | None = None, *, only: str = "", **encoding: Spec) -> Spec:
-    """A layer.
-
-    Args:
-        looks: The mark, with its `type`; it has a tooltip if a description is encoded.
-        data: Its rows, by default the chart's.
-        only: A filter of the rows.
-        **encoding: Its channels.
-    """
+    """A layer with rows of its own or the chart's, `only` some of them; with a description, its marks have tooltips."""
     layer: Spec = {"mark": {"aria": "description" in encoding, **looks}, "encoding": encoding}
     if data is not None:
         layer["data"] = {"values": list(data)}
@@ -323,15 +316,9 @@ def interval_chart(
 ) -> str:
     """A marker with its interval for each value, one below the other: of models, of differences, or of groups.
 
-    Args:
-        marks: The values, from top to bottom; those with one `row` are next to each other.
-        title: Text alternative.
-        axis: Title of the axis of values.
-        line: A value that is marked over all rows, such as 0.
-        band: An estimate whose interval is drawn behind all rows, for comparison.
-        floors: The floor of each model, by index, drawn as a dashed mark.
-        missing: The text of a row without a value.
-        few: Values on fewer items are faded.
+    Marks with one `row` are next to each other; without rows, each model has its own. `line` is a value that is marked
+    over all rows, `band` an interval behind them, and `floors` are dashed marks in the rows of models. `missing` is the
+    text of a row without a value. Values on fewer than `few` items are faded.
     """
     if not any(mark.value for mark in marks):
         return ""
@@ -386,16 +373,9 @@ def line_chart(
 ) -> str:
     """A line for each model with its interval as a band, over turns, seconds, or the values of a setting.
 
-    More than `MOST_BANDS` lines have no bands. A line ends before a position where its model has no value.
-
-    Args:
-        marks: The values.
-        title: Text alternative.
-        axis: Title of the horizontal axis.
-        values: Title of the vertical axis.
-        names: Names of positions, by default their numbers; the axis then shows each with its number of items. Without
-            it, the axis has round numbers.
-        few: Points on fewer items are faded and not joined.
+    More than `MOST_BANDS` lines have no bands. A line ends before a position where its model has no value, or one on
+    fewer than `few` items, which is faded. With `names` of positions, by default their numbers, the axis shows each of
+    them with its number of items; without, it has round numbers.
     """
     counts: dict[float, set[int]] = {}
     known = []
@@ -435,15 +415,7 @@ def line_chart(
 
 
 def spot_chart(marks: Sequence[Mark], *, title: str, axis: str, values: str, log: bool = False) -> str:
-    """Values with their intervals against a quantity.
-
-    Args:
-        marks: One for each model; models may share a quantity.
-        title: Text alternative.
-        axis: Title of the horizontal axis.
-        values: Title of the vertical axis.
-        log: Use a logarithmic axis for the quantity, which must be positive.
-    """
+    """Values of models with their intervals against a quantity; a logarithmic axis needs positive ones."""
     if not marks:
         return ""
     styles = _Styles(marks, {})
@@ -503,12 +475,8 @@ def agreement_chart(
 def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str) -> str:
     """Values from 0 to 100 on axes around a centre: a polygon for each model, whiskers for its intervals.
 
-    An axis without a value is a gap in the polygon, not a point at the centre.
-
-    Args:
-        marks: The values; their `row` is the axis. At most `MOST_POLYGONS` models are readable.
-        axes: Names of at least three axes, each with a note such as `n = 120`.
-        title: Text alternative.
+    The `row` of a mark is its axis; `axes` are at least three, each with a note such as `n = 120`. An axis without a
+    value is a gap in the polygon, not a point at the centre. At most `MOST_POLYGONS` models are readable.
     """
     known = {(mark.label, mark.row): (mark.value, row) for mark, row in zip(marks, _rows(marks, FEW), strict=True)}
     if not any(value for value, _ in known.values()):
@@ -577,15 +545,7 @@ def radar_chart(marks: Sequence[Mark], axes: Mapping[str, str], *, title: str) -
 
 
 def bar_chart(bars: Sequence[Bar], *, title: str, axis: str, bound: float | None = None, bound_name: str = "") -> str:
-    """Horizontal bars, one below the other.
-
-    Args:
-        bars: The bars; inner ones follow the bar that they are a part of.
-        title: Text alternative.
-        axis: Title of the axis of values.
-        bound: Value of a dashed line.
-        bound_name: Name of that value.
-    """
+    """Horizontal bars, one below the other; inner ones follow the bar that they are a part of."""
     if not bars:
         return ""
     rows = [
@@ -623,17 +583,7 @@ def histogram_chart(
     bound_name: str = "",
     width: float = 400,
 ) -> str:
-    """Vertical bars with the number of values in each bin.
-
-    Args:
-        bins: The bins, all of one width.
-        title: Text alternative.
-        axis: Title of the horizontal axis.
-        values: Title of the vertical axis, such as `videos`.
-        bound: Value of a dashed line, drawn if it is in the range.
-        bound_name: Name of that value.
-        width: Width of all bars together in pixels, if there are many.
-    """
+    """Vertical bars with the number of values in each bin, all of one width. `bound` is a dashed line within them."""
     if not bins:
         return ""
     last = bins[-1].low
@@ -673,35 +623,3 @@ def _bound(value: float | None, name: str, x: Spec) -> list[Spec]:
     words = {"type": "text", "align": "left", "dx": 4, "dy": -8}
     at = _to(x, "value")
     return [_layer(looks, row, x=at), _layer(words, row, x=at, y={"value": 0}, text=_name("text"))]
-
-
-def count_grid(rows: Sequence[tuple[str, Sequence[int]]], heads: Sequence[str], *, title: str, axis: str) -> str:
-    """A grid of counts, the darker the more.
-
-    Args:
-        rows: Names, with a count for each column.
-        heads: Names of the columns.
-        title: Text alternative.
-        axis: Title of the columns.
-    """
-    if not any(count for _, counts in rows for count in counts):
-        return ""
-    cells = [
-        {
-            "row": place,
-            "column": printable(head),
-            "value": count,
-            "count": f"{count:,}",
-            "told": printable(f"{name}, {head}: {count:,}"),
-        }
-        for place, (name, counts) in enumerate(rows)
-        for head, count in zip(heads, counts, strict=True)
-    ]
-    x = _name("column", sort=None, axis={"title": printable(axis), "orient": "top", "labelAngle": 0})
-    y = _row([name for name, _ in rows])
-    shade = {"field": "value", "type": "quantitative", "legend": None, "scale": {"range": [0, 0.6]}}
-    layers = [
-        _layer({"type": "rect", "color": _BAR}, x=x, y=y, opacity=shade, description=_TOLD),
-        _layer({"type": "text", "color": _INK}, x=x, y=y, text=_name("count")),
-    ]
-    return _chart(title, cells, layers, width={"step": 44}, height={"step": 20})

@@ -88,9 +88,6 @@ def has_comparisons(site: Site) -> bool:
 def write_comparisons(site: Site) -> None:
     """Write `comparisons.html`.
 
-    Args:
-        site: The report.
-
     Raises:
         InputError: A table is damaged.
     """

@@ -64,16 +64,13 @@ def is_curated(benchmark: Benchmark) -> bool:
     return SCREENINGS.file_name in benchmark.manifest.files
 
 
-def write_curation(
-    benchmark: Benchmark, folder: Path, environment: Environment, *, links: Sequence[tuple[str, str]] = ()
-) -> Path:
+def write_curation(benchmark: Benchmark, folder: Path, environment: Environment) -> Path:
     """Write the pages: `index.html`, and one for each accepted video.
 
     Args:
         benchmark: A benchmark that `reeltalk curate` wrote.
         folder: An existing, empty folder.
         environment: Where the templates are.
-        links: Other pages of the site: texts and file names.
 
     Returns:
         Path of `index.html`.
@@ -119,7 +116,6 @@ def write_curation(
         categories=Counter(entry.video.category or "not stated" for entry in videos).most_common(),
         licences=Counter(entry.video.licence or "not stated" for entry in videos).most_common(),
         settings=settings,
-        links=links,
         format_clock=format_clock,
     )
     (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")

@@ -128,11 +128,7 @@ def has_dataset(benchmark: Benchmark) -> bool:
 
 
 def write_dataset(site: Site) -> None:
-    """Write `dataset.html` of a report on runs.
-
-    Args:
-        site: The report.
-    """
+    """Write `dataset.html` of a report on runs."""
     assert site.benchmark is not None
     write_static(site.folder, [STYLE])
     dataset = read_dataset(site.benchmark)
@@ -150,7 +146,7 @@ def _with_files(site: Site, section: str, panel: Panel) -> Panel:
     return replace(panel, svg=svg, files=site.table(PAGE, name, panel.head, panel.rows, panel.title))
 
 
-def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environment, *, page: str = PAGE) -> Path:
+def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environment, page: str = PAGE) -> Path:
     """Write the page of a benchmark's own report.
 
     Args:
@@ -173,7 +169,7 @@ def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environm
 
 
 def _values(dataset: Dataset) -> dict[str, object]:
-    return {"dataset": dataset, "links": (), **quality_values(dataset.quality)}
+    return {"dataset": dataset, **quality_values(dataset.quality)}
 
 
 REPORT_PAGES: Final = (

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from reeltalk.analysis.dataset import NOT_STATED, DatasetNumbers, Spread, count_noun, format_number
 from reeltalk.metrics.profile import RARE_PERCENT
-from reeltalk.pages.charts import Bar, HistogramBin, axis_ticks, bar_chart, count_grid, histogram_chart
+from reeltalk.pages.charts import Bar, HistogramBin, axis_ticks, bar_chart, histogram_chart
 from reeltalk.schema.labels import Content, Target, Thinking, label_title
 
 MOST_BARS: Final = 24
@@ -42,11 +42,7 @@ class Panel:
 
 
 def video_panels(found: DatasetNumbers) -> list[Panel]:
-    """Categories, lengths, scenes, splits, licences and sources of the videos.
-
-    Args:
-        found: Numbers of a benchmark; a number without data has no figure.
-    """
+    """Categories, lengths, scenes, splits, licences and sources of the videos."""
     panels = []
     if found.categories:
         panels.append(
@@ -90,11 +86,7 @@ def video_panels(found: DatasetNumbers) -> list[Panel]:
 
 
 def question_panels(found: DatasetNumbers) -> list[Panel]:
-    """How long chains, dialogues, paths, questions and references are, and when questions are asked.
-
-    Args:
-        found: Numbers of a benchmark; a number without data has no figure.
-    """
+    """How long chains, dialogues, paths, questions and references are, and when questions are asked."""
     panels = []
     for spread, title, like in (
         (found.chain_turns, "Turns of a chain", ""),
@@ -295,11 +287,7 @@ shares only as bars without numbers."""
 
 
 def kind_panels(found: DatasetNumbers) -> list[Panel]:
-    """Skills, relations, tasks, checklists, question types and tags.
-
-    Args:
-        found: Numbers of a benchmark; a number without data has no figure.
-    """
+    """Skills, relations, tasks, checklists, question types and tags."""
     panels = []
     if found.skills:
         note = "Skills of drafts of rewriting: no question has one yet." if found.drafted else ""
@@ -387,27 +375,17 @@ def _tags(found: DatasetNumbers) -> Panel:
 
 
 def activity_panels(found: DatasetNumbers) -> list[Panel]:
-    """Activities by category and position, if graphs or names give their category.
-
-    Args:
-        found: Numbers of a benchmark; a number without data has no figure.
-    """
+    """Activities by category and position, if graphs or names give their category."""
     if found.graphs is None or not found.graphs.placed.counts:
         return []
     placed = found.graphs.placed.counts
     heads = [_ordinal(place + 1) for place in range(max(map(len, placed.values())))]
+    drawn = [Bar(name, sum(counts), f"{sum(counts):,}") for name, counts in placed.items()]
     return [
         Panel(
             "Activities by category and position",
             "VDAct figure 2a",
-            Markup(
-                count_grid(
-                    list(placed.items()),
-                    heads,
-                    axis="position",
-                    title="Activities of each category by position in the scenario",
-                )
-            ),
+            Markup(bar_chart(drawn, title="Activities of each category, at any position", axis="activities")),
             ("Category", *heads),
             tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),
             note=found.graphs.placed.source,

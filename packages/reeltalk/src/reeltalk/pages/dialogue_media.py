@@ -184,23 +184,6 @@ class MediaWriter:
         """A picture of a dialogue's part of the video, below the site; None if the report has none."""
         return self._still(dialogue, self._part(dialogue)) if self.frames else None
 
-    def pictures(self, dialogue: ShownDialogue, turns: Sequence[ShownTurn], count: int) -> list[tuple[float, bytes]]:
-        """Frames for a figure of some turns, from those written for the pages: times and JPEG.
-
-        Args:
-            dialogue: The dialogue.
-            turns: Some of its turns.
-            count: Maximum number of frames.
-        """
-        if not self.frames:
-            return []
-        times = {time_s for turn in turns for time_s in self._times(turn)}
-        found = [time_s for time_s in sorted(times) if (dialogue.video_id, time_s) in self.frames]
-        return [
-            (time_s, (self.site.folder / self.frames[dialogue.video_id, time_s]).read_bytes())
-            for time_s in evenly(found, count)
-        ]
-
     def _part(self, dialogue: ShownDialogue) -> Wanted | None:
         """The part of its video that a dialogue is about, including the times of its questions."""
         video = self.context.videos.get(dialogue.video_id)

@@ -22,7 +22,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import metric_title, split_model_name
+from reeltalk.analysis.columns import metric_title, share_of, split_model_name
 from reeltalk.analysis.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
     ShownDialogue,
@@ -46,7 +46,6 @@ from reeltalk.analysis.leaderboard import key_of
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabulary
 from reeltalk.analysis.values import format_value
-from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
 from reeltalk.pages.site import ListedDialogue, Page, Site, write_static, write_text
@@ -136,9 +135,6 @@ ListRow = tuple[ListedDialogue, list[tuple[float | None, int]], str | None]
 ROWS: Final = 200
 """Dialogues on a page of the list."""
 LIST: Final = "dialogues.html"
-MOST_CASES: Final = 300
-"""A report with more dialogues has no case-study figures; `reeltalk report --dialogue` draws single ones."""
-CASE_FRAMES: Final = 4
 FOLDED_MODELS: Final = 6
 """If more models answered, each answer is folded on the page of its dialogue."""
 STILLS: Final = "stills"
@@ -150,11 +146,7 @@ TASKS: Final = "mt_video_bench.task"
 
 
 def write_dialogue_pages(site: Site) -> None:
-    """Write `dialogues.html` on one or more pages, and one or more pages for each dialogue below `dialogues/`.
-
-    Args:
-        site: The report.
-    """
+    """Write `dialogues.html` on one or more pages, and one or more pages for each dialogue below `dialogues/`."""
     write_static(site.folder, ["browser.css", "dialogue.js"])
     board, dialogues = site.board, site.dialogues
     staging = MediaWriter(site)
@@ -186,7 +178,6 @@ def write_dialogue_pages(site: Site) -> None:
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
-        case = _write_case(site, staging, dialogue, metric) if len(dialogues) <= MOST_CASES else None
         for place, (file, turns) in enumerate(parts):
             site.render(
                 "dialogue.html",
@@ -196,7 +187,6 @@ def write_dialogue_pages(site: Site) -> None:
                     (turn, _right(turn, metric), stage.turns.get(turn.anchor), _label_chips(turn)) for turn in turns
                 ],
                 stage=stage,
-                case=case,
                 place=place,
                 files=files,
                 list_file=_list_file(number // ROWS),
@@ -235,20 +225,10 @@ def _label_chip(name: str, value: str) -> Markup:
     )
 
 
-def _write_case(site: Site, staging: MediaWriter, dialogue: ShownDialogue, metric: str | None) -> str:
-    """Write a dialogue's case-study figure, and return its address from the dialogue's page."""
-    turns = dialogue.turns[:MOST_TURNS]
-    svg = draw_case(
-        f"{dialogue.title}, video {dialogue.video_id}",
-        [CaseTurn(turn, credits_of(turn, metric)) for turn in turns],
-        chosen_models(site.board, ()),
-        measure=metric_title(metric) if metric is not None else "",
-        frames=[CaseFrame(*found) for found in staging.pictures(dialogue, turns, CASE_FRAMES)],
-        left_out=len(dialogue.turns) - len(turns),
-    )
-    name = f"cases/{dialogue.file.removesuffix('.html')}.svg"
-    write_text(site.folder / name, case_file(svg))
-    return f"../{name}"
+def credits_of(turn: ShownTurn, metric: str | None) -> list[float | None]:
+    """How right each model's answer to a turn is, from 0 to 1; None without a score or a measure."""
+    values = [answer.scores.get(metric) if metric is not None else None for answer in turn.answers]
+    return [None if value is None or metric is None else share_of(metric, value) for value in values]
 
 
 def _parts(dialogue: ShownDialogue) -> Iterator[tuple[str, Sequence[ShownTurn]]]:
@@ -363,11 +343,7 @@ def finder_link(
 
 
 def write_finder(site: Site) -> None:
-    """Write `turns.html` and its data.
-
-    Args:
-        site: The report.
-    """
+    """Write `turns.html` and its data."""
     board, looked = site.board, site.looked
     finder = looked.finder
     # The pages of dialogues are written first.

@@ -107,11 +107,7 @@ GROUPS: Final = 100
 
 
 def collect_failures(site: Site) -> ReportFailures:
-    """Collect all failures and missing data, in the order of dialogues and turns.
-
-    Args:
-        site: The report.
-    """
+    """Collect all failures and missing data, in the order of dialogues and turns."""
     board = site.board
     withheld = [
         WithheldNumber(
@@ -185,11 +181,7 @@ def report_failures(site: Site) -> ReportFailures:
 
 
 def write_failures(site: Site) -> None:
-    """Write `failures.html`, and further pages if its list is long.
-
-    Args:
-        site: The report.
-    """
+    """Write `failures.html`, and further pages if its list is long."""
     write_static(site.folder, ["browser.css"])
     failures = report_failures(site)
     files = [

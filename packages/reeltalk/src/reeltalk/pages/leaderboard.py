@@ -112,11 +112,7 @@ class WeakLink:
 
 
 def write_leaderboard(site: Site) -> None:
-    """Write `index.html`: the verdict, the ranked models, what limits the numbers, and where the leading model fails.
-
-    Args:
-        site: The report.
-    """
+    """Write `index.html`: verdict, ranked models, what limits the numbers, and where the leading model fails."""
     board = site.board
     standings = find_standings(board, compared=compare_all(site))
     leading = next((row for row in standings.models if row.value is not None), standings.leading)

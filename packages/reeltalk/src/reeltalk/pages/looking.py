@@ -293,9 +293,6 @@ NOTE: Final = (
 def write_looking(site: Site) -> None:
     """Write `looking.html`.
 
-    Args:
-        site: The report.
-
     Raises:
         BenchmarkError: A run's tables do not have one order.
         InputError: A table is damaged.

@@ -39,11 +39,7 @@ def has_about(site: Site) -> bool:
 
 
 def write_about(site: Site) -> None:
-    """Write `models.html`.
-
-    Args:
-        site: The report.
-    """
+    """Write `models.html`."""
     board = site.board
     judged = [metric for metric in board.plotted if metric_kind(metric) == "headline"]
     metrics = judged or board.plotted
@@ -106,11 +102,7 @@ class ReferenceModel:
 
 
 def write_models(site: Site) -> None:
-    """Write a page for each model below `models/`.
-
-    Args:
-        site: The report.
-    """
+    """Write a page for each model below `models/`."""
     write_static(site.folder, [STYLE])
     groups = group_breakdowns(site.board)
     names, answered = answer_settings_table(site.board)

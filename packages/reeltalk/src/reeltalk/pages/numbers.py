@@ -22,11 +22,7 @@ PAGE: Final = "numbers.html"
 
 
 def write_numbers(site: Site) -> None:
-    """Write `numbers.html`.
-
-    Args:
-        site: The report.
-    """
+    """Write `numbers.html`."""
     board = site.board
     settings, answered = answer_settings_table(board)
     leading = credit_metric(metric for metric in board.plotted if turn_curves(board, metric))

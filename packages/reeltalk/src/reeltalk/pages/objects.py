@@ -87,7 +87,7 @@ def has_objects(benchmark: Benchmark) -> bool:
     return SIGHTINGS.file_name in benchmark.manifest.files
 
 
-def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, *, page: str = PAGE) -> Path:
+def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, page: str = PAGE) -> Path:
     """Write the pages: one that lists the videos, and one for each video that has objects.
 
     Args:

@@ -60,20 +60,12 @@ class ModelPair:
 
 
 def has_profiles(site: Site) -> bool:
-    """True if some scored answer is to a question with CogME's tags.
-
-    Args:
-        site: The report.
-    """
+    """True if some scored answer is to a question with CogME's tags."""
     return site.turns.has_tags
 
 
 def write_profiles(site: Site) -> None:
-    """Write `profiles.html`.
-
-    Args:
-        site: The report.
-    """
+    """Write `profiles.html`."""
     write_static(site.folder, [STYLE])
     models = shown_models(site)
     often = frequencies(site.turns)
@@ -185,11 +177,7 @@ def draw_matrices(site: Site, one: int, two: int | None) -> list[Matrix]:
 
 
 def measure_lines(site: Site) -> list[MeasureLine]:
-    """The measures of how right the answers are, with their signatures and models.
-
-    Args:
-        site: The report.
-    """
+    """The measures of how right the answers are, with their signatures and models."""
     lines: dict[str, MeasureLine] = {}
     for index, metric in enumerate(site.turns.measures):
         if metric is None:
@@ -251,11 +239,7 @@ def floor_model(site: Site, *, beside: int | None = None) -> int | None:
 
 
 def shown_models(site: Site) -> list[int]:
-    """The models of the radars: all that have a profile, or the best and the floor if there are many.
-
-    Args:
-        site: The report.
-    """
+    """The models of the radars: all that have a profile, or the best and the floor if there are many."""
     scored = [index for index, mine in enumerate(site.profiles) if mine.overall is not None]
     if len(scored) <= MOST_POLYGONS:
         return scored

@@ -149,9 +149,6 @@ IMPORT: Final = "import "
 def write_published(site: Site) -> None:
     """Write `published.html`: the published benchmarks of the settings next to the runs' numbers.
 
-    Args:
-        site: The report.
-
     Raises:
         SettingError: The settings name a benchmark without known published numbers.
     """

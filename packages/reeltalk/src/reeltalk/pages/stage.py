@@ -1,10 +1,11 @@
 """Writes runs or a benchmark as a static site that opens from disk."""
 
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from jinja2 import Environment
 
@@ -16,10 +17,9 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.pages.calibration import run_calibration
 from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.pages.construction import is_constructed, write_construction
-from reeltalk.pages.curation import write_curation
+from reeltalk.pages.curation import is_curated, write_curation
 from reeltalk.pages.dataset import PAGE as DATASET_PAGE
 from reeltalk.pages.dataset import has_dataset, write_dataset_page
-from reeltalk.pages.leaderboard import TableFormat, render_table
 from reeltalk.pages.looking import separate_controls
 from reeltalk.pages.objects import PAGE as OBJECTS_PAGE
 from reeltalk.pages.objects import has_objects, write_objects
@@ -30,15 +30,21 @@ from reeltalk.plugins import loaded
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
 
-__all__ = [
-    "TableFormat",
-    "render_table",
-    "write_construction_report",
-    "write_curation_report",
-    "write_dataset_report",
-    "write_object_report",
-    "write_report",
-]
+
+class BenchmarkPage(NamedTuple):
+    """A page of the site of a benchmark."""
+
+    title: str
+    file: str
+    applies: Callable[[Benchmark], bool]
+    write: Callable[[Benchmark, Path, Environment, str], Path]
+
+
+BENCHMARK_PAGES: Final = (
+    BenchmarkPage("Construction", CONSTRUCTION_PAGE, is_constructed, write_construction),
+    BenchmarkPage("Objects", OBJECTS_PAGE, has_objects, write_objects),
+    BenchmarkPage("Dataset", DATASET_PAGE, has_dataset, write_dataset_page),
+)
 
 
 @cache
@@ -114,57 +120,10 @@ def _check_benchmark(benchmark: Benchmark, site: Site) -> None:
         )
 
 
-def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the pages about a curation, and pages about objects if there are sightings.
+def write_benchmark_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write a benchmark as a site: its curation, construction, objects and data, as far as it has them.
 
-    The same benchmark gives the same bytes.
-
-    Args:
-        benchmark: What `reeltalk curate` wrote.
-        folder: An existing, empty folder.
-
-    Returns:
-        Path of `index.html`.
-
-    Raises:
-        BenchmarkError: The benchmark was not curated.
-        InputError: A table is damaged.
-    """
-    write_static(folder)
-    environment = environment_of(benchmark)
-    page = write_curation(benchmark, folder, environment, links=site_links(benchmark))
-    write_more(benchmark, folder, environment)
-    return page
-
-
-def write_object_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the pages about objects as a site.
-
-    The same benchmark gives the same bytes.
-
-    Args:
-        benchmark: In whose videos objects were sighted.
-        folder: An existing, empty folder.
-
-    Returns:
-        Path of `index.html`.
-
-    Raises:
-        BenchmarkError: No objects were sighted.
-        InputError: A table is damaged.
-    """
-    write_static(folder)
-    environment = environment_of(benchmark, OBJECTS_PAGE)
-    page = write_objects(benchmark, folder, environment, page="index.html")
-    if has_dataset(benchmark):
-        write_dataset_page(benchmark, folder, environment)
-    return page
-
-
-def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the page about a benchmark's data as a site, for example for an imported benchmark.
-
-    The same benchmark gives the same bytes.
+    The first of these is `index.html`. The same benchmark gives the same bytes.
 
     Args:
         benchmark: Any benchmark with videos or questions.
@@ -178,41 +137,15 @@ def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
         InputError: A table or graph is damaged.
     """
     write_static(folder)
-    return write_dataset_page(benchmark, folder, make_environment(), page="index.html")
-
-
-def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the pages about construction as a site, with pages about objects if there are sightings.
-
-    Args:
-        benchmark: What `reeltalk construct` wrote.
-        folder: An existing, empty folder.
-
-    Returns:
-        Path of `index.html`.
-
-    Raises:
-        InputError: A table is damaged.
-    """
-    write_static(folder)
-    environment = environment_of(benchmark, CONSTRUCTION_PAGE)
-    links = site_links(benchmark)[1:]
-    page = write_construction(benchmark, folder, environment, page="index.html", links=links)
-    if has_objects(benchmark):
-        write_objects(benchmark, folder, environment)
-    if has_dataset(benchmark):
-        write_dataset_page(benchmark, folder, environment)
-    return page
-
-
-def site_links(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
-    """Other pages of the site: texts and file names."""
-    links = []
-    if is_constructed(benchmark):
-        links.append(("Chains, dialogues and what the checks found", CONSTRUCTION_PAGE))
-    if has_objects(benchmark):
-        links.append(("Objects along the time line", OBJECTS_PAGE))
-    return tuple(links)
+    if is_curated(benchmark):
+        environment = environment_of(benchmark)
+        write_curation(benchmark, folder, environment)
+        write_more(benchmark, folder, environment)
+    else:
+        # Without any of them, the page about data says what is missing.
+        first = next((page for page in BENCHMARK_PAGES if page.applies(benchmark)), BENCHMARK_PAGES[-1])
+        write_more(benchmark, folder, environment_of(benchmark, first.file), first.file)
+    return folder / "index.html"
 
 
 def environment_of(benchmark: Benchmark, first: str | None = None, packages: Sequence[str] = ()) -> Environment:
@@ -223,25 +156,16 @@ def environment_of(benchmark: Benchmark, first: str | None = None, packages: Seq
         first: The page that is its `index.html`, if that is not an overview.
         packages: Other packages with templates.
     """
-    pages = [("Overview", "index.html")]
-    if is_constructed(benchmark):
-        pages.append(("Construction", CONSTRUCTION_PAGE))
-    if has_objects(benchmark):
-        pages.append(("Objects", OBJECTS_PAGE))
-    if has_dataset(benchmark):
-        pages.append(("Dataset", DATASET_PAGE))
+    others = [page for page in BENCHMARK_PAGES if page.applies(benchmark) and page.file != first]
     environment = make_environment(*packages)
-    environment.globals["pages"] = [
-        {"title": title, "file": file, "more": False} for title, file in pages if file != first
-    ]
+    if others:
+        named = [("Overview", "index.html"), *((page.title, page.file) for page in others)]
+        environment.globals["pages"] = [{"title": title, "file": file, "more": False} for title, file in named]
     return environment
 
 
-def write_more(benchmark: Benchmark, folder: Path, environment: Environment) -> None:
-    """The pages that `site_links` names."""
-    if is_constructed(benchmark):
-        write_construction(benchmark, folder, environment)
-    if has_objects(benchmark):
-        write_objects(benchmark, folder, environment)
-    if has_dataset(benchmark):
-        write_dataset_page(benchmark, folder, environment)
+def write_more(benchmark: Benchmark, folder: Path, environment: Environment, first: str | None = None) -> None:
+    """Write the pages that the navigation names; `first` is `index.html`."""
+    for page in BENCHMARK_PAGES:
+        if page.applies(benchmark) or page.file == first:
+            page.write(benchmark, folder, environment, "index.html" if page.file == first else page.file)

@@ -275,9 +275,6 @@ def has_sweeps(site: Site) -> bool:
 def write_sweeps(site: Site) -> None:
     """Write `settings.html`.
 
-    Args:
-        site: The report.
-
     Raises:
         BenchmarkError: A run's tables do not have one order.
         InputError: A table is damaged.

@@ -10,19 +10,10 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.published.records import read_published as published_numbers
 from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.pages.construction import is_constructed
 from reeltalk.pages.curation import is_curated
-from reeltalk.pages.objects import has_objects
+from reeltalk.pages.leaderboard import TableFormat, render_table
 from reeltalk.pages.settings import ReportSettings
-from reeltalk.pages.stage import (
-    TableFormat,
-    render_table,
-    write_construction_report,
-    write_curation_report,
-    write_dataset_report,
-    write_object_report,
-    write_report,
-)
+from reeltalk.pages.stage import write_benchmark_report, write_report
 from reeltalk.parallel import Executor
 from reeltalk.plugins import added, load
 from reeltalk.store.atomic import writing_directory
@@ -88,7 +79,11 @@ def report(
         raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
     with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
         if isinstance(opened[0], Benchmark):
-            _write_benchmark_report(opened[0], folder)
+            shows_graphs = has_graphs(opened[0]) and "graphs" in added("reeltalk.reports")
+            if shows_graphs and not is_curated(opened[0]):
+                load("reeltalk.reports", "graphs").write_benchmark_report(opened[0], folder)
+            else:
+                write_benchmark_report(opened[0], folder)
         else:
             write_report(runs, folder, settings=settings, benchmark=benchmark, executor=executor)
     return out / "index.html"
@@ -150,21 +145,6 @@ def _is_benchmark(subject: Run | Benchmark | Path | str) -> bool:
 
 def _holds_plays(subject: Run | Benchmark | Path | str) -> bool:
     return not isinstance(subject, Run | Benchmark) and holds_plays(Path(subject))
-
-
-def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
-    """Write the report of a benchmark: its curation, scenarios, construction, objects, or its numbers."""
-    shows_graphs = has_graphs(benchmark) and "graphs" in added("reeltalk.reports")
-    if not is_curated(benchmark) and shows_graphs:
-        load("reeltalk.reports", "graphs").write_benchmark_report(benchmark, folder)
-    elif not is_curated(benchmark) and is_constructed(benchmark):
-        write_construction_report(benchmark, folder)
-    elif not is_curated(benchmark) and has_objects(benchmark):
-        write_object_report(benchmark, folder)
-    elif is_curated(benchmark):
-        write_curation_report(benchmark, folder)
-    else:
-        write_dataset_report(benchmark, folder)
 
 
 def compare(

@@ -20,7 +20,6 @@ from reeltalk.pages.charts import (
     agreement_chart,
     axis_ticks,
     bar_chart,
-    count_grid,
     histogram_chart,
     interval_chart,
     line_chart,
@@ -76,7 +75,6 @@ EXAMPLES: Mapping[str, Callable[[], str]] = {
         [HistogramBin(0, 10, 3), HistogramBin(10, math.inf, 2)],
         title=HOSTILE, axis=HOSTILE, values=HOSTILE, bound=5, bound_name=HOSTILE,
     ),
-    "grid": lambda: count_grid([(HOSTILE, [1, 2])], [HOSTILE, "b"], title=HOSTILE, axis=HOSTILE),
 }  # fmt: skip
 """Each chart, with a stranger's text wherever there is text."""
 
@@ -162,7 +160,6 @@ def test_nothing_to_draw_is_no_chart() -> None:
     assert radar_chart([Mark(0, "m", None, row="a")], {"a": "", "b": "", "c": ""}, title="t") == ""
     assert agreement_chart([], people=(1, 5), judge=(0, 5), title="t") == ""
     assert bar_chart([], title="t", axis="a") == histogram_chart([], title="t", axis="s", values="v") == ""
-    assert count_grid([], ["1st"], title="t", axis="a") == ""
 
 
 def test_a_model_among_fifty_has_looks_of_its_own() -> None:

@@ -16,7 +16,7 @@ from reeltalk.pages.charts import Bar, HistogramBin, bar_chart, histogram_chart
 from reeltalk.pages.dataset import read_dataset
 from reeltalk.pages.dataset_figures import histogram_bins
 from reeltalk.pages.published import dataset_comparisons
-from reeltalk.pages.stage import write_dataset_report
+from reeltalk.pages.stage import write_benchmark_report
 from reeltalk.schema.dialogue import (
     Checklist,
     ChecklistItem,
@@ -270,7 +270,7 @@ def test_strangers_text_is_escaped_in_figures_and_tables(make: Maker, tmp_path: 
         dialogues=[dialogue("d", turn(labels=labels), task=MARKUP)],
     )
     (tmp_path / "site").mkdir()
-    html = write_dataset_report(make(content), tmp_path / "site").read_text(encoding="utf-8")
+    html = write_benchmark_report(make(content), tmp_path / "site").read_text(encoding="utf-8")
     assert "<script>alert" not in html
     assert not re.search(r"\sstyle=", html)
 
@@ -320,7 +320,7 @@ def test_the_same_benchmark_gives_the_same_bytes(make: Maker, tmp_path: Path) ->
     written = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        write_dataset_report(benchmark, tmp_path / name)
+        write_benchmark_report(benchmark, tmp_path / name)
         written.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
     assert written[0] == written[1]
 

@@ -8,8 +8,9 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.pages.objects import has_objects
-from reeltalk.pages.stage import write_object_report
+from reeltalk.pages.objects import has_objects, write_objects
+from reeltalk.pages.site import make_environment
+from reeltalk.pages.stage import write_benchmark_report
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, Entity, IdentityChange, Sighting
 from reeltalk.schema.media import Clip, Shot, Video
@@ -150,7 +151,7 @@ def test_crops_that_an_export_left_behind_are_left_out(tmp_path: Path) -> None:
     with benchmark.writing(stage="test") as writer:
         writer.remove(benchmark.manifest, "crops/")
     (tmp_path / "site").mkdir()
-    write_object_report(Benchmark.open(bench), tmp_path / "site")
+    write_benchmark_report(Benchmark.open(bench), tmp_path / "site")
     assert "a.jpg" not in Page(tmp_path / "site/objects/0001.html").links
 
 
@@ -159,4 +160,4 @@ def test_a_benchmark_without_sightings_has_no_such_pages(tmp_path: Path) -> None
     assert not has_objects(benchmark)
     (tmp_path / "site").mkdir()
     with pytest.raises(BenchmarkError, match="no sightings"):
-        write_object_report(benchmark, tmp_path / "site")
+        write_objects(benchmark, tmp_path / "site", make_environment())

@@ -267,7 +267,6 @@ def on_run(run_folder: Path, out: Path, bench: Path) -> list[list[str]]:
         ["judge", str(run_folder), "--protocols", "match", "--out", str(out / "judged")],
         ["retry", str(run_folder)],
         ["calibrate", str(run_folder), "--sheet", str(out / "sheet.csv")],
-        ["report", str(run_folder), "--dialogue", DIALOGUE, "--out", str(out / "case.svg")],
         [
             "publish",
             str(run_folder),
@@ -288,7 +287,6 @@ def on_run(run_folder: Path, out: Path, bench: Path) -> list[list[str]]:
     ]
 
 
-DIALOGUE = "0900101"
 BLIND = ("--model", "baseline:blind", "--limit", "1", "--split", "all")
 
 
