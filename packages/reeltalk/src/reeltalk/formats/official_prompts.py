@@ -108,10 +108,6 @@ IN_PAPERS: Final[Mapping[Source, tuple[InPaper, ...]]] = {
 def official_prompts(source: Source, path: Path) -> dict[str, tuple[str, Path]]:
     """The authors' prompts with our fields: text and file by our name. Prompts that are missing are left out.
 
-    Args:
-        source: The authors' benchmark.
-        path: A clone of their repository, or the text of their paper.
-
     Raises:
         InputError: No prompt is there, or one cannot be read; names file and line.
         SettingError: There is no such path.

@@ -56,12 +56,7 @@ def _records_in(files: Iterable[SourceFile], *kinds: str) -> set[str]:
 
 
 def _lost(content: Content, files: list[SourceFile]) -> list[str]:
-    """A line for each thing that the layout cannot express.
-
-    Args:
-        content: The benchmark.
-        files: The files that are written, imported ones among them.
-    """
+    """A line for each thing that the layout cannot express."""
     imported = content.source_files_of("svbench")
     streamed = _records_in(imported, *OF_DIALOGUES)
     paths, chains = _records_in(imported, "path"), _records_in(imported, *OF_CHAINS)
