@@ -131,7 +131,7 @@ def _attack(
     refuse_existing(out, overwrite=overwrite)
     reports = run_stage(judging.settings(None), judge_model=judge_model, limits=limits, every=every, tell=say)
     for report in reports:
-        print(report.overview().text())
+        print(report)
     if out is not None:
         write_bytes(out, write_json([report.to_json() for report in reports]).encode())
         print(f"attacks: {out}")

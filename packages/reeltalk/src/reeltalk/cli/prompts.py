@@ -20,8 +20,8 @@ def prompts(
 
     Without a name, all prompts are listed with version, hash and placeholders. A name prints its file. --out writes
     prompts into a folder that commands take as --prompts; unchanged files give the same requests and signatures. With
-    --from and --clone, the folder gets the authors' prompts, from a clone of their repository or the text of their
-    paper. No code of a clone is run.
+    --from and --clone, the folder gets the authors' prompts, from a clone of their repository. No code of a clone is
+    run.
 
     Example: `reeltalk prompts`, `reeltalk prompts judge/vdeval`, `reeltalk prompts judge/vdeval --out my-prompts`, or
     `reeltalk prompts --from vdact --clone VDAct --out vdact-prompts`.
@@ -35,7 +35,7 @@ def prompts(
     source
         Authors whose prompts you want.
     clone
-        With --from: a clone of the repository, or a text file of the paper.
+        With --from: a clone of the repository.
     out
         Folder to create.
     """

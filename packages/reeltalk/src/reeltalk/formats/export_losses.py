@@ -43,12 +43,7 @@ def is_ours(key: str) -> bool:
 
 
 def source_fields(extra: Mapping[str, Json], named: Collection[str] = ()) -> dict[str, Json]:
-    """The part of an imported record's `extra` that comes from its source.
-
-    Args:
-        extra: The record's fields that the layout does not specify.
-        named: Keys that the source uses although they are also ours.
-    """
+    """The part of an imported record's `extra` that comes from its source."""
     return {key: value for key, value in extra.items() if key in named or not is_ours(key)}
 
 
@@ -106,11 +101,7 @@ class LostFields:
 
 
 class LostLabels:
-    """Counts for `labels_left_out`, one turn at a time.
-
-    Args:
-        kept: Vocabularies that the layout holds.
-    """
+    """Counts for `labels_left_out`, one turn at a time."""
 
     def __init__(self, kept: Collection[str]) -> None:
         self._kept = kept
@@ -147,26 +138,10 @@ def labels_left_out(turns: Iterable[Turn], kept: Collection[str]) -> list[str]:
     return lost.lines()
 
 
-def more_references_left_out(turns: Iterable[Turn]) -> list[str]:
-    """A line if turns have references other than their right option."""
-    count = sum(
-        turn.options is not None
-        and turn.correct_option is not None
-        and turn.references not in ((), (turn.options[turn.correct_option],))
-        for turn in turns
-    )
-    return [f"turns lose references other than their right option: {count:,}"] if count else []
-
-
 def added_since_import(content: Content, format_name: str, tables: Collection[str] = ADDED_LATER) -> list[str]:
     """Lines for everything added to a benchmark after files of this format were imported; empty if none were.
 
     An export writes the imported files again, with the records of those files.
-
-    Args:
-        content: The benchmark.
-        format_name: The format of the files.
-        tables: Tables that the layout does not fill.
     """
     files = content.source_files_of(format_name)
     if not files:

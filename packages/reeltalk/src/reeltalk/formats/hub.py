@@ -388,15 +388,6 @@ def croissant(
     """The Croissant description of a repository: its files with their hashes, and its tables with their columns.
 
     A column of records is described by its plain members, since Croissant cannot describe deeper ones.
-
-    Args:
-        folder: The repository, its files written.
-        name: The data set's name.
-        licences: Number of videos with each licence.
-        checked: How far the turns were checked, in sentences.
-        version: Version of the data set.
-        cite_as: How to cite the data set, as BibTeX or in words.
-        date_published: Day of its publication.
     """
     distribution, record_sets = [], []
     paths = [path for part in ("data", "graphs", "videos") for path in sorted((folder / part).glob("*"))]

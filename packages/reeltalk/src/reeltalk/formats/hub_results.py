@@ -80,11 +80,6 @@ def check_hub_benchmark(benchmark: BenchmarkOnHub) -> None:
 def write_results(results: Sequence[HubResult], benchmark: BenchmarkOnHub, repository: Path) -> Path:
     """Write a model's results into its repository.
 
-    Args:
-        results: The model's numbers on one benchmark.
-        benchmark: The benchmark.
-        repository: Local folder of the model's repository.
-
     Returns:
         Path of the file.
 

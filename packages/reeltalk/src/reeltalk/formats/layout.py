@@ -122,11 +122,7 @@ class LayoutRecords:
 
 
 class Repeated(Iterable[T]):
-    """What a function gives, each time anew: it can be read several times, and is never whole in memory.
-
-    Args:
-        make: The function.
-    """
+    """What a function gives, each time anew: it can be read several times, and is never whole in memory."""
 
     def __init__(self, make: Callable[[], Iterable[T]]) -> None:
         self._make = make
@@ -330,15 +326,6 @@ def as_file_stem(text: str, *, otherwise: str) -> str:
     """`text` as a name that every file system accepts; `otherwise` if no character is left."""
     safe = "".join("_" if character in FORBIDDEN or not character.isprintable() else character for character in text)
     return safe[:LONGEST_STEM].strip(". ") or otherwise
-
-
-def lost_splits(videos: Iterable[Video], file_name: Callable[[str | None], str]) -> list[str]:
-    """A line if a split cannot be read back from the name of its file."""
-    count = 0
-    for video in videos:
-        found = SPLIT_IN_NAME.search(file_name(video.split).lower())
-        count += (found[1] if found else None) != video.split
-    return [f"videos lose their split, which a file name cannot say: {count:,}"] if count else []
 
 
 FORM: Final = "form"

@@ -2,10 +2,9 @@
 
 A dialogue is an event of a video in the file of a task, and named `<task>/<video>/<event>`. Checklists have files of
 their own and belong to turns here. Each `SourceFile` records the version of its source, because scores of the two
-versions do not compare. An export restores the imported files, and writes new ones for other dialogues of the tasks.
+versions do not compare. An export restores the imported files, and writes new ones for other dialogues.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -23,15 +22,12 @@ from reeltalk.formats.export_losses import (
     source_keys_like_ours,
     tables_left_out,
 )
-from reeltalk.formats.layout import LONGEST_NAME_BYTES
 from reeltalk.formats.mt_video_bench_layout import ABILITY_LABEL, FORMAT, TASK_LABEL, MTVideoDocuments, round_number
 from reeltalk.formats.mt_video_bench_read import MTVideoReader
-from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.labels import Task
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import DialogueId, Json, Record, derive_id
-from reeltalk.schema.scoring import JudgedScore
+from reeltalk.schema.record import DialogueId, Json, Record
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
@@ -63,8 +59,7 @@ class _Writer:
         self.files = self.content.source_files_of(FORMAT)
         self._choose()
         self._plan_dialogues()
-        self._plan_answers()
-        self._plan_results()
+        self._leave_answers_out()
         self._what_is_lost()
         documents = MTVideoDocuments(self.content)
         for file in self.files:
@@ -131,28 +126,7 @@ class _Writer:
         self._lose(len(names), "dialogues with new identifiers, <task>/<video>/<event>")
         self.left = [row for row in written if row.id not in covered]
         self.dialogues = {row.id: self._as_it_goes_out(row, is_source=row.id in covered) for row in written}
-        known = {row.id for row in belongs}
-        answers = [
-            answer.model_copy(update={"unit_id": names.get(answer.unit_id, answer.unit_id)})
-            for answer in self.content.answers
-            if answer.unit == "dialogue" and answer.unit_id in known
-        ]
-        self._lose(len(self.content.answers) - len(answers), "answers to what is left out are left out")
-        judged = self._covered("results")
-        scores = [
-            score.model_copy(
-                update={
-                    "unit_id": names.get(score.unit_id, score.unit_id),
-                    "extra": {
-                        key: value
-                        for key, value in score.extra.items()
-                        if score.unit_id in judged or key in layout.VERDICTS
-                    },
-                }
-            )
-            for score in self.content.scores
-        ]
-        self.content = replace(self.content, dialogues=list(self.dialogues.values()), answers=answers, scores=scores)
+        self.content = replace(self.content, dialogues=list(self.dialogues.values()))
 
     def _as_it_goes_out(self, dialogue: Dialogue, *, is_source: bool) -> Dialogue:
         """A dialogue with only the fields of its source, and an ability in each round that we wrote."""
@@ -177,16 +151,6 @@ class _Writer:
             turns.append(turn.model_copy(update=update))
         return dialogue.model_copy(update={"extra": extra(dialogue, kept=is_source), "turns": tuple(turns)})
 
-    def _folder_name(self, what: str, name: str) -> str:
-        parts = name.split("/")
-        if len(name.encode()) <= LONGEST_NAME_BYTES and not any(
-            re.search(r"\\", part) or not part or part.startswith(".") or part.casefold() in layout.FOLDERS
-            for part in parts
-        ):
-            return name
-        self.lost.append(f"{what} '{name}' is written as '{derive_id(what, name)}': a folder cannot be called so")
-        return derive_id(what, name)
-
     def _plan_dialogues(self) -> None:
         covered, listed = self._covered("mtqa"), self._covered("checklist")
         by_task: dict[str, list[str]] = defaultdict(list)
@@ -202,56 +166,21 @@ class _Writer:
         for task, ids in with_lists.items():
             self._add("checklist", f"checklist/{task}{layout.CHECKLIST_SUFFIX}.json", ids, task=task)
 
-    def _plan_answers(self) -> None:
-        covered = {
-            (file.extra["model"], record) for file in self.files if file.kind == "answers" for record in file.records
+    def _leave_answers_out(self) -> None:
+        """Count the answers and scores that no imported file holds: only those that came from a file are written."""
+        answered = {
+            (file.extra["model"], name) for file in self.files if file.kind == "answers" for name in file.records
         }
-        wanted: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-        answered: dict[tuple[str, str], list[Answer]] = defaultdict(list)
-        unfit = states = 0
-        for answer in self.content.answers:
-            dialogue = self.dialogues.get(answer.unit_id)
-            if dialogue is None or answer.turn_index >= len(dialogue.turns):
-                unfit += 1
-                continue
-            states += layout.state_of(answer.text) is not answer.state
-            answered[answer.model, dialogue.id].append(answer)
-            if (answer.model, answer.unit_id) not in covered:
-                wanted[answer.model, str(dialogue.task)][dialogue.id] = None
-        self._lose(unfit, "answers to turns that are not there are left out")
-        self._lose(states, "answers whose state their text does not show, as it must here")
-        gaps = 0
-        for (model, unit_id), answers in answered.items():
-            turns = self.dialogues[unit_id].turns
-            numbers = {round_number(turns[answer.turn_index], answer.turn_index) for answer in answers}
-            known = {round_number(turn, index) for index, turn in enumerate(turns)}
-            gaps += (model, unit_id) not in covered and any(
-                number in known and number not in numbers for number in range(1, max(numbers))
-            )
-        self._lose(gaps, f"dialogues answered with gaps, which are filled with '{layout.NOT_ASKED}'")
-        for (model, task), ids in wanted.items():
-            folder = self._folder_name("model", model)
-            self._add("answers", f"model_answers/{folder}/{task}.json", ids, task=task, model=model)
-
-    def _plan_results(self) -> None:
-        covered = {
-            (file.extra["model"], file.extra["judge"], record)
+        judged = {
+            (file.extra["model"], file.extra["judge"], name)
             for file in self.files
             if file.kind == "results"
-            for record in file.records
+            for name in file.records
         }
-        wanted: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
-        unfit = 0
-        for score in self.content.scores:
-            dialogue = self.dialogues.get(score.unit_id)
-            if dialogue is None or not _is_result(score, dialogue):
-                unfit += 1
-            elif (score.model, score.judge, score.unit_id) not in covered:
-                wanted[score.model, score.judge, str(dialogue.task)][dialogue.id] = None
-        self._lose(unfit, "scores other than a round's checklist accuracy are left out")
-        for (model, judge, task), ids in wanted.items():
-            folder = self._folder_name("run", f"{model}_eval_{judge}")
-            self._add("results", f"eval_results/{folder}/{task}.json", ids, task=task, model=model, judge=judge)
+        answers = sum((row.model, row.unit_id) not in answered for row in self.content.answers)
+        scores = sum((row.model, row.judge, row.unit_id) not in judged for row in self.content.scores)
+        self._lose(answers, "model answers that no imported file holds are left out")
+        self._lose(scores, "scores that no imported file holds are left out")
 
     # ── losses ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -285,13 +214,6 @@ class _Writer:
 
 def _is_event(event: str) -> bool:
     return bool(event) and layout.event_of(event) == event
-
-
-def _is_result(score: JudgedScore, dialogue: Dialogue) -> bool:
-    known = score.criterion == layout.CRITERION or score.criterion.startswith(layout.RUN)
-    in_range = score.value is None or 0 <= score.value <= 1
-    inside = score.turn_index is not None and score.turn_index < len(dialogue.turns)
-    return score.unit == "turn" and known and in_range and inside
 
 
 LOOKED_FOR: Final = "expected a model's folder with <task>.json in it: {video: {event: [an answer for each round]}}"

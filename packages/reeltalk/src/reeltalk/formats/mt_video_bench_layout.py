@@ -33,8 +33,6 @@ CHECKLIST_SUFFIX: Final = "_CheckList"
 CRITERION: Final = "checklist"
 """The accuracy of a round, averaged over the judge's runs; `checklist/run 1` is one run's."""
 RUN: Final = f"{CRITERION}/run "
-VERDICTS: Final = ("CHECKLISTS_EVAL", "results", "run_id")
-"""Keys of a judge's verdicts in the `extra` of a score."""
 
 FOLDERS: Final = {
     "mtqa": "mtqa",

@@ -1,4 +1,4 @@
-"""Read the authors' prompts from the user's clone of their repository, or from the text of their paper.
+"""Read the authors' prompts from the user's clone of their repository.
 
 Python files are parsed and never run: a prompt is a string literal that is assigned to a name. A clone is untrusted:
 only files inside it are read, up to a size limit.
@@ -16,7 +16,6 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.llm.prompts import read_small
 
 LARGEST_SCRIPT_BYTES: Final = 1_000_000
-LARGEST_PAPER_BYTES: Final = 5_000_000
 Source = Literal["svbench", "vdact", "mt-video-bench"]
 
 
@@ -33,25 +32,9 @@ class InScript:
     """Our names of fields by the script's names."""
 
 
-@dataclass(frozen=True)
-class InPaper:
-    """A prompt in the text of a paper."""
-
-    name: str
-    begins: str
-    """Pattern of the text directly before it."""
-    ends: str
-    """Pattern of the text directly after it."""
-    fields: Mapping[str, str] = field(default_factory=dict)
-    """Our names of fields by the paper's names, without spaces and marks of formulas."""
-
-
-_SVBENCH_LISTS: Final = {"question": "questions", "ground_truth": "ground_truth", "model_response": "model_responses"}
 _SVBENCH_SCRIPT: Final = {
     name: name for name in ("video_id", "scene_id", "questions", "ground_truth", "model_responses", "relationships")
 }
-_NEXT: Final = r"^(?:#+\s*)?(?:Prompt for\b|Figure \d|[A-Z]\s+[A-Z]{3})"
-"""Pattern of the end of a prompt in SVBench's appendix."""
 IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
     "vdact": (InScript("judge/vdeval-published", "VDEval/prompt.py", "VDEVAL_INSTRUCTION"),),
     "svbench": (
@@ -77,69 +60,29 @@ IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
     ),
 }
 """The prompts in the authors' repositories, by the names of their files and variables."""
-IN_PAPERS: Final[Mapping[Source, tuple[InPaper, ...]]] = {
-    "vdact": (
-        InPaper(
-            "refine/refine",
-            r"with the prompt:\s*(?:‚Äú|[“\"‘'`]+)",
-            r"\s*,?\s*(?:‚Äù|[”\"’']+)\s*where\b",
-            {"text": "text"},
-        ),
-    ),
-    "svbench": (
-        InPaper(
-            "judge/gpt-score-published",
-            r"^(?:#+\s*)?Prompt for GPT4-Score\s*$",
-            _NEXT,
-            {name: name for name in ("question", "ground_truth", "model_response")},
-        ),
-        InPaper("judge/svbench-published", r"^(?:#+\s*)?Prompt for dialogue evaluation\s*$", _NEXT, _SVBENCH_LISTS),
-        InPaper(
-            "judge/svbench-streaming-published",
-            r"^(?:#+\s*)?Prompt for streaming evaluation\s*$",
-            _NEXT,
-            _SVBENCH_LISTS,
-        ),
-    ),
-}
-"""The prompts in the papers; the known text of MT-Video-Bench holds none."""
 
 
 def official_prompts(source: Source, path: Path) -> dict[str, tuple[str, Path]]:
     """The authors' prompts with our fields: text and file by our name. Prompts that are missing are left out.
 
-    Args:
-        source: The authors' benchmark.
-        path: A clone of their repository, or the text of their paper.
-
     Raises:
         InputError: No prompt is there, or one cannot be read; names file and line.
-        SettingError: There is no such path.
+        SettingError: There is no such folder.
     """
-    if not path.exists():
-        raise SettingError(
-            f"{path}: there is no such file or folder; give a clone of the repository, or a paper's text"
-        )
+    if not path.is_dir():
+        raise SettingError(f"{path}: there is no such folder; give a clone of the repository")
     found: dict[str, tuple[str, Path]] = {}
-    if path.is_dir():
-        root = path.resolve()
-        for one in IN_SCRIPTS[source]:
-            file = path / one.file
-            if not file.exists():
-                continue
-            if not file.resolve().is_relative_to(root) or not file.is_file():
-                raise InputError("leads outside of the clone", file=file, hint="clone the repository again")
-            found[one.name] = _in_script(one, file), file
-        looked = [f"{one.variable} in {one.file}" for one in IN_SCRIPTS[source]]
-    else:
-        text = read_small(path, LARGEST_PAPER_BYTES)
-        for place in IN_PAPERS.get(source, ()):
-            if (prompt := _in_paper(place, text, path)) is not None:
-                found[place.name] = prompt, path
-        looked = [place.begins for place in IN_PAPERS.get(source, ())]
+    root = path.resolve()
+    for one in IN_SCRIPTS[source]:
+        file = path / one.file
+        if not file.exists():
+            continue
+        if not file.resolve().is_relative_to(root) or not file.is_file():
+            raise InputError("leads outside of the clone", file=file, hint="clone the repository again")
+        found[one.name] = _in_script(one, file), file
     if not found:
-        hint = f"looked for {', '.join(looked)}" if looked else "give a clone of the repository"
-        raise InputError(f"none of the prompts of {source}", file=path, hint=hint)
+        looked = ", ".join(f"{one.variable} in {one.file}" for one in IN_SCRIPTS[source])
+        raise InputError(f"none of the prompts of {source}", file=path, hint=f"looked for {looked}")
     return found
 
 
@@ -214,24 +157,3 @@ def _field(name: str, fields: Mapping[str, str], file: Path, line: int) -> str:
         known = ", ".join(fields) or "none"
         raise InputError(f"unknown placeholder {{{name}}}; known are {known}", file=file, line=line)
     return f"{{{fields[name]}}}"
-
-
-def _in_paper(place: InPaper, text: str, file: Path) -> str | None:
-    begin = re.search(place.begins, text, re.MULTILINE)
-    if begin is None:
-        return None
-    end = re.search(place.ends, text[begin.end() :], re.MULTILINE)
-    prompt = text[begin.end() : begin.end() + end.start() if end is not None else len(text)].strip()
-    line = text.count("\n", 0, begin.end()) + 1
-
-    def ours(match: re.Match[str]) -> str:
-        # Formulas write a name letter by letter: $\{ \mathrm { t e x t } \}$.
-        name = re.sub(r"\\[a-z]+|[^\w]", "", match["name"])
-        if name in place.fields:
-            return f"{{{place.fields[name]}}}"
-        if re.fullmatch(r"\w+", match["name"]):
-            known = ", ".join(place.fields)
-            raise InputError(f"unknown placeholder {{{name}}}; known are {known}", file=file, line=line)
-        return match[0]
-
-    return re.sub(r"\$?\\?\{(?P<name>(?:\s*\\mathrm\s*\{[^{}]*\}\s*)|[^{}\n]{1,40}?)\\?\}\$?", ours, prompt)

@@ -2,11 +2,11 @@
 
 You can import any part of the release alone, and also models' answers and judges' records alone. A chain is a list
 entry of a `Dialogue` file and named `<video>/<language>/<place in the list>`; the turns of a chain name their language.
-An export restores the imported files, and writes new ones for records that none of them holds.
+An export restores the imported files, and writes new ones for chains, links and paths that none of them holds.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +25,6 @@ from reeltalk.formats.export_losses import (
 )
 from reeltalk.formats.layout import LONGEST_NAME_BYTES
 from reeltalk.formats.svbench_layout import (
-    ABSENT,
     FORMAT,
     LANGUAGE,
     SVBenchDocuments,
@@ -34,11 +33,9 @@ from reeltalk.formats.svbench_layout import (
     slots,
 )
 from reeltalk.formats.svbench_read import File, SVBenchReader
-from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import ChainId, Json, PathId, derive_id
-from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
@@ -56,12 +53,7 @@ def _records_in(files: Iterable[SourceFile], *kinds: str) -> set[str]:
 
 
 def _lost(content: Content, files: list[SourceFile]) -> list[str]:
-    """A line for each thing that the layout cannot express.
-
-    Args:
-        content: The benchmark.
-        files: The files that are written, imported ones among them.
-    """
+    """A line for each thing that the layout cannot express."""
     imported = content.source_files_of("svbench")
     streamed = _records_in(imported, *OF_DIALOGUES)
     paths, chains = _records_in(imported, "path"), _records_in(imported, *OF_CHAINS)
@@ -102,24 +94,7 @@ def _lost(content: Content, files: list[SourceFile]) -> list[str]:
         *fields_left_out("turns", turns, _HELD_OF_TURNS),
         *labels_left_out(turns, {LANGUAGE}),
         *fields_left_out("rewritten turns of paths", steps, _HELD_OF_TURNS),
-        *_of_answers(content, files),
     ]
-
-
-def _of_answers(content: Content, files: Iterable[SourceFile]) -> list[str]:
-    states = Counter(answer.state for answer in content.answers)
-    is_judged = any(file.kind.startswith("judged") for file in files)
-    reasons = sum(
-        score.value is None and score.reason != ABSENT and "value" not in score.extra
-        for score in (content.scores if not is_judged else ())
-    )
-    return _counted(
-        {
-            "answers that failed or were not asked, written as their text alone": states[AnswerState.FAILED]
-            + states[AnswerState.NOT_ASKED],
-            "scores without a value, whose reason is left out": reasons,
-        }
-    )
 
 
 def _counted(counts: dict[str, int]) -> list[str]:
@@ -173,8 +148,7 @@ class _Writer:
         self._plan_chains()
         self._plan_linkages()
         self._plan_paths()
-        self._plan_answers()
-        self._plan_scores()
+        self._leave_answers_out()
         return self.files
 
     def _lose(self, count: int, what: str) -> None:
@@ -371,63 +345,25 @@ class _Writer:
                         language = self._subject("path", path_id)[1]
                         by_video[video][language].insert(0, path)
 
-    def _plan_answers(self) -> None:
-        covered: set[tuple[str, str, str]] = set()
-        for file in self.files:
-            if file.kind in ("answers", "judged chain", "judged single", "judged con"):
-                covered |= {(file.extra["model"], file.extra["unit"], record) for record in file.records}
-        wanted: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-        unfit = 0
-        for answer in self.content.answers:
-            known = answer.unit_id in (self.chains if answer.unit == "chain" else self.paths)
-            if (answer.model, answer.unit, answer.unit_id) in covered:
-                continue
-            if answer.unit == "dialogue" or not known:
-                unfit += 1
-            else:
-                wanted[answer.model, answer.unit, answer.unit_id].append(answer.turn_index)
-        self._lose(unfit, "answers to dialogues are left out")
-        gaps = sum(sorted(indices) != list(range(len(indices))) for indices in wanted.values())
-        self._lose(gaps, "chains or paths answered with gaps: later answers move up")
-        grouped: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
-        for model, unit, unit_id in wanted:
-            video, language = self._subject(unit, unit_id)
-            grouped[model, unit, video, language].append(unit_id)
-        numbers = self._unit_numbers()
-        for (model, unit, video, language), ids in grouped.items():
-            part = "Dialogue" if unit == "chain" else "Streaming"
-            folder = f"Answers/{self._name('model', model)}/{part}_{language.upper()}"
-            index = self._add(
-                "answers",
-                f"{folder}/{self._name('video', video)}.json",
-                ids,
-                model=model,
-                unit=unit,
-                video=video,
-                language=language,
+    def _leave_answers_out(self) -> None:
+        """Count the answers and scores that no imported file holds: only those that came from a file are written."""
+        judged = [file for file in self.files if file.kind.startswith("judged")]
+        answering = [*judged, *(file for file in self.files if file.kind == "answers")]
+        answered = {(file.extra["model"], file.extra["unit"], name) for file in answering for name in file.records}
+        scored = {
+            (
+                file.extra["model"],
+                file.extra["judge"],
+                "turn" if file.kind == "judged single" else file.extra["unit"],
+                name,
             )
-            file = self.files[index]
-            places = {unit_id: numbers.get(unit_id, 0) for unit_id in file.records}
-            if len(set(places.values())) == len(places):
-                empty = sorted(set(range(max(places.values()))) - set(places.values()))
-                self.files[index] = file.model_copy(
-                    update={
-                        "records": tuple(sorted(places, key=lambda unit_id: places[unit_id])),
-                        "extra": {**file.extra, "empty": empty},
-                    }
-                )
-
-    def _unit_numbers(self) -> dict[str, int]:
-        """The place of each chain and path in the file that numbers it."""
-        numbers = dict(SVBenchDocuments(self.content, self.files).numbers)
-        for file in self.files:
-            if file.kind == "path":
-                languages = file.extra["languages"]
-                numbers |= {path_id: place for place, path_id in enumerate(file.records)}
-                twins = file.extra.get("twins", [])
-                count = len(twins) // max(1, len(languages) - 1)
-                numbers |= {path_id: place % max(1, count) for place, path_id in enumerate(twins)}
-        return numbers
+            for file in judged
+            for name in file.records
+        }
+        answers = sum((row.model, row.unit, row.unit_id) not in answered for row in self.content.answers)
+        scores = sum((row.model, row.judge, row.unit, row.unit_id) not in scored for row in self.content.scores)
+        self._lose(answers, "model answers that no imported file holds are left out")
+        self._lose(scores, "scores that no imported file holds are left out")
 
     def _subject(self, unit: str, unit_id: str) -> tuple[str, str]:
         if unit == "path":
@@ -436,42 +372,6 @@ class _Writer:
             return path.video_id, language_of(chain) if chain else layout.DEFAULT_LANGUAGE
         chain = self.chains[ChainId(unit_id)]
         return chain.video_id, language_of(chain)
-
-    def _plan_scores(self) -> None:
-        covered: set[tuple[str, str, str, str]] = set()
-        for file in self.files:
-            if file.kind.startswith("judged"):
-                unit = "turn" if file.kind == "judged single" else file.extra["unit"]
-                covered |= {(file.extra["model"], file.extra["judge"], unit, record) for record in file.records}
-        wanted: dict[tuple[str, str, str, str, str], dict[str, None]] = defaultdict(dict)
-        unfit = 0
-        for score in self.content.scores:
-            if (score.model, score.judge, score.unit, score.unit_id) in covered:
-                continue
-            if not self._can_be_judged(score):
-                unfit += 1
-                continue
-            video, language = self._subject("path" if score.unit == "path" else "chain", score.unit_id)
-            wanted[score.model, score.judge, score.unit, video, language][score.unit_id] = None
-        self._lose(unfit, "scores of dialogues, or of chains that are not there, are left out")
-        for (model, judge, unit, video, language), ids in wanted.items():
-            kind = "judged single" if unit == "turn" else "judged chain"
-            part = {"turn": "single", "chain": "chain", "path": "streaming"}[unit]
-            folder = f"Judged/{self._name('judge', judge)}/{self._name('model', model)}/{part}_{language.upper()}"
-            self._add(
-                kind,
-                f"{folder}/{self._name('video', video)}.json",
-                ids,
-                model=model,
-                judge=judge,
-                unit="chain" if unit == "turn" else unit,
-                language=language,
-            )
-
-    def _can_be_judged(self, score: JudgedScore) -> bool:
-        if score.unit == "path":
-            return score.unit_id in self.paths
-        return score.unit in ("chain", "turn") and score.unit_id in self.chains
 
 
 def _at_chain_times(path: DialoguePath) -> DialoguePath:

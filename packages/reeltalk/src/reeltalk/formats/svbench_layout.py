@@ -751,9 +751,6 @@ def join_inputs(content: Content) -> list[JoinInput]:
     """The input of the official script for each video and language that has chains.
 
     A benchmark that was not imported from SVBench is treated like its export.
-
-    Args:
-        content: The benchmark.
     """
     files = content.source_files_of(FORMAT)
     documents = SVBenchDocuments(content, files)

@@ -153,11 +153,6 @@ async def ask_verdict(
 async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: int = 0) -> Judgement[str]:
     """Ask for a text once and without a schema, as the official scripts do.
 
-    Args:
-        model: The judge.
-        messages: The conversation.
-        sample: Number of the judging, if the same is judged several times.
-
     Raises:
         BudgetError: A limit would be passed.
     """

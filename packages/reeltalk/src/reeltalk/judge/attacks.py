@@ -91,12 +91,7 @@ def neutral_dialogues() -> tuple[NeutralDialogue, ...]:
 
 
 def fill_attack(attack: Attack, turn: NeutralTurn) -> tuple[str, str | None]:
-    """The answer of an attack, and its answer to the turn before if there is one, with all fields filled.
-
-    Args:
-        attack: The attack.
-        turn: The attacked turn.
-    """
+    """The answer of an attack, and its answer to the turn before if there is one, with all fields filled."""
     found = FENCED.match(fence(turn.question))
     assert found is not None
     mark = found["mark"]

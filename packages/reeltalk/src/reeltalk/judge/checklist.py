@@ -110,15 +110,7 @@ class ChecklistJudge:
         return (*parts, ("compat", self.prompts["checklist-compat"].signature)) if self.compat else parts
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for each turn with a checklist and each eval round; two with `compat`.
-
-        Args:
-            unit: A dialogue. Turns without a checklist are not judged.
-            model: The judge.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
+        """A row for each turn with a checklist and each eval round; two with `compat`."""
         judging = require_model(NAME, model)
         rows: list[JudgedScore] = []
         for turn in unit.turns:
@@ -180,12 +172,7 @@ class ChecklistJudge:
         return await ask_text(model, [Message("user", text)], sample=sample)
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`mtv` first: the mean of the tasks; then each task, the floor, what exceeds it, and the spread of the rounds.
-
-        Args:
-            units: All units, judged or not.
-            scores: Rows from `judge`.
-        """
+        """`mtv` first: the mean of the tasks; then each task, the floor, what exceeds it, and the rounds' spread."""
         official = self.version if self.compat else None
         return checklist_measures(units, scores, eval_rounds=self.eval_rounds, compat=official)
 
@@ -391,9 +378,6 @@ def official_answer(turn: AnsweredTurn) -> str | None:
     """The answer of a turn as the official judging script reads it; None if the script leaves the round out.
 
     The script treats the texts that mark an error, or a round that was not asked, as answers.
-
-    Args:
-        turn: Any turn.
     """
     if turn.text.strip() or turn.state is AnswerState.ANSWERED:
         return turn.text
@@ -426,10 +410,6 @@ def official_run_accuracy(returned: Sequence[str], expected: Sequence[str]) -> f
 
     Replies and items are paired by their order, not by their keys, and the number of replies is the denominator: a
     judge that also replies to items that are not there lowers the accuracy, one that leaves items out raises it.
-
-    Args:
-        returned: The judge's replies.
-        expected: *Yes* or *No* for each item.
     """
     if not returned:
         return None

@@ -72,22 +72,11 @@ class ChoiceJudge(SingleTurnJudge):
         return {level: turn.labels.get(f"dramaqa.{level}", ()) for level in LEVELS}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """One row, 0 or 1.
-
-        Args:
-            unit: The unit of the turn.
-            index: Index of the turn in the unit.
-            model: Not used.
-        """
+        """One row, 0 or 1."""
         return [self._row(unit, unit.turns[index])]
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`accuracy`, and `accuracy.unread`: the share of answers that name no option, or several, in per cent.
-
-        Args:
-            units: All units, judged or not.
-            scores: Rows from `judge`.
-        """
+        """`accuracy`, and `accuracy.unread`: the share of answers that name no option, or several, in per cent."""
         return [*super().measures(units, scores), unread_measure(self, units, scores)]
 
     def is_unread(self, row: JudgedScore) -> bool:

@@ -77,25 +77,13 @@ class CogMEJudge:
         return (("correctness", self._judge.name), ("weights", weights), *self._judge.signature)
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """The rows of the judge of correctness.
-
-        Args:
-            unit: A chain, path or dialogue.
-            model: The judge model, if one is needed.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
+        """The rows of the judge of correctness."""
         return await self._judge.judge(unit, model)
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """`cogme`, the plain accuracy; then `cogme.<tag>`, weighted, and `cogme.unweighted.<tag>`, all 0 to 100.
 
         A tag without questions has no value. Only turns with a level of thinking count, at their highest level.
-
-        Args:
-            units: All units, judged or not.
-            scores: Rows from `judge`.
 
         Raises:
             ValueError: A credit is outside 0 to 1.
@@ -145,12 +133,7 @@ def tagged_questions(
 
 
 def weighted_measure(name: str, questions: Sequence[TaggedQuestion]) -> Measure:
-    """Points earned of points possible, as a ratio of sums so that videos can be resampled.
-
-    Args:
-        name: Name of the measure.
-        questions: Questions that count, with and without a score.
-    """
+    """Points earned of points possible, as a ratio of sums so that videos can be resampled."""
     present = [question for question in questions if question.credit is not None]
     rows = [[q.answer.weight * q.answer.credit * PERCENT, float(q.answer.weight)] for q in present]
     statistics = np.array(rows, np.float64).reshape(-1, 2)

@@ -121,13 +121,7 @@ def _why_not(reference: str, question: str) -> str | None:
 
 @lru_cache(maxsize=8192)
 def matches(answer: str, references: tuple[str, ...], question: str = "") -> bool | None:
-    """True if an answer gives a short reference; None if no reference is short.
-
-    Args:
-        answer: The answer as it came.
-        references: References, of which any will do.
-        question: The question. Its words are no value.
-    """
+    """True if an answer gives a short reference; None if no reference is short."""
     short = [reference for reference in references if _why_not(reference, question) is None]
     if not short:
         return None
@@ -590,13 +584,7 @@ class MatchJudge(SingleTurnJudge):
         return None if turn.state is AnswerState.ANSWERED else no_answer_reason(turn)
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """One row: 1 or 0, or that the rule does not apply.
-
-        Args:
-            unit: The unit of the turn.
-            index: Index of the turn in the unit.
-            model: Not used.
-        """
+        """One row: 1 or 0, or that the rule does not apply."""
         turn = unit.turns[index]
         found = matches(turn.text, turn.references, turn.question)
         if found is None:

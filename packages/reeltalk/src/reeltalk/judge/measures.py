@@ -105,11 +105,7 @@ def _number(key: Any, value: Any, numbers: dict[Any, int], known: list[Any]) -> 
 
 
 class MeanItems(Sequence[MeanItem]):
-    """Items of a mean, in little memory.
-
-    Args:
-        items: The items.
-    """
+    """Items of a mean, in little memory."""
 
     def __init__(self, items: Iterable[MeanItem] = ()) -> None:
         columns = _Columns()
@@ -210,12 +206,7 @@ class MeanItems(Sequence[MeanItem]):
 
 
 def split_items(items: Iterable[tuple[int, MeanItem]], means: int) -> list[MeanItems]:
-    """The items of several means, from one pass over all of them.
-
-    Args:
-        items: Index of the mean, and an item of it.
-        means: Number of means.
-    """
+    """The items of several means, from one pass over all of them."""
     columns = [_Columns() for _ in range(means)]
     for mean, item in items:
         columns[mean].add(item)

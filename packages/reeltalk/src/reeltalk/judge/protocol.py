@@ -158,11 +158,7 @@ class Protocol:
         return next((criterion for criterion in self.criteria if criterion.whole), self.criteria[0])
 
     def criterion(self, name: str) -> ProtocolCriterion | None:
-        """The criterion of a row; None if the protocol does not describe it.
-
-        Args:
-            name: Criterion of the row.
-        """
+        """The criterion of a row; None if the protocol does not describe it."""
         own = ".".join(part for part in name.split(".") if part != COMPAT)
         return next((found for found in self.criteria if found.names(own)), None)
 
@@ -342,9 +338,6 @@ def per_cent(name: str, title: str) -> MetricInfo:
 
 def official_sampling(judges: Iterable["Judge"]) -> OfficialSampling:
     """The sampling that the official scripts of some judges share.
-
-    Args:
-        judges: The judges of a run.
 
     Raises:
         SettingError: A judge has no published mode, two scripts sample differently, or no judge asks a model.

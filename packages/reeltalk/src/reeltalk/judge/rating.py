@@ -123,10 +123,6 @@ def rating_line(rating: JudgeRating, answers: Sequence[str] = ()) -> str:
     """A rating for the history of later turns: the reasons on one line, and the number as we read it.
 
     Markers inside the reasons are removed. Reasons that repeat an answer are put between fences, like the answer.
-
-    Args:
-        rating: The rating.
-        answers: Candidate answers that the reasons may repeat.
     """
     reasons = _spaced(rating.rationale)
     while (cleaned := _MARKED.sub("", reasons)) != reasons:

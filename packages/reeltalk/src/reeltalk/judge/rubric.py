@@ -98,16 +98,7 @@ class RubricJudge(SingleTurnJudge):
         return {**super().groups(unit, turn), "task": (unit.task,) if unit.task is not None else ()}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row, and one for each tag with its own credit.
-
-        Args:
-            unit: The unit of the turn.
-            index: Index of the turn in the unit.
-            model: The judge; None if words decide.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
+        """A row, and one for each tag with its own credit."""
         turn, by = unit.turns[index], model.name if model is not None else NOBODY
         rubric = turn.rubric or TurnRubric(items=(RubricItem(says=turn.references[0]),))
         judged = await _asked(turn, rubric, model, self.prompts) if model is not None else _by_words(turn)
@@ -133,12 +124,7 @@ class RubricJudge(SingleTurnJudge):
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`rubric` over turns, then `rubric.<tag>`, weighted as in CogME, all 0 to 100.
-
-        Args:
-            units: All units, judged or not.
-            scores: Rows from `judge`.
-        """
+        """`rubric` over turns, then `rubric.<tag>`, weighted as in CogME, all 0 to 100."""
         found = super().measures(units, scores)
         values: dict[str, dict[tuple[str, int | None], float]] = {}
         for row in scores:

@@ -125,16 +125,7 @@ class SingleAnswerJudge(SingleTurnJudge):
         return {name: turn.labels.get(vocabulary, ()) for name, vocabulary in self.design.groups.items()}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for each criterion; with `compat` twice as many.
-
-        Args:
-            unit: The unit of the turn; the judge sees no other turn of it.
-            index: Index of the turn in the unit.
-            model: The judge.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
+        """A row for each criterion; with `compat` twice as many."""
         turn, judge, design = unit.turns[index], require_model(self.name, model), self.design
         judging: Judgement[Any]
         if self.published:

@@ -121,15 +121,7 @@ class SVBenchJudge:
         return joined_units(units, background) if self.compat else []
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """Six rows, and six more with `compat`. The row of the overall score has rationale and replies.
-
-        Args:
-            unit: A chain or path. A turn whose answer failed is shown without an answer.
-            model: The judge.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
+        """Six rows, and six more with `compat`. The row of the overall score has rationale and replies."""
         judging = require_model(NAME, model)
         if unit.official:
             # The script also asks about a video without links; it shows no questions then.
@@ -179,10 +171,6 @@ class SVBenchJudge:
         over chains and dialogues, `svbench.streaming.OS` and so on over paths. A unit to which TU does not apply is
         left out of TU alone. The official script judges the linked questions of a video together in place of paths;
         if there are such units, `svbench.streaming.OS.compat` and so on are means over those.
-
-        Args:
-            units: All units, judged or not; `kind` tells chains from paths.
-            scores: Rows from `judge`.
         """
         rows = {(row.unit, row.unit_id, row.criterion): row for row in scores}
         own = [unit for unit in units if not unit.official and unit.kind != "path"]
@@ -255,9 +243,6 @@ def show_turns(unit: JudgeUnit) -> str:
     """The turns of a unit as text for the judge, numbered from 1, with the relations between them.
 
     Turns without a reference and turns that were not asked are left out.
-
-    Args:
-        unit: A chain, path or dialogue.
     """
     numbers: dict[int, int] = {}
     for index, turn in enumerate(unit.turns):

@@ -50,19 +50,12 @@ def official_scores(text: str) -> dict[str, int | None]:
 
     A number may differ from the judge's: *-1* gives 1, *7.5* gives 7, *Score (0-10): 8* gives 0, and a dimension
     without a number takes the next number, such as that of the next heading.
-
-    Args:
-        text: The judge's reply.
     """
     return {name: _number(pattern.search(text)) for name, pattern in _DIMENSIONS.items()}
 
 
 def official_single_score(text: str) -> int | None:
-    """The accuracy of a single answer: the number after the last *Score* of a reply.
-
-    Args:
-        text: The judge's reply.
-    """
+    """The accuracy of a single answer: the number after the last *Score* of a reply."""
     return _number(_SINGLE.search(text))
 
 
@@ -102,11 +95,7 @@ def _begins(link: Mapping[str, Json], chain: Mapping[str, Json]) -> bool:
 
 
 def svbench_fields(unit: JudgeUnit) -> dict[str, str]:
-    """The fields of SVBench's prompts for chains and videos: Python's lists, as its scripts write them.
-
-    Args:
-        unit: A chain, path or dialogue, or the linked questions of a video.
-    """
+    """The fields of SVBench's prompts for chains and videos: Python's lists, as its scripts write them."""
     shown = {index: turn for index, turn in enumerate(unit.turns) if turn.references and turn.state.is_due}
     columns = {
         "questions": {index: turn.question for index, turn in shown.items()},
@@ -138,12 +127,7 @@ def _by_slot(lists: Sequence[Sequence[int]], texts: Mapping[int, str]) -> list[l
 
 
 def gpt_score_fields(unit: JudgeUnit, index: int) -> dict[str, str]:
-    """The fields of SVBench's prompt for single questions.
-
-    Args:
-        unit: The unit of the turn.
-        index: Index of the turn in the unit.
-    """
+    """The fields of SVBench's prompt for single questions."""
     turn = unit.turns[index]
     return {
         "video_id": unit.video_id,
@@ -190,10 +174,6 @@ def joined_units(units: Sequence[JudgeUnit], background: Background) -> list[Jud
 
     A video without links has a unit without turns, since the script judges that too. A video of which a model answered
     no chain has no unit.
-
-    Args:
-        units: Chains with answers, of any models.
-        background: Facts of the benchmark, with the chains that the script joins.
     """
     found: list[JudgeUnit] = []
     for model in dict.fromkeys(unit.model for unit in units if unit.kind == "chain"):

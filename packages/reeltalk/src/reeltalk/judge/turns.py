@@ -44,11 +44,7 @@ def skip_reason(turn: AnsweredTurn) -> str | None:
 
 
 def no_answer_reason(turn: AnsweredTurn) -> str:
-    """Why a turn has no answer, for a row.
-
-    Args:
-        turn: A turn without an answer.
-    """
+    """Why a turn has no answer, for a row."""
     return f"the model gave no answer: {turn.reason}" if turn.reason else "the model gave no answer"
 
 
@@ -170,12 +166,7 @@ class TurnJudge:
         return {"question_type": turn.labels.get("vdact.question_type", ())}
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """The mean of each criterion over turns, on the scale of its measure; then those of the official reading.
-
-        Args:
-            units: All units of one model.
-            scores: Their rows.
-        """
+        """The mean of each criterion over turns, on the scale of its measure; then those of the official reading."""
         found = []
         for suffix, signature in (("", ()), (f".{COMPAT}", OFFICIAL))[: 2 if self.compat else 1]:
             for criterion, info in zip(self.protocol.criteria, self.protocol.measures, strict=True):
@@ -263,13 +254,7 @@ class TurnJudge:
 
 
 def unread_measure(judge: TurnJudge, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> Measure:
-    """The share of answers from which a rule read nothing, in per cent.
-
-    Args:
-        judge: The judge, with one criterion.
-        units: All units, judged or not.
-        scores: Rows of the judge.
-    """
+    """The share of answers from which a rule read nothing, in per cent."""
     entries = judge.entries(
         units,
         scores,
@@ -431,9 +416,6 @@ def _after_errors(
 
 def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
     """The options of a turn in the order in which they were shown.
-
-    Args:
-        turn: A turn with or without options.
 
     Returns:
         Indices in the benchmark's order, and the texts. None if there are no options, or if the recorded order does not

@@ -78,13 +78,7 @@ class TypedJudge(SingleTurnJudge):
         return {"answer_type": (turn.key.type,), "task": task, **super().groups(unit, turn)}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """One row: 1 if the value that was read is the value of the key, else 0.
-
-        Args:
-            unit: The unit of the turn.
-            index: Index of the turn in the unit.
-            model: Not used.
-        """
+        """One row: 1 if the value that was read is the value of the key, else 0."""
         turn = unit.turns[index]
         assert turn.key is not None
         if not turn.text.strip():
@@ -94,12 +88,7 @@ class TypedJudge(SingleTurnJudge):
         return [score_row(unit, NAME, NOBODY, float(found.right), turn=turn, explanation=why)]
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`typed`, the share of right answers, and `typed.unread`, the share without a readable value, in per cent.
-
-        Args:
-            units: All units, judged or not.
-            scores: Rows from `judge`.
-        """
+        """`typed`, the share of right answers, and `typed.unread`, the share without a readable value, in per cent."""
         return [*super().measures(units, scores), unread_measure(self, units, scores)]
 
     def is_unread(self, row: JudgedScore) -> bool:

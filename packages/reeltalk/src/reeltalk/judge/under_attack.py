@@ -230,11 +230,15 @@ class AttackReport(HasOverview):
         """Counts of each family of attacks, and the invariants that were broken."""
         title = f"{self.judge} under attack, judged by {self.model or 'no model'}, each {self.unit} as one unit"
         rows = tuple(
-            (row.family, *(f"{count:,}" for count in (row.n, row.fooled, row.resisted, row.unscored, row.blind)))
+            (
+                row.family,
+                *(f"{count:,}" for count in (row.n, row.fooled, row.resisted, row.unscored, row.blind)),
+                "–" if row.rate is None else f"{100 * row.rate:.1f} %",
+            )
             for row in (self.total, *self.families)
         )
         notes = tuple(f"broken: {INVARIANTS[name]} ({len(ids):,} attacks)" for name, ids in self.broken.items())
-        return Overview(title, ("family", "attacks", "fooled", "resisted", "unscored", "blind"), rows, notes)
+        return Overview(title, ("family", "attacks", "fooled", "resisted", "unscored", "blind", "rate"), rows, notes)
 
     def to_json(self) -> dict[str, Json]:
         """The report as JSON values, with the counts."""

@@ -136,9 +136,6 @@ class VDEval(TurnJudge):
     def check_videos(self, videos: Sequence[Video]) -> None:
         """Refuse videos if none has the summary that the judge is shown.
 
-        Args:
-            videos: The videos that questions are about; empty if no benchmark is known.
-
         Raises:
             SettingError: No video has the summary. The message says what to do.
         """
@@ -161,15 +158,7 @@ class VDEval(TurnJudge):
         )
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for every turn that is due; with `compat` a second one. Turns are judged in order.
-
-        Args:
-            unit: A dialogue. It is unscored if it lacks the summary.
-            model: The judge; the paper's is gpt-4o-mini-2024-07-18 at temperature 0 with seed 42.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
+        """A row for every turn that is due; with `compat` a second one. Turns are judged in order."""
         judge = require_model(self.name, model)
         rows = await self._judged(unit, judge)
         if not (self.compat and any(turn.repeats for turn in unit.turns)):
@@ -232,12 +221,7 @@ class VDEval(TurnJudge):
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """The mean over turns, the same from 0 to 1, and the mean of dialogues; with `compat` the first two again.
-
-        Args:
-            units: All units of one model.
-            scores: Their rows.
-        """
+        """The mean over turns, the same from 0 to 1, and the mean of dialogues; with `compat` the first two again."""
         found = self._means(CRITERION, self.entries(units, scores, CRITERION))
         by_unit = self.entries(units, scores, CRITERION, by_unit=True)
         found.append(mean_measure(f"{CRITERION}.by_dialogue", by_unit, by=GROUPED_BY))
@@ -328,9 +312,5 @@ def _asked(turn: AnsweredTurn) -> str:
 
 
 def published_block(turn: AnsweredTurn) -> str:
-    """The four lines of one turn, as VDEval's script writes them.
-
-    Args:
-        turn: A turn with an answer and a reference.
-    """
+    """The four lines of one turn, as VDEval's script writes them."""
     return f"Question: {turn.question}\nReference answer: {turn.references[0]}\nCandidate answer: {turn.text}\nOutput: "

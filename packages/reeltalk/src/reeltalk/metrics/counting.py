@@ -264,21 +264,12 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
 
 
 def format_speech(utterances: Counter[str]) -> str:
-    """Number of spoken lines, and of the videos that have any.
-
-    Args:
-        utterances: Spoken lines by video.
-    """
+    """Number of spoken lines, and of the videos that have any."""
     return f"speech: {utterances.total():,} utterances in {len(utterances):,} videos"
 
 
 def format_jumps(jumps: Jumps, refused: Counter[str]) -> Iterable[str]:
-    """Jumps of walks, and why links are no chance to jump, as lines of text.
-
-    Args:
-        jumps: Jumps of the walks.
-        refused: Links at which no walk can land, by reason.
-    """
+    """Jumps of walks, and why links are no chance to jump, as lines of text."""
     stated = f", stated as {jumps.stated:g}" if jumps.stated is not None else ""
     yield f"walks drawn: {jumps.drawn:,}; equal walks are one path"
     yield f"jumps where a walk can jump{stated}: {_share(jumps.of_drawn)} in the walks drawn, counted as often as drawn"

@@ -117,10 +117,6 @@ class MeteorProcess:
     def statistics(self, answers: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Floats, Floats]:
         """Score tokenised texts.
 
-        Args:
-            answers: One text an item, tokens separated by single spaces.
-            references: References of each item, in the same form.
-
         Returns:
             (N, FIELDS) statistics that can be summed over items and given to `meteor_from_statistics`, and (N,) the
             score of each item as METEOR itself gives it.

@@ -431,12 +431,6 @@ def readiness(span: Interval, at_s: float, *, early: float = EARLY, late: float 
     It is 1 in the span, with a hard penalty before it and a mild one after it: `2 / (1 + exp(early (start - at) /
     scale))` before the span, and `1 - late (at - end) / scale`, not below 0, after it, with the scale `EVIDENCE_S`.
 
-    Args:
-        span: When the video shows the answer.
-        at_s: Time of the answer.
-        early: Steepness of the penalty for early answers.
-        late: Steepness of the penalty for late answers.
-
     Reference:
         Azad et al., StreamReady (CVPR 2026), equations 10 and 11, with the constants 6 and 1. The paper uses soft forms
         of minimum and maximum; here they are exact, so that an answer in the span has 1.

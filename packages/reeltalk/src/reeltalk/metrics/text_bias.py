@@ -119,11 +119,7 @@ def text_bias_cells(bias: TextBias) -> tuple[str, ...]:
 
 
 def text_bias_card(found: Iterable[TextBias]) -> list[str]:
-    """A section of a Markdown card; empty if nothing was measured.
-
-    Args:
-        found: The kinds.
-    """
+    """A section of a Markdown card; empty if nothing was measured."""
     rows = list(found)
     if not rows:
         return []

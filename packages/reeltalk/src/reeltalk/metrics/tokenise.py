@@ -196,11 +196,7 @@ OTHER_SCRIPTS: Final = re.compile(r"[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
 
 
 def why_not_tokenised(references: Iterable[Sequence[str]]) -> str | None:
-    """Why tokens of answers mean nothing for these references; None if they can be split into words.
-
-    Args:
-        references: References of each item.
-    """
+    """Why tokens of answers mean nothing for these references; None if they can be split into words."""
     items = other = 0
     for group in references:
         letters = [letter for text in group for letter in text if letter.isalpha()]
@@ -250,11 +246,7 @@ def _counted(text: str) -> tuple[int, int]:
 
 
 def language_parts(languages: Iterable[Spoken]) -> str:
-    """Languages and tokenisers for a signature, such as `tok:coco|lang:en`; several languages are `lang:per-item`.
-
-    Args:
-        languages: Languages of all items.
-    """
+    """Languages and tokenisers for a signature, such as `tok:coco|lang:en`; several languages are `lang:per-item`."""
     kinds = sorted(set(languages))
     return f"tok:{'+'.join(TOKENISER[kind] for kind in kinds)}|lang:{kinds[0] if len(kinds) == 1 else 'per-item'}"
 

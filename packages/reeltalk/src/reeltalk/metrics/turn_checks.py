@@ -155,11 +155,7 @@ def gate_name(gate: GateResult) -> str:
 
 @cache
 def check_of(name: str) -> CheckName | None:
-    """The check that a gate belongs to.
-
-    Args:
-        name: Name of the gate without its step.
-    """
+    """The check that a gate belongs to."""
     if name == ATTEMPT or name in WHOLE_ONLY:
         return None
     return next((c.name for c in CHECKS if any(name == gate or name.startswith(f"{gate}.") for gate in c.gates)), None)
@@ -453,11 +449,7 @@ def model_of(signature: str) -> str:
 
 
 class _Share:
-    """Which turns fulfil a condition, in five bytes for each.
-
-    Args:
-        numbers: Number of each video, which all shares use.
-    """
+    """Which turns fulfil a condition, in five bytes for each."""
 
     def __init__(self, numbers: dict[str, int]) -> None:
         self._numbers = numbers
@@ -576,9 +568,6 @@ def quality_card(found: Quality) -> list[str]:
     """A section of a Markdown card that says how far a benchmark was checked.
 
     It is empty if nothing was constructed, unless many chains are identical.
-
-    Args:
-        found: The quality of the benchmark.
     """
     known = found.turns and (found.writers or found.results)
     sentences = list((quality_sentences if known else identical_sentences)(found))

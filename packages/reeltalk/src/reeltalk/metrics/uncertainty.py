@@ -187,11 +187,7 @@ def _numbered(clusters: Sequence[str] | NDArray[np.intp], items: int) -> tuple[i
 
 
 def numbered_clusters(names: Iterable[str]) -> NDArray[np.intp]:
-    """(N,) place of each name among the sorted names. An array of the names themselves takes ten times as much memory.
-
-    Args:
-        names: N names.
-    """
+    """(N,) place of each name among the sorted names. An array of the names takes ten times as much memory."""
     numbers: dict[str, int] = {}
     first = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.intp)
     rank = np.empty(len(numbers), np.intp)

@@ -178,11 +178,11 @@ def _place(name: str) -> tuple[PromptGroup, Path | None]:
 
 
 def adopt_prompts(source: Source, path: Path, out: Path) -> dict[str, Path]:
-    """Write the authors' prompts as a folder of prompts, from the user's copy of their repository or paper.
+    """Write the authors' prompts as a folder of prompts, from the user's copy of their repository.
 
     Args:
         source: Whose.
-        path: A clone of their repository, or the text of their paper.
+        path: A clone of their repository.
         out: Folder that appears, or is empty.
 
     Returns:

@@ -131,33 +131,8 @@ def test_a_link_out_of_the_clone_is_not_followed(tmp_path: Path) -> None:
         official_prompts("vdact", tmp_path / "VDAct")
 
 
-def test_a_folder_or_text_without_prompts_says_where_they_were_looked_for(tmp_path: Path) -> None:
+def test_a_folder_without_prompts_says_where_they_were_looked_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"VDEVAL_INSTRUCTION in VDEval/prompt\.py"):
         official_prompts("vdact", tmp_path)
-    (tmp_path / "paper.txt").write_text("Nothing here.", encoding="utf-8")
-    with pytest.raises(InputError, match="none of the prompts of mt-video-bench"):
-        official_prompts("mt-video-bench", tmp_path / "paper.txt")
-    with pytest.raises(SettingError, match="no such file or folder"):
+    with pytest.raises(SettingError, match="no such folder"):
         official_prompts("vdact", tmp_path / "gone")
-
-
-@pytest.mark.parametrize("field", ["{text}", r"$\{ \mathrm { t e x t } \}$ ,"])
-def test_the_prompt_of_summaries_stands_in_the_text_of_the_paper(tmp_path: Path, field: str) -> None:
-    paper = tmp_path / "paper.txt"
-    paper.write_text(f"We used a model, with the prompt: “Make it short: {field}” where text is a summary.", "utf-8")
-    text, _ = official_prompts("vdact", paper)["refine/refine"]
-    assert text.rstrip(" ,") == "Make it short: {text}"
-
-
-def test_prompts_of_an_appendix_end_at_the_next(tmp_path: Path) -> None:
-    paper = tmp_path / "paper.txt"
-    titles = {
-        "dialogue evaluation": 'Give the "scores" of { question } in {one word}.',
-        "GPT4-Score": "{question} {ground_truth} {model_response}\n\nAccuracy:\n\nScore:",
-    }
-    paper.write_text("\n\n".join(f"Prompt for {name}\n\n{text}" for name, text in titles.items()), encoding="utf-8")
-    found = official_prompts("svbench", paper)
-    assert {name: text for name, (text, _) in found.items()} == {
-        "judge/svbench-published": 'Give the "scores" of {questions} in {one word}.',
-        "judge/gpt-score-published": titles["GPT4-Score"],
-    }

@@ -308,13 +308,11 @@ def test_new_records_are_added_to_the_files_of_their_video(release: Content, tmp
             relation="Events",
         )
     )
-    release.answers.append(Answer(model="ExampleLVLM", unit="chain", unit_id=new.id, turn_index=0, text="是的。"))
     written(release, tmp_path / "out")
     again = read(tmp_path / "out")
     assert chain(again, new.id).turns == turns
     assert {path.id for path in again.paths} == {path.id for path in release.paths}
     assert len(again.linkages) == len(release.linkages)
-    assert any(answer.unit_id == new.id for answer in again.answers)
     assert (tmp_path / "out/Path/Path_ZH/kitchen_01.json").is_file()
 
 
@@ -361,8 +359,8 @@ def test_content_of_another_origin_is_written_as_far_as_it_fits_and_the_rest_is_
     (named,) = [line for line in lost if line.startswith("video 'a/b' is written as 'video-")]
     assert [line for line in lost if line != named] == [
         "chains get new identifiers when read again, <video>/<language>/<place>: 1",
-        "answers to dialogues are left out: 1",
-        "scores of dialogues, or of chains that are not there, are left out: 1",
+        "model answers that no imported file holds are left out: 2",
+        "scores that no imported file holds are left out: 1",
         "dialogues are left out: 1",
         "clips of no chain are left out: 1",
         "turns asked at another time than the end of their clip: 1",
@@ -371,7 +369,6 @@ def test_content_of_another_origin_is_written_as_far_as_it_fits_and_the_rest_is_
         "chains lose their extra: 1",
         "turns lose their extra: 1",
         "rewritten turns of paths lose their evidence: 1",
-        "answers that failed or were not asked, written as their text alone: 1",
     ]
     name = named.split("'")[3]
     found = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.json")}
@@ -379,7 +376,6 @@ def test_content_of_another_origin_is_written_as_far_as_it_fits_and_the_rest_is_
         f"Dialogue/Dialogue_EN/{name}.json",
         f"Path/{name}.json",
         f"Streaming/Streaming_EN/{name}.json",
-        f"Answers/m/Dialogue_EN/{name}.json",
     }
     rows = {part: json.loads((tmp_path / "out" / part).read_text("utf-8")) for part in found}
     times = {"qac_timestamps_start": 4.0, "qac_timestamps_end": 6.0}
@@ -612,7 +608,6 @@ def contents(draw: st.DrawFn) -> Content:
             content.chains += chains
             _links(draw, content, chains)
             _paths(draw, content, chains, name, language)
-            _judged(draw, content, chains)
     return content
 
 
@@ -650,33 +645,6 @@ def _paths(draw: st.DrawFn, content: Content, chains: list[QAChain], name: str, 
             steps.append(PathStep(ref=TurnRef(unit_id=row.id, turn_index=index), turn=other))
         path_id = PathId(f"{name}/{language}/path/{number}")
         content.paths.append(DialoguePath(id=path_id, video_id=VideoId(name), steps=tuple(steps)))
-
-
-def _judged(draw: st.DrawFn, content: Content, chains: list[QAChain]) -> None:
-    for row in draw(st.lists(st.sampled_from(chains), unique_by=lambda row: row.id)):
-        content.answers += [
-            Answer(model="m-1", unit="chain", unit_id=row.id, turn_index=index, text=draw(TEXT))
-            for index in range(len(row.turns))
-        ]
-        for criterion in (
-            "Semantic Accuracy",
-            "Contextual Coherence",
-            "Logical Consistency",
-            "Temporal Understanding",
-            "Informational Completeness",
-            "Overall Evaluation",
-        ):
-            content.scores.append(
-                JudgedScore(
-                    unit="chain",
-                    unit_id=row.id,
-                    model="m-1",
-                    judge="j",
-                    criterion=criterion,
-                    value=float(draw(st.integers(0, 10))),
-                    explanation=draw(TEXT) if criterion == "Overall Evaluation" else None,
-                )
-            )
 
 
 def by_identifier(content: Content) -> dict[str, list[str]]:
