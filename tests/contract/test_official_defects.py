@@ -377,7 +377,7 @@ def test_defect_11_the_quality_script_and_the_averaging_are_missing() -> None:
         def __init__(self) -> None:
             self.overall = [80.0, 95.0]
 
-        def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain:
+        def chain(self, video: Video, clip: Clip, around: object, *, advice: Sequence[str] = ()) -> QAChain:
             verb = "lift" if advice else "carry"
             turn = Turn(question=f"What does the man {verb}?", references=("A heavy crate.",))
             return QAChain(id=ChainId("c"), video_id=VideoId("v"), turns=(turn,))

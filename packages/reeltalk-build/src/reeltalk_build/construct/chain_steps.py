@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain, pairwise
 
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
-from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written, verdict_by_rule
+from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
@@ -17,7 +17,6 @@ from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import repeated
 from reeltalk_build.construct.model_rewriting import REWRITE_GATE
 from reeltalk_build.construct.quality import (
-    ReportsReplaced,
     chain_shortener,
     remove_leaks,
     unwritten_gate,
@@ -27,11 +26,7 @@ from reeltalk_build.construct.quality import (
 from reeltalk_build.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults, flag_recurring_drafts
 from reeltalk_build.construct.step import WRITER, ConstructRun, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk_build.construct.writers import (
-    ChecksAllEntrances,
-    ChecksEntrances,
     RewriteResult,
-    RewritesPairs,
-    SeesSurroundings,
     Surroundings,
     Unwritten,
 )
@@ -85,11 +80,11 @@ def _write_chains_of(
 
     def caption(index: int) -> str:
         """The caption of a neighbouring clip; the step that writes scenes asks for the same, and reports on it."""
-        if not isinstance(run.writer, SeesSurroundings) or not 0 <= index < len(clips):
+        if not run.writer.looks_around or not 0 <= index < len(clips):
             return ""
         clip = clips[index]
         if clip.id not in captions:
-            found, _ = run.writer.checked_caption(video, clip)
+            found, _ = run.writer.caption(video, clip)
             captions[clip.id] = "" if isinstance(found, Unwritten) else found
         return captions[clip.id]
 
@@ -115,8 +110,7 @@ def _write_chains_of(
         )
         gates += found
         if chain is not None:
-            if isinstance(run.writer, ReportsReplaced):
-                gates += run.writer.list_replaced(chain.id)
+            gates += run.writer.list_replaced(chain.id)
             chains.append(with_tags(run, chain, gates))
         report()
     return chains, gates
@@ -191,10 +185,11 @@ def _write_rewrites(
 ) -> RewriteResult:
     """Drafts for all linkages. Rules check those that neither a graph nor a writer with checks of its own wrote."""
     settings = run.settings
-    if isinstance(run.writer, RewritesPairs):
-        return run.writer.rewrite_pair(
-            video, linkages, before, after, drafts=settings.drafts, attempts=settings.attempts, skills=skills
-        )
+    together = run.writer.rewrites(
+        video, linkages, before, after, drafts=settings.drafts, attempts=settings.attempts, skills=skills
+    )
+    if together is not None:
+        return together
     found = RewriteResult([], [])
     for linkage in linkages:
         drafts = run.writer.rewrite(video, linkage, before, after)
@@ -267,16 +262,10 @@ def write_paths(run: ConstructRun) -> StepResult:
 def _stand(
     run: ConstructRun, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
 ) -> list[EntranceVerdict]:
-    """Whether paths may land here. The writer decides if it can, otherwise the rule; a draft must reveal no answer."""
+    """Whether paths may land here. The writer decides; a draft must reveal no answer."""
     found = [EntranceVerdict(False, TOLD) if one.reworded and _gives_away(one) else None for one in entered]
     left = [one for one, verdict in zip(entered, found, strict=True) if verdict is None]
-    writer = run.writer
-    if isinstance(writer, ChecksAllEntrances):
-        decided = iter(writer.stand(video, left, before, after) if left else ())
-    elif isinstance(writer, ChecksEntrances):
-        decided = (writer.stands(video, one, before, after) for one in left)
-    else:
-        decided = map(verdict_by_rule, left)
+    decided = iter(run.writer.stand(video, left, before, after) if left else ())
     return [next(decided) if verdict is None else verdict for verdict in found]
 
 

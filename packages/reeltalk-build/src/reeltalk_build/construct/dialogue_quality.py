@@ -19,7 +19,7 @@ from reeltalk_build.construct.leakage import leaks_of
 from reeltalk_build.construct.linting import GATE, GRAVE, lint, repeats_of
 from reeltalk_build.construct.quality import NEEDS_VIDEO, replaced_gate, shorten_dialogue, unwritten_gate
 from reeltalk_build.construct.verification import DialogueVerdict, mark_faults, unchecked_gate, verdict_gates
-from reeltalk_build.construct.writers import AvoidsRepeats, JudgesDialogues, Language, Unwritten, Writer
+from reeltalk_build.construct.writers import Language, Unwritten, Writer
 
 TASK_GATE: Final = "task"
 """Gate of a dialogue that a judge asks whether it does its task; its value is the share of judges that agree."""
@@ -136,10 +136,7 @@ def write_checked_dialogue(
     tried: list[_Attempt] = []
     advice: list[str] = []
     for attempt in range(1 + attempts):
-        if isinstance(writer, AvoidsRepeats):
-            dialogue = writer.dialogue_unlike(video, scene, task, number=number, earlier=asked, advice=advice)
-        else:
-            dialogue = writer.dialogue(video, scene, task, number=number, advice=advice)
+        dialogue = writer.dialogue(video, scene, task, number=number, earlier=asked, advice=advice)
         if isinstance(dialogue, Unwritten):
             if not tried:
                 results.append(unwritten_gate(f"dialogue.{task.value}", "scene", scene.id, dialogue))
@@ -168,8 +165,6 @@ def write_checked_dialogue(
 
 
 def _judged(one: _Attempt, writer: Writer, video: Video, scene: Scene, task: Task) -> _Attempt:
-    if not isinstance(writer, JudgesDialogues):
-        return one
     return replace(one, judged=writer.judge_dialogue(video, scene, one.dialogue, task))
 
 

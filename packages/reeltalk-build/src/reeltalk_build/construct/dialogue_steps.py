@@ -2,7 +2,7 @@
 
 MT-Video-Bench merges neighbouring clips twice by their captions, and joins distant scenes by an object memory bank. Its
 prompts and thresholds are not published. Here two captions describe one scene if they share enough of their content
-words, which is deterministic, needs no model and has one threshold; a writer may decide itself (`JudgesScenes`).
+words, which is deterministic, needs no model and has one threshold; a writer may decide itself.
 """
 
 import random
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Final
 
-from reeltalk.schema.dialogue import Checklist, Dialogue
+from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
@@ -19,19 +19,11 @@ from reeltalk.schema.record import ClipId, VideoId, derive_id
 from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, SPEECH, VIDEOS
 from reeltalk_build.construct.dialogue_quality import write_checked_dialogue
 from reeltalk_build.construct.linting import TASK_LABEL, repeated, topic_words
-from reeltalk_build.construct.quality import ReportsReplaced, remove_leaks, shorten_dialogue, unwritten_gate
+from reeltalk_build.construct.quality import remove_leaks, shorten_dialogue, unwritten_gate
 from reeltalk_build.construct.settings import SceneSettings
 from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk_build.construct.verification import unchecked_gate
-from reeltalk_build.construct.writers import (
-    JudgesScenes,
-    KnowsObjects,
-    RatesTasks,
-    SeesSurroundings,
-    TriedChecklist,
-    TriesChecklists,
-    Unwritten,
-)
+from reeltalk_build.construct.writers import TriedChecklist, Unwritten, Writer
 
 CHECKLIST: Final = "checklist"
 """Gate of a checklist that is tried on the right answer and on wrong ones."""
@@ -153,10 +145,7 @@ def write_scenes(run: ConstructRun) -> StepResult:
 
     def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
         video, clip = item
-        handled = run.writer.objects(video, clip) if isinstance(run.writer, KnowsObjects) else frozenset()
-        if isinstance(run.writer, SeesSurroundings):
-            return clip.id, *run.writer.checked_caption(video, clip), handled
-        return clip.id, run.writer.caption(video, clip), [], handled
+        return clip.id, *run.writer.caption(video, clip), run.writer.objects(video, clip)
 
     captions: dict[str, str] = {}
     objects: dict[str, frozenset[str]] = {}
@@ -174,7 +163,7 @@ def write_scenes(run: ConstructRun) -> StepResult:
         own = run.clips_of(video.id)
         made.gates.extend(propose_category(video, own, captions))
         settings = run.settings.scene_settings
-        alike = _judged_alike(run.writer, video, made.gates) if isinstance(run.writer, JudgesScenes) else None
+        alike = _judged_alike(run.writer, video, made.gates, settings)
         single = single_scenes(video.id, own, captions, settings, writer=run.writer.signature, alike=alike)
         scenes.extend((*single, *cross_scenes(single, objects, settings)))
 
@@ -191,15 +180,13 @@ def write_scenes(run: ConstructRun) -> StepResult:
 
 def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, int], list[GateResult]]:
     """How suitable a scene is by task."""
-    if isinstance(run.writer, RatesTasks):
-        rated = run.writer.suitabilities(video, scene)
-        if isinstance(rated, Unwritten):
-            return {}, [unwritten_gate("suitability", "scene", scene.id, rated)]
-        return {task.value: rated[task] for task in Task}, []
+    rated = run.writer.suitability(video, scene)
+    if isinstance(rated, Unwritten):
+        return {}, [unwritten_gate("suitability", "scene", scene.id, rated)]
     found: dict[str, int] = {}
     gates: list[GateResult] = []
     for task in Task:
-        score = run.writer.suitability(video, scene, task)
+        score = rated[task]
         if isinstance(score, Unwritten):
             gates.append(unwritten_gate(f"suitability.{task.value}", "scene", scene.id, score))
         else:
@@ -207,11 +194,14 @@ def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, in
     return found, gates
 
 
-def _judged_alike(writer: JudgesScenes, video: Video, gates: GateResults) -> Alike:
+def _judged_alike(writer: Writer, video: Video, gates: GateResults, settings: SceneSettings) -> Alike:
     """Let the writer compare captions. If it gives no answer, they stay apart and a gate result says so."""
+    by_rule = by_words(settings)
 
     def alike(before: str, after: str) -> bool:
         said = writer.same_scene(before, after)
+        if said is None:
+            return by_rule(before, after)
         if isinstance(said, Unwritten):
             gates.append(unwritten_gate("merge", "video", video.id, said))
             return False
@@ -291,8 +281,7 @@ def _write_task(
         made.gates.extend(gates)
         if dialogue is None:
             continue
-        if isinstance(run.writer, ReportsReplaced):
-            made.gates.extend(run.writer.list_replaced(dialogue.id))
+        made.gates.extend(run.writer.list_replaced(dialogue.id))
         wanted -= 1
         taken[scene.id] += 1
         dialogue = dialogue.model_copy(update={"extra": dialogue.extra | {"scene": scene.id, "kind": scene.kind}})
@@ -309,13 +298,8 @@ def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task)
 
 def _with_checklists(run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: GateResults) -> Dialogue:
     judged = [n for n, turn in enumerate(dialogue.turns) if _is_judged(task, turn.labels.get(TASK_LABEL, ()))]
-    found: Mapping[int, TriedChecklist | Checklist | Unwritten]
-    if isinstance(run.writer, TriesChecklists):
-        found = run.writer.checklists(video, dialogue, judged)
-    else:
-        found = {index: run.writer.checklist(video, dialogue, dialogue.turns[index]) for index in judged}
     turns = list(dialogue.turns)
-    for index, written in found.items():
+    for index, written in run.writer.checklists(video, dialogue, judged).items():
         if isinstance(written, Unwritten):
             gates.append(unwritten_gate(CHECKLIST, "dialogue", dialogue.id, written, turn=index))
             continue

@@ -103,8 +103,6 @@ class LintSettings(TextSettings):
     """Questions whose words overlap by this share of both together are near-duplicates."""
     min_given_away: Share = 0.9
     """An answer of which the question already holds this share of the content words is given away."""
-    min_summed_up: Share = 0.5
-    """Least share of the earlier rounds about the video of which a summary holds a content word."""
     max_recurring: Share = 0.5
     """Largest share of a chain's questions that other chains of the video may ask too."""
     max_recurring_elsewhere: Share = 0.75
@@ -289,45 +287,8 @@ def _task(unit: QAChain | Dialogue, language: Language, settings: LintSettings) 
 _DENIES: Final = RULE_FILE.pattern("denies")
 
 
-def _ability(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
-    if not isinstance(unit, Dialogue):
-        return
-    about_video: set[str] = set()
-    reference = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
-    for index, turn in enumerate(unit.turns):
-        asked, answer = topic_words(turn.question), " ".join(turn.references[:1])
-        about = turn.extra.get(ABOUT)
-        if is_graph_written(turn):
-            continue
-        if index and is_labelled(turn, Task.OBJECT_REFERENCE) and not _REFERS.search(turn.question):
-            if not reference.search(turn.question) and about == "video":
-                yield index, "the question tests a reference and holds no word that refers to something said before"
-        if index and is_labelled(turn, Task.CONTENT_SUMMARY):
-            before = [row for row in unit.turns[:index] if row.extra.get(ABOUT) not in ("topic", "chat")]
-            said = topic_words(answer)
-            named = sum(bool(said & topic_words(" ".join(row.references[:1]))) for row in before)
-            if before and named < settings.min_summed_up * len(before):
-                yield index, f"the summary takes up {named} of the {len(before)} rounds about the video"
-        if is_labelled(turn, Task.MEMORY_RECALL) and (places := rounds_named(turn)):
-            named_rounds = [unit.turns[place - 1] for place in places if 0 < place <= index]
-            told = topic_words(" ".join(" ".join((row.question, *row.references[:1])) for row in named_rounds))
-            if named_rounds and not told & topic_words(answer):
-                yield index, f"it recalls round {', '.join(map(str, places))} and shares no word with it"
-        if about == "topic" and len(asked) >= 3 and len(asked & about_video) >= 0.75 * len(asked):
-            yield index, "it should leave the video, and nearly all its words are from the rounds about the video"
-        if about == "chat" and unit.task == Task.PROACTIVE_INTERACTION.value:
-            if answer and not _ENDS_WITH_A_QUESTION.search(answer):
-                yield index, "the user's remark is not answered with a question at the end"
-        if about == "video":
-            about_video |= asked | topic_words(answer)
-
-
-_REFERS: Final = RULE_FILE.pattern("refers")
-
-
 RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Found]]] = {
     "task": _task,
-    "ability": _ability,
     "yes_no": _yes_no,
     "dependence": _dependence,
     "order": _order,

@@ -15,7 +15,7 @@ from reeltalk.language.rules import read_rules
 from reeltalk.llm import Message
 from reeltalk.metrics.agree import content_words, is_negated, polarity
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue
-from reeltalk_build.construct.linting import FUNCTION_CHARACTERS, FUNCTION_WORDS, normalise, text_faults
+from reeltalk_build.construct.linting import normalise, text_faults
 from reeltalk_build.construct.prompting import PromptedModel, number_turns, unwritten_from
 from reeltalk_build.construct.replies import ChecklistReply, ItemReply, TrialReply, WrongAnswersReply
 from reeltalk_build.construct.writers import NO_JUDGE, TriedChecklist, Unwritten
@@ -30,10 +30,6 @@ MOST_UNNAMED: Final = 1
 MOST_SHARED: Final = 2
 """Most items that two lists of a dialogue have in common."""
 NAMES_THE_REFERENCE: Final = RULE_FILE.pattern("names_the_reference")
-_FORM: Final = RULE_FILE.pattern("form")
-_FORM_WORDS: Final = RULE_FILE.words["form_words"]
-_HAN: Final = RULE_FILE.pattern("han")
-_FORM_ZH: Final = RULE_FILE.pattern("form_zh")
 
 
 def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:
@@ -49,25 +45,6 @@ def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:
         for item in items
         if item.expected == "Yes" and due and not due & set(content_words(item.question))
     ]
-
-
-def is_about_form(item: str, answer: str) -> bool:
-    """True if an item asks for no content: it is about form, or nothing is left of it but words about answers.
-
-    Args:
-        item: The item.
-        answer: The right answer; what it says is content.
-    """
-    if _FORM.search(item) and not _FORM.search(answer):
-        return True
-    if _HAN.search(item):
-        left = _FORM_ZH.sub("", item)
-        return all(sign in FUNCTION_CHARACTERS or not sign.isalpha() for sign in left)
-    said = set(normalise(answer).split()) - FUNCTION_WORDS
-    return not any(
-        word in said or not (word.isdigit() or word in FUNCTION_WORDS or word in _FORM_WORDS)
-        for word in normalise(item).split()
-    )
 
 
 def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) -> bool:
@@ -237,8 +214,6 @@ def _complaint(
     for item in reply.items:
         if found := NAMES_THE_REFERENCE.search(item.question):
             return f"an item speaks of {found[0]!r}, which the judge does not see"
-        if is_about_form(item.question, answer):
-            return f"an item is about the form of an answer and not about what it says: {item.question}"
         if faults := text_faults(item.question, part="checklist item", language=writer.language):
             return f"{faults[0][1]}: {item.question}"
     generic = generic_items(reply.items, answer)

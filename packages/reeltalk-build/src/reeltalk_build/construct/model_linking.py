@@ -6,7 +6,6 @@ relation, or with something that not both turns mention, are rejected with a rea
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -20,7 +19,7 @@ from reeltalk.schema.rewriting import RESTS_ON
 from reeltalk_build.construct.linting import topic_words
 from reeltalk_build.construct.prompting import PromptedModel, number_turns, unwritten_from
 from reeltalk_build.construct.replies import LinkageReply, StandingReply
-from reeltalk_build.construct.writers import Unwritten
+from reeltalk_build.construct.writers import LinkageResult, Unwritten
 
 LANDINGS_AT_ONCE: Final = 16
 """Most landings of a request to a judge, so that its reply fits."""
@@ -32,15 +31,6 @@ _QUANTITY: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a text that asks for a quantity or gives one."""
-
-
-@dataclass(frozen=True)
-class LinkageResult:
-    """Linkages between two chains."""
-
-    linkages: list[Linkage]
-    rejected: list[GateResult]
-    """Gate results of pairs that could not be used, each with its reason."""
 
 
 def find_linkages(

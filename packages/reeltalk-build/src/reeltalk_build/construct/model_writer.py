@@ -17,19 +17,18 @@ from typing import Any, Final, TypeVar
 
 from reeltalk.llm import Model, RecordResult
 from reeltalk.llm.prompts import Prompts
-from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
-from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult
+from reeltalk.schema.gates import VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
-from reeltalk.schema.rewriting import Rewrite
 from reeltalk_build.construct.linting import GATE as LINT
 from reeltalk_build.construct.linting import GRAVE, text_faults
 from reeltalk_build.construct.model_checklists import write_checklists
 from reeltalk_build.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
-from reeltalk_build.construct.model_linking import LinkageResult, find_linkages, judge_standing
+from reeltalk_build.construct.model_linking import find_linkages, judge_standing
 from reeltalk_build.construct.model_rewriting import PairDrafting
 from reeltalk_build.construct.prompting import (
     ContextOf,
@@ -60,13 +59,16 @@ from reeltalk_build.construct.verification import (
     verdict_gates,
 )
 from reeltalk_build.construct.writers import (
+    ALONE,
     NO_JUDGE,
     ChainJudgement,
     Language,
+    LinkageResult,
     RewriteResult,
     Surroundings,
     TriedChecklist,
     Unwritten,
+    Writer,
 )
 
 SLIP_S: Final = 1.0
@@ -80,8 +82,10 @@ TEXT_ONLY: Final = "writer:text-only"
 """Part of the signature of a writer that sees no images."""
 
 
-class ModelWriter:
+class ModelWriter(Writer):
     """Writes with a language model. Safe to share among threads if the context is."""
+
+    looks_around = True
 
     def __init__(
         self,
@@ -114,48 +118,19 @@ class ModelWriter:
         """
         if threads < 1:
             raise ValueError(f"threads must be 1 or more, got {threads}")
-        self._context, self._clips, self._threads = context, clips or {}, threads
+        self._context, self._clips, self.threads = context, clips or {}, threads
         self.language: Language = language
         own = prompts(language, own_prompts)
         self._writer = PromptedModel(model, language, own)
         self._judge_context = judge_context or context
         self._judges = tuple(PromptedModel(judge, language, own) for judge in judges)
-        self._signature = _signature(model, judges, own, language)
-
-    @property
-    def signature(self) -> str:
+        self.signature = _signature(model, judges, own, language)
         """`model:NAME#` and a hash of all that can change a reply; then language, judges and `writer:text-only`."""
-        return self._signature
 
-    @property
-    def threads(self) -> int:
-        """Most simultaneous calls."""
-        return self._threads
-
-    def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
-        """Write five or six questions about a clip without the rest of the video; see `chain_among`.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        return self.chain_among(video, clip, Surroundings(), advice=advice)
-
-    def chain_among(
-        self, video: Video, clip: Clip, around: Surroundings, *, advice: Sequence[str] = ()
+    def chain(
+        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
-        """Write five or six questions about a clip. A new attempt has the identifier of the one that it replaces.
-
-        Args:
-            video: The video of the clip.
-            clip: The clip.
-            around: What the neighbouring clips show, and what was asked about earlier ones.
-            advice: What was wrong with an earlier attempt, line by line.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Write five or six questions about a clip. A new attempt has the identifier of the one that it replaces."""
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
@@ -197,10 +172,6 @@ class ModelWriter:
 
         With several judges or samples, a turn gets the verdict of `combine_checks`, and a number is the mean of theirs.
         A judge whose replies cannot be used is left out; without any judge the result is `Unwritten`.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         if not self._judges:
             return Unwritten(NO_JUDGE)
@@ -223,54 +194,13 @@ class ModelWriter:
         ]
         return _combined(asked)
 
-    def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
-        """Find related turns of two chains. `link_chains` also reports pairs that could not be used.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        found = self.link_chains(video, before, after)
-        return found if isinstance(found, Unwritten) else found.linkages
-
-    def link_chains(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
-        """Find related turns of two chains, and report the pairs that could not be used.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        return self.link_by(video, before, after, ())
-
-    def link_by(
-        self, video: Video, before: QAChain, after: QAChain, relations: Sequence[str]
+    def linkages(
+        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
-        """Find related turns of two chains, by some relations first.
+        """Find related turns of two chains, by some relations first."""
+        return find_linkages(self._writer, before, after, signature=self.signature, wanted=wanted)
 
-        Args:
-            video: The video of the chains.
-            before: The earlier chain.
-            after: The later chain.
-            relations: Relations that are short; empty if none is.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        return find_linkages(self._writer, before, after, signature=self.signature, wanted=relations)
-
-    def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
-        """Write one draft for the later turn of a linkage. `rewrite_pair` writes those of all linkages at once.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        found = self.rewrite_pair(video, [linkage], before, after, drafts=1, attempts=0)
-        gone = [gate for gate in found.gates if gate.outcome in GONE]
-        return found.rewrites or Unwritten("; ".join(gate.reason or gate.gate for gate in gone), gone[0].raw)
-
-    def rewrite_pair(
+    def rewrites(
         self,
         video: Video,
         linkages: Sequence[Linkage],
@@ -284,19 +214,6 @@ class ModelWriter:
         """Write drafts for the later turns of linkages, and let the judges check them. Both see both clips.
 
         The writer has described both clips before, so it gets every other frame.
-
-        Args:
-            video: The video of the chains.
-            linkages: Linkages from turns of `before` to turns of `after`.
-            before: The earlier chain.
-            after: The later chain.
-            drafts: Wanted drafts for each linkage.
-            attempts: Most times that faulty drafts go back.
-            skills: Skills of which the benchmark has too few questions.
-
-        Raises:
-            ModelError: A model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         if not linkages:
             return RewriteResult([], [])
@@ -334,23 +251,10 @@ class ModelWriter:
         """Let the first judge decide from the turns that paths asked, skip, and ask next. Without one the rule decides.
 
         A turn in the chain's own words that refers back by its wording does not stand; the judge is not asked.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         return judge_standing(self._judges[0], entered, after) if self._judges else list(map(verdict_by_rule, entered))
 
-    def caption(self, video: Video, clip: Clip) -> str | Unwritten:
-        """Describe a clip in two to four sentences; see `checked_caption`.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        return self.checked_caption(video, clip)[0]
-
-    def checked_caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
+    def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
         """Describe a clip in two to four sentences, and let the judges compare the caption with the video.
 
         A caption in which a rule for texts or a judge finds a fault is written once more with what is wrong. One that
@@ -358,10 +262,6 @@ class ModelWriter:
 
         Returns:
             The caption, and the results of its checks.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
@@ -443,16 +343,7 @@ class ModelWriter:
         return combine_checks(said)[0] if said else _no_verdict([one for _, one in asked])
 
     def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
-        """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays.
-
-        Args:
-            kind: Class that the detector gives it.
-            picture: The crop of the object as a JPEG file.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays."""
         if not self._writer.model.sees_images:
             return Unwritten("a model without sight cannot describe what an object looks like")
         complaint = self._caption_complaint(lambda _: None)
@@ -463,75 +354,28 @@ class ModelWriter:
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
-        """Decide if the captions of two neighbouring clips describe one scene.
-
-        Args:
-            before: Caption of the earlier clip.
-            after: Caption of the later clip.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Decide if the captions of two neighbouring clips describe one scene."""
         reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
         return reply if isinstance(reply, Unwritten) else reply.same_scene
 
-    def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
-        """Rate how suitable a scene is for a task, 1 to 6.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        rated = self.suitabilities(video, scene)
-        return rated if isinstance(rated, Unwritten) else rated[task]
-
-    def suitabilities(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
-        """Rate how suitable a scene is for each task, 1 to 6, by its caption if it has one.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+    def suitability(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
+        """Rate how suitable a scene is for each task, 1 to 6, by its caption if it has one."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
         return rate_tasks(self._writer, scene, lambda: self._context(video, intervals))
 
     def dialogue(
-        self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
-    ) -> Dialogue | Unwritten:
-        """Write a dialogue of 5 to 8 rounds that keeps the structural rules of its task.
-
-        Args:
-            video: The video of the scene.
-            scene: The scene.
-            task: The task that the dialogue tests.
-            number: Index, from 0, among the dialogues of this scene and task.
-            advice: Reasons why an earlier attempt was sent back.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
-        return self.dialogue_unlike(video, scene, task, number=number, earlier=(), advice=advice)
-
-    def dialogue_unlike(
         self,
         video: Video,
         scene: Scene,
         task: Task,
         *,
         number: int,
-        earlier: Sequence[str],
+        earlier: Sequence[str] = (),
         advice: Sequence[str] = (),
     ) -> Dialogue | Unwritten:
-        """Write a dialogue as `dialogue` does, with other questions than those of earlier dialogues about the video.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Write a dialogue of 5 to 8 rounds that keeps the structural rules of its task."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
@@ -549,47 +393,20 @@ class ModelWriter:
         )
 
     def judge_dialogue(self, video: Video, scene: Scene, dialogue: Dialogue, task: Task) -> DialogueVerdict | Unwritten:
-        """Let the judges check every round against the video, and whether the dialogue does its task.
-
-        Raises:
-            ModelError: A model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Let the judges check every round against the video, and whether the dialogue does its task."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
         return judge_rounds(self._judges, self._judge_context(video, intervals), dialogue, task)
 
-    def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Write five items, four expected Yes and one No, that the right answer passes and wrong ones do not.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-            ValueError: The turn is not in the dialogue.
-        """
-        index = dialogue.turns.index(turn)
-        found = self.checklists(video, dialogue, [index])[index]
-        return found if isinstance(found, Unwritten) else found.checklist
-
     def checklists(
         self, video: Video, dialogue: Dialogue, turns: Sequence[int]
     ) -> dict[int, TriedChecklist | Unwritten]:
-        """Write checklists for some turns; the first judge tries each on the right answer and on three wrong ones.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Write checklists for some turns; the first judge tries each on the right answer and on three wrong ones."""
         return write_checklists(self._writer, self._judges[0] if self._judges else None, dialogue, turns)
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
-        """The turns with CogME's tags and VDAct's question types, marked as not verified by a person.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """The turns with CogME's tags and VDAct's question types, marked as not verified by a person."""
         return _propose_tags(self._writer, turns, made=self._made)
 
     def _advice(self, reasons: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk._version import __version__
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
@@ -39,7 +39,7 @@ from reeltalk_build.construct.objects import (
     unpack_appearance,
 )
 from reeltalk_build.construct.step import ConstructRun
-from reeltalk_build.construct.writers import DescribesObjects, Unwritten, Writer
+from reeltalk_build.construct.writers import Unwritten, Writer
 from reeltalk_build.inference.detection import Detector, open_detector
 from reeltalk_build.threads import map_threads
 from reeltalk_build.video.measure import picture_sharpness
@@ -120,8 +120,6 @@ class _Describe:
     """Asks the writer to describe an object. Without a description the caption of `describe_box` stays."""
 
     def __init__(self, writer: Writer) -> None:
-        if not isinstance(writer, DescribesObjects):
-            raise SettingError("--object-captions needs a vision model as --writer; the graph sees no pictures")
         self._writer, self.signature = writer, writer.signature
         self.unwritten: list[Unwritten] = []
 

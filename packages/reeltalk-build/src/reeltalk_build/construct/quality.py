@@ -9,7 +9,7 @@ turns that need no video and remain, or the whole unit if its rules would be bro
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from typing import Final, TypeVar
 
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
 from reeltalk.schema.entrances import refers_back
@@ -30,13 +30,12 @@ from reeltalk_build.construct.linting import (
     names_a_round,
     repeats_of,
 )
-from reeltalk_build.construct.model_linking import LinkageResult
 from reeltalk_build.construct.replies import CHAIN_TURNS
 from reeltalk_build.construct.verification import TurnVerdict, mark_faults, unchecked_gate, verdict_gates
 from reeltalk_build.construct.writers import (
+    ALONE,
     ChainJudgement,
     Language,
-    SeesSurroundings,
     Surroundings,
     Unwritten,
     Writer,
@@ -55,35 +54,6 @@ MIN_QUALITY: Final = 90.0
 """Lowest overall quality that passes (SVBench)."""
 MAX_REWRITES: Final = 2
 """Most revisions of a chain; SVBench's annotators revise until it passes."""
-
-
-@runtime_checkable
-class ReportsRejected(Protocol):
-    """A writer that also reports which pairs of turns it could not use."""
-
-    def link_chains(self, video: Video, before: QAChain, after: QAChain, /) -> LinkageResult | Unwritten:
-        """Linkages between two chains, and the rejected pairs."""
-        ...
-
-
-@runtime_checkable
-class LooksForRelations(Protocol):
-    """A writer that can look for some relations between two chains first."""
-
-    def link_by(
-        self, video: Video, before: QAChain, after: QAChain, relations: Sequence[str], /
-    ) -> LinkageResult | Unwritten:
-        """Linkages between two chains, and the rejected pairs; by some relations first, which are short."""
-        ...
-
-
-@runtime_checkable
-class ReportsReplaced(Protocol):
-    """A writer that itself detects questions that need no video, and replaces them."""
-
-    def list_replaced(self, unit_id: str, /) -> list[GateResult]:
-        """Gate results for the replaced questions of a chain or dialogue that was just written."""
-        ...
 
 
 @dataclass
@@ -223,7 +193,7 @@ def write_checked_chain(
     least: int = CHAIN_TURNS[0],
     language: Language = "en",
     lint_settings: LintSettings = DEFAULT_LINT,
-    around: Surroundings | None = None,
+    around: Surroundings = ALONE,
     earlier: Sequence[QAChain] = (),
 ) -> tuple[QAChain | None, list[GateResult]]:
     """Write a chain about a clip, and send it back with its faults line by line while it has any.
@@ -242,7 +212,7 @@ def write_checked_chain(
         least: Fewest turns that a chain may be cut to.
         language: Language of the chain.
         lint_settings: Bounds of the lint rules.
-        around: What is known of the rest of the video, for a writer that takes it.
+        around: What is known of the rest of the video.
         earlier: The video's earlier chains. A question that repeats one of theirs has a fault.
 
     Returns:
@@ -256,10 +226,7 @@ def write_checked_chain(
     advice: list[str] = []
     tried: list[_Attempt] = []
     for attempt in range(1 + rewrites):
-        if around is not None and isinstance(writer, SeesSurroundings):
-            chain = writer.chain_among(video, clip, around, advice=advice)
-        else:
-            chain = writer.chain(video, clip, advice=advice)
+        chain = writer.chain(video, clip, around, advice=advice)
         if isinstance(chain, Unwritten):
             unwritten.append(unwritten_gate(WRITTEN_GATE, "clip", clip.id, chain))
             break
@@ -304,22 +271,16 @@ def write_checked_linkages(
         video: The video of the chains.
         before: The earlier chain.
         after: The later chain.
-        wanted: Relations to look for first, for a writer that can.
+        wanted: Relations to look for first.
 
     Raises:
         ModelError: A model gives no reply.
         BudgetError: A limit would be exceeded.
     """
-    found: LinkageResult | list[Linkage] | Unwritten
-    if wanted and isinstance(writer, LooksForRelations):
-        found = writer.link_by(video, before, after, wanted)
-    elif isinstance(writer, ReportsRejected):
-        found = writer.link_chains(video, before, after)
-    else:
-        found = writer.linkages(video, before, after)
+    found = writer.linkages(video, before, after, wanted)
     if isinstance(found, Unwritten):
         return [], [unwritten_gate("linkage", "chain", after.id, found)]
-    return (found.linkages, found.rejected) if isinstance(found, LinkageResult) else (found, [])
+    return found.linkages, found.rejected
 
 
 def _because(below: str, judged: ChainJudgement) -> str:

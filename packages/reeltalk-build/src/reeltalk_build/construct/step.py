@@ -22,7 +22,7 @@ from reeltalk_build.construct.prompting import PromptedModel
 from reeltalk_build.construct.quality import unwritten_gate
 from reeltalk_build.construct.retries import ReplyWatch
 from reeltalk_build.construct.settings import ConstructSettings, Step
-from reeltalk_build.construct.writers import ProposesTags, Unwritten, Writer
+from reeltalk_build.construct.writers import Unwritten, Writer
 from reeltalk_build.threads import map_threads
 
 T = TypeVar("T")
@@ -201,8 +201,6 @@ def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:
         unit: The chain or dialogue.
         gates: Receives a result if no tags could be proposed.
     """
-    if not isinstance(run.writer, ProposesTags):
-        return unit
     turns = run.writer.propose_tags(unit.turns)
     if isinstance(turns, Unwritten):
         kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"

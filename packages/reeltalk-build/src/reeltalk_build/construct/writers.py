@@ -1,4 +1,4 @@
-"""The writer protocol, which the language-model writer and the graph writer implement.
+"""The base class of writers, from which the language-model writer and the graph writer are derived.
 
 A writer returns records, or `Unwritten` with the reason and the raw replies of a model. Nothing ever replaces a missing
 record.
@@ -6,17 +6,16 @@ record.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Final, Literal
 
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
-from reeltalk.schema.entrances import Entrance, EntranceVerdict
+from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.gates import GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk_build.construct.verification import DialogueVerdict, TurnVerdict
 
-T = TypeVar("T")
 NO_JUDGE: Final = "no model judged it; name one with --judge"
 """Reason of a check that was not made because there is no judge."""
 Language = Literal["en", "zh"]
@@ -67,52 +66,79 @@ class Surroundings:
     """Labels that the chain is to get, each with its vocabulary; see `balance.wanted_labels`."""
 
 
-class Writer(Protocol):
-    """Writes what annotators of SVBench and MT-Video-Bench wrote. Methods may be called from several threads."""
+@dataclass(frozen=True)
+class LinkageResult:
+    """The linkages between two chains."""
 
-    @property
-    def signature(self) -> str:
-        """Identifies the writer: `graph` or `model:NAME#1f2e3d4c`, with `writer:text-only` if it sees no images."""
-        ...
+    linkages: list[Linkage]
+    rejected: list[GateResult]
+    """Pairs of turns that could not be used."""
 
-    @property
-    def threads(self) -> int:
-        """Most simultaneous calls, 1 or more."""
-        ...
 
-    def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
+@dataclass(frozen=True)
+class TriedChecklist:
+    """A checklist, and whether it was tried on a right answer and on wrong ones."""
+
+    checklist: Checklist
+    untried: Unwritten | None = None
+    """Why it was not tried; None if it was, and passed."""
+
+
+ALONE: Final = Surroundings()
+"""Of a clip of which nothing else is known."""
+
+
+class Writer:
+    """Writes what annotators of SVBench and MT-Video-Bench wrote. Methods may be called from several threads.
+
+    The methods from `judge` on say by default that the writer does without: then rules decide, or nothing is written.
+    A method of a writer that asks models raises `ModelError` if there is no reply, and `BudgetError` at a limit.
+    """
+
+    signature: str
+    """Identifies the writer: `graph` or `model:NAME#1f2e3d4c`, with `writer:text-only` if it sees no images."""
+    threads: int = 1
+    """Most simultaneous calls."""
+    looks_around: bool = False
+    """True if chains are written with the captions of the neighbouring clips at hand."""
+
+    def chain(
+        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
+    ) -> QAChain | Unwritten:
         """Write five or six questions about a clip. Each one after the first depends on the answer before it.
 
         Args:
             video: The video of the clip.
             clip: The clip.
+            around: What the neighbouring clips show, and what was asked about earlier ones.
             advice: What was wrong with an earlier attempt: the attempt line by line with the faults of each turn below
                 it, then reasons about the whole.
         """
-        ...
+        raise NotImplementedError
 
-    def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
-        """Judge the quality of a chain; None for a writer that needs no judge."""
-        ...
+    def linkages(
+        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+    ) -> LinkageResult | Unwritten:
+        """Find related turns of two consecutive chains; `wanted` are relations of which the benchmark has too few."""
+        raise NotImplementedError
 
-    def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
-        """Find related turns of two consecutive chains. An empty list is a valid result."""
-        ...
+    def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
+        """Describe a clip in a few sentences, with the results of the checks of the caption."""
+        raise NotImplementedError
 
-    def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
-        """Write drafts in which the later turn depends on the earlier one, by the methods of SVBench's catalogue."""
-        ...
-
-    def caption(self, video: Video, clip: Clip) -> str | Unwritten:
-        """Describe a clip in a few sentences."""
-        ...
-
-    def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
-        """Rate how suitable a scene is for a task, 1 to 6."""
-        ...
+    def suitability(self, video: Video, scene: Scene) -> Mapping[Task, int | Unwritten] | Unwritten:
+        """Rate how suitable a scene is for each task, 1 to 6."""
+        raise NotImplementedError
 
     def dialogue(
-        self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
+        self,
+        video: Video,
+        scene: Scene,
+        task: Task,
+        *,
+        number: int,
+        earlier: Sequence[str] = (),
+        advice: Sequence[str] = (),
     ) -> Dialogue | Unwritten:
         """Write a dialogue of 5 to 8 rounds about a scene.
 
@@ -121,35 +147,22 @@ class Writer(Protocol):
             scene: The scene. A cross-scene segment has several parts.
             task: The task that the dialogue tests.
             number: Index, from 0, among the dialogues of this scene and task.
+            earlier: Questions that other dialogues about the video ask.
             advice: Reasons why an earlier attempt was sent back.
         """
-        ...
+        raise NotImplementedError
 
-    def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Write five yes/no items for judging an answer to the turn: four expected Yes, one No."""
-        ...
+    def checklists(
+        self, video: Video, dialogue: Dialogue, turns: Sequence[int]
+    ) -> Mapping[int, TriedChecklist | Checklist | Unwritten]:
+        """Write five yes/no items, four expected Yes and one No, for some turns of a dialogue, by index from 0."""
+        raise NotImplementedError
 
+    def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
+        """Write drafts in which the later turn depends on the earlier one; rules check them."""
+        return Unwritten("the writer gave no draft for it")
 
-@runtime_checkable
-class SeesSurroundings(Protocol):
-    """A writer that takes the rest of the video into account, and describes clips for this."""
-
-    def chain_among(
-        self, video: Video, clip: Clip, around: Surroundings, *, advice: Sequence[str] = ()
-    ) -> QAChain | Unwritten:
-        """Like `Writer.chain`, with the neighbouring clips' captions and the questions that were asked before."""
-        ...
-
-    def checked_caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
-        """The caption of a clip, with the results of its checks."""
-        ...
-
-
-@runtime_checkable
-class RewritesPairs(Protocol):
-    """A writer that writes the drafts for all linkages of two chains at once, and checks them."""
-
-    def rewrite_pair(
+    def rewrites(
         self,
         video: Video,
         linkages: Sequence[Linkage],
@@ -159,8 +172,8 @@ class RewritesPairs(Protocol):
         drafts: int,
         attempts: int,
         skills: Collection[str] = (),
-    ) -> RewriteResult:
-        """Write drafts in which the later turns depend on the earlier ones.
+    ) -> RewriteResult | None:
+        """Write and check the drafts for all linkages of two chains at once; None if `rewrite` writes them.
 
         Args:
             video: The video of the chains.
@@ -171,28 +184,11 @@ class RewritesPairs(Protocol):
             attempts: Most times that faulty drafts are written again.
             skills: Skills of which the benchmark has too few questions.
         """
-        ...
+        return None
 
-
-@runtime_checkable
-class ChecksEntrances(Protocol):
-    """A writer that can decide better than the rule if a path may enter a chain in its middle."""
-
-    def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
-        """Decide if the turn that a path lands on, and the turns after it, make sense without the skipped turns.
-
-        Args:
-            video: The video of the chains.
-            entered: The turns asked and the turns skipped.
-            before: The chain that the path leaves.
-            after: The chain that the path enters.
-        """
-        ...
-
-
-@runtime_checkable
-class ChecksAllEntrances(Protocol):
-    """A writer that decides on all entrances from one chain into another at once."""
+    def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
+        """Judge the quality of a chain; None for a writer that needs no judge."""
+        return None
 
     def stand(
         self, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
@@ -205,98 +201,30 @@ class ChecksAllEntrances(Protocol):
             before: The chain that the paths leave.
             after: The chain that the paths enter.
         """
-        ...
-
-
-@runtime_checkable
-class KnowsObjects(Protocol):
-    """A writer that knows the objects in a clip without a detector."""
+        return [verdict_by_rule(one) for one in entered]
 
     def objects(self, video: Video, clip: Clip) -> frozenset[str]:
-        """Names of the objects. An object has the same name in all clips of a video."""
-        ...
+        """Names of the objects in a clip, known without a detector; the same name in all clips of a video."""
+        return frozenset()
 
-
-@runtime_checkable
-class JudgesScenes(Protocol):
-    """A writer that can decide if two neighbouring captions describe one scene."""
-
-    def same_scene(self, before: str, after: str) -> bool | Unwritten:
-        """True if both captions describe one scene."""
-        ...
-
-
-@runtime_checkable
-class RatesTasks(Protocol):
-    """A writer that can rate a scene for all tasks at once."""
-
-    def suitabilities(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
-        """How suitable a scene is for each task, 1 to 6."""
-        ...
-
-
-@runtime_checkable
-class AvoidsRepeats(Protocol):
-    """A writer of dialogues that can be told what was already asked about a video."""
-
-    def dialogue_unlike(
-        self,
-        video: Video,
-        scene: Scene,
-        task: Task,
-        *,
-        number: int,
-        earlier: Sequence[str],
-        advice: Sequence[str] = (),
-    ) -> Dialogue | Unwritten:
-        """Write a dialogue as `Writer.dialogue` does, with other questions than `earlier`."""
-        ...
-
-
-@runtime_checkable
-class JudgesDialogues(Protocol):
-    """A writer with judges that check a dialogue against the video."""
+    def same_scene(self, before: str, after: str) -> bool | Unwritten | None:
+        """True if both captions describe one scene; None to decide by their words."""
+        return None
 
     def judge_dialogue(
-        self, video: Video, scene: Scene, dialogue: Dialogue, task: Task, /
-    ) -> DialogueVerdict | Unwritten:
-        """Check every round, and whether the dialogue does its task; `Unwritten` if no judge can be asked."""
-        ...
-
-
-@dataclass(frozen=True)
-class TriedChecklist:
-    """A checklist, and whether it was tried on a right answer and on wrong ones."""
-
-    checklist: Checklist
-    untried: Unwritten | None = None
-    """Why it was not tried; None if it was, and passed."""
-
-
-@runtime_checkable
-class TriesChecklists(Protocol):
-    """A writer that tries its checklists on right and wrong answers, those of a dialogue together."""
-
-    def checklists(
-        self, video: Video, dialogue: Dialogue, turns: Sequence[int]
-    ) -> Mapping[int, TriedChecklist | Unwritten]:
-        """Checklists by index of the turn, from 0, for some turns of a dialogue."""
-        ...
-
-
-@runtime_checkable
-class DescribesObjects(Protocol):
-    """A writer that can describe a detected object."""
+        self, video: Video, scene: Scene, dialogue: Dialogue, task: Task
+    ) -> DialogueVerdict | Unwritten | None:
+        """Check every round, and whether the dialogue does its task; None for a writer that needs no judge."""
+        return None
 
     def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
         """Describe the object in a JPEG file, in one sentence."""
-        ...
-
-
-@runtime_checkable
-class ProposesTags(Protocol):
-    """A writer that tags turns after they are written."""
+        return Unwritten("the writer describes no objects")
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
         """The turns with CogME's tags and VDAct's question types, marked as not verified by a person."""
-        ...
+        return tuple(turns)
+
+    def list_replaced(self, unit_id: str) -> list[GateResult]:
+        """Gate results for questions of a chain or dialogue that the writer itself replaced, just after writing it."""
+        return []

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, BudgetError, OutageError, ReeltalkError
+from reeltalk.language.rules import read_rules
 from reeltalk.language.vocabulary import ROOMS, class_of, plain_name, told_name
 from reeltalk.llm.prompts import PromptGroup
 from reeltalk.progress import CountProgress
@@ -32,75 +33,13 @@ from reeltalk_build.graph.telling import tell_scenario
 
 NARRATION: Final = Path(__file__).parent / "narration.txt"
 
-ACTION_WORDS: Final = {
-    "walk": "walk go move return head approach enter leave proceed visit come reach step transition navigate",
-    "run": "run rush",
-    "grab": "grab take pick get retrieve collect fetch obtain grasp gather acquire bring carry hold handle",
-    "put": "put place set return leave position store arrange drop bring",
-    "putIn": "put place store add insert dispose",
-    "switchOn": "switch turn activate operate use",
-    "switchOff": "switch turn stop operate",
-    "open": "open reopen",
-    "close": "close shut",
-    "sit": "sit seat",
-    "stand": "stand get rise",
-    "drink": "drink consume sip",
-    "eat": "eat consume",
-    "pour": "pour fill",
-    "turnTo": "turn",
-    "wipe": "wipe clean",
-    "fall": "fall mishap",
-    "fallsit": "fall",
-    "fallback": "fall",
-    "falltable2": "fall",
-    "soak": "soak wet",
-    "find": "find look discover",
-    "read": "read",
-    "rinse": "rinse wash",
-    "text": "text use",
-    "write": "write use",
-    "type": "type use work",
-    "fold": "fold",
-    "scrub": "scrub clean",
-    "squeeze": "squeeze apply",
-    "shake": "shake",
-    "lookAt": "look watch see observe examine view",
-    "watch": "watch look see view",
-    "brush": "brush",
-    "climb": "climb",
-    "jump": "jump",
-    "squat": "squat",
-    "touch": "touch",
-    "throw": "throw dispose",
-    "straddle": "straddle",
-    "stretch": "stretch",
-    "legopp": "exercise leg do perform",
-    "sleep": "sleep rest",
-    "lie": "lie rest",
-    "wakeUp": "wake",
-    "wash": "wash clean",
-    "cut": "cut slice",
-    "plugIn": "plug",
-    "plugOut": "unplug",
-    "dance": "dance",
-}
-"""Words for each action."""
-STATE_WORDS: Final = {"on": "ON", "off": "OFF", "open": "OPEN", "closed": "CLOSED", "dirty": "DIRTY", "clean": "CLEAN"}
-IRREGULAR: Final = {
-    "goes": "go",
-    "gone": "go",
-    "knives": "knife",
-    "shelves": "shelf",
-    "taken": "take",
-    "fallen": "fall",
-}
-"""Irregular forms that the English stemmer does not unify."""
+RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
+ACTION_WORDS: Final[dict[str, str]] = RULE_FILE.raw["actions"]
+STATE_WORDS: Final[dict[str, str]] = RULE_FILE.raw["states"]
+IRREGULAR: Final[dict[str, str]] = RULE_FILE.raw["irregular"]
 GAP_WORDS: Final = 3
 """Words that may stand between an action and its object."""
-UNSPECIFIC: Final = frozenset(
-    {"use", "handle", "operate", "hold", "look", "go", "get", "do", "return", "leave", "come", "find", "seat"}
-)
-"""Words that fit too many actions to be checked with an object."""
+UNSPECIFIC: Final = RULE_FILE.words["unspecific"]
 
 
 @dataclass(frozen=True)

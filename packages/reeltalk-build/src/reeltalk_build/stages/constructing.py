@@ -162,10 +162,10 @@ SAMPLED: Final = 0.7
 """Temperature of further samples. With temperature 0 all samples would be the same."""
 RETRY_STRIDE: Final = 1000
 """Difference in sample numbers between a sample and its retry, which is more samples than anyone asks for."""
-WRITES = (
-    "signature", "threads", "chain", "judge", "linkages", "rewrite", "caption", "suitability", "dialogue", "checklist",
-)  # fmt: skip
-"""Methods that a user's writer must have."""
+WRITES: Final = ("signature", "chain", "linkages", "caption", "suitability", "dialogue", "checklists")
+"""What a user's writer must have of its own."""
+TAKES: Final = {"chain": ("around", "advice"), "dialogue": ("earlier", "advice")}
+"""Parameters that its methods must take."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -317,13 +317,13 @@ def _writer(
         return added.create(benchmark, settings, paths_alone)
     if name.startswith(PREFIX):
         own: Writer = made_of(name.removeprefix(PREFIX), benchmark, settings, needs=WRITES).object
-        for method in ("chain", "dialogue"):
+        if not isinstance(own, Writer):
+            raise SettingError(f"{name}: derive the class from reeltalk_build.construct.writers.Writer")
+        for method, wanted in TAKES.items():
             taken = signature(getattr(own, method)).parameters
-            if "advice" not in taken and all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
-                raise SettingError(
-                    f"{name}: its method {method}() does not take 'advice', which says why a draft was sent back; add "
-                    "the parameter advice=()"
-                )
+            missing = [one for one in wanted if one not in taken]
+            if missing and all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
+                raise SettingError(f"{name}: its method {method}() does not take {missing[0]!r}; add the parameter")
         return own
     sees_images = asking.sees == "images"
     context, denser = (

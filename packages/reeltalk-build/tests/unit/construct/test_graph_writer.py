@@ -327,7 +327,9 @@ def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, 
     class Repeating(GraphWriter):
         """Asks the first question twice until it is told twice."""
 
-        def dialogue(self, *of: Any, number: int, advice: Sequence[str] = ()) -> Dialogue | Unwritten:
+        def dialogue(
+            self, *of: Any, number: int, earlier: Sequence[str] = (), advice: Sequence[str] = ()
+        ) -> Dialogue | Unwritten:
             made = super().dialogue(*of, number=number)
             told.append(tuple(advice))
             stubborn = isinstance(made, Dialogue) and made.task == "summary"
@@ -335,8 +337,8 @@ def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, 
                 return made
             return made.model_copy(update={"turns": (made.turns[0], *made.turns)})
 
-        def checklist(self, *_: Any) -> Unwritten:
-            return Unwritten("none is asked for")
+        def checklists(self, *_: Any) -> dict[int, Any]:
+            return {}
 
     told: list[tuple[str, ...]] = []
     folder = tmp_path / "repeating"

@@ -202,24 +202,12 @@ VIDEO = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in G
         (labelled(Task.ANSWER_REFUSAL, "What colour is the umbrella?", "It is red."), "task"),
         (labelled(Task.ANSWER_REFUSAL, "What colour is the umbrella?", "The video shows no umbrella."), None),
         (labelled(Task.CONTENT_SUMMARY, "Please sum up.", "Yes."), "task"),
-        (
-            labelled(
-                Task.CONTENT_SUMMARY, "Please sum up.", "A dog runs over a wide meadow in the rain and barks at cows."
-            ),
-            "ability",
-        ),
         (labelled(Task.CONTENT_SUMMARY, "Please sum up.", "He takes a crate with bottles to the shelf at home."), None),
-        (labelled(Task.OBJECT_REFERENCE, "What colour do bicycles have?", "They are red."), "ability"),
-        (labelled(Task.OBJECT_REFERENCE, "What colour does it have?", "It is red."), None),
-        (labelled(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we spoke of a dog."), "ability"),
-        (labelled(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we spoke of a crate."), None),
-        (labelled(Task.TOPIC_SHIFTING, "What does the man take out of the wooden crate?", "x", "topic"), "ability"),
-        (labelled(Task.TOPIC_SHIFTING, "How are bottles made in a factory?", "x", "topic"), None),
     ],
 )  # fmt: skip
 def test_a_round_does_what_its_task_demands(turn: Turn, rule: str | None) -> None:
     results = {result.gate for result in lint(dialogue(*VIDEO, turn)) if result.turn_index == 3}
-    assert f"lint.{rule}" in results if rule else not results & {"lint.task", "lint.ability"}
+    assert f"lint.{rule}" in results if rule else "lint.task" not in results
 
 
 def ends_with(task: Task, question: str, answer: str, language: Language = "en") -> set[str]:
@@ -228,9 +216,7 @@ def ends_with(task: Task, question: str, answer: str, language: Language = "en")
     before = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in pairs]
     unit = dialogue(*before, before[-1], labelled(task, question, answer))
     rules = {row.gate.removeprefix("lint.") for row in lint(unit, language=language) if row.turn_index == 4}
-    return rules & {"task", "ability"} | {
-        "structure" for told in check_structure(unit, task) if "speaks of round" in told
-    }
+    return rules & {"task"} | {"structure" for told in check_structure(unit, task) if "speaks of round" in told}
 
 
 def test_a_refusal_refuses() -> None:
@@ -255,14 +241,9 @@ def test_a_refusal_refuses() -> None:
 
 
 def test_a_summary_sums_up() -> None:
-    for answer in (
-        "Yes.", "Okay.", "A man.", "We talked about a video.", "He sits.", "Sure.", "That is all.", "Nothing much.",
-        "It was nice to talk about all of this with you today, thank you.",
-        "The video shows several things that happen one after another in a place.",
-        "A dog chases a ball over the lawn while two children laugh.",
-    ):  # fmt: skip
+    for answer in ("Yes.", "Okay.", "A man.", "He sits.", "Sure.", "That is all.", "Nothing much."):
         assert ends_with(Task.CONTENT_SUMMARY, "Please sum up.", answer), answer
-    for answer in ("好的。", "一个男人。", "我们聊了很多有趣的事情，谢谢你今天的提问。"):
+    for answer in ("好的。", "一个男人。"):
         assert ends_with(Task.CONTENT_SUMMARY, "请总结一下。", answer, "zh"), answer
     good = "A man carries a crate into the kitchen, takes three bottles out and puts them on the shelf."
     assert ends_with(Task.CONTENT_SUMMARY, "Please sum up.", good) == set()
@@ -279,20 +260,9 @@ def test_a_recall_recalls_a_round_that_there_is() -> None:
         "In round no. 9 he carries a crate.", "In round 0 we said a crate.",
     ):  # fmt: skip
         assert ends_with(Task.MEMORY_RECALL, "What did he bring?", answer) == {"structure"}, answer
-    assert ends_with(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we said that he rode a horse.") == {
-        "ability"
-    }
     assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第九轮说过他搬进木箱。", "zh") == {"structure"}
-    assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第一轮我们说他骑马。", "zh") == {"ability"}
     assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第一轮说过，他搬进了一个木箱。", "zh") == set()
     assert ends_with(Task.MEMORY_RECALL, "What about bottles?", "In the second round: three green bottles.") == set()
-
-
-def test_a_remark_is_answered_with_a_question() -> None:
-    for answer, faulty in (("Nice.", True), ("What do you think he wants with it?", False)):
-        turn = labelled(Task.PROACTIVE_INTERACTION, "Okay.", answer, "chat")
-        unit = dialogue(*VIDEO, turn).model_copy(update={"task": Task.PROACTIVE_INTERACTION.value})
-        assert found(unit, "ability") == ([3] if faulty else [])
 
 
 @pytest.mark.parametrize(("part", "text"), [(part, text) for part, texts in GOOD_TEXTS.items() for text in texts])

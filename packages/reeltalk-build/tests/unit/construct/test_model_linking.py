@@ -17,12 +17,11 @@ from reeltalk.schema.labels import Relation
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import catalogue
-from reeltalk_build.construct.model_linking import LinkageResult
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import VisualContext
 from reeltalk_build.construct.quality import write_checked_linkages
 from reeltalk_build.construct.rewrite_checks import flag_recurring_drafts
-from reeltalk_build.construct.writers import NO_JUDGE, Language, RewriteResult, Unwritten
+from reeltalk_build.construct.writers import NO_JUDGE, Language, LinkageResult, RewriteResult
 
 VIDEO = Video(id="v")
 FIRST, SECOND = Interval(start_s=0, end_s=10), Interval(start_s=10, end_s=20)
@@ -102,8 +101,8 @@ class TestOfLinkages:
         found = writer(Scripted(pairs(GOOD, GOOD, (4, 1, "the man and the woman", "person")))).linkages(
             VIDEO, BEFORE, AFTER
         )
-        assert isinstance(found, list)
-        assert [(one.relation, one.source.turn_index, one.target.turn_index) for one in found] == [
+        assert isinstance(found, LinkageResult)
+        assert [(one.relation, one.source.turn_index, one.target.turn_index) for one in found.linkages] == [
             ("Objects", 1, 1),
             ("People", 3, 0),
         ]
@@ -122,7 +121,7 @@ class TestOfLinkages:
     def test_pairs_of_which_none_can_be_used_are_asked_for_again(self) -> None:
         bad = pairs((2, 9, "the bottles", "Objects"))
         model = Scripted(bad, pairs(GOOD))
-        found = writer(model).link_chains(VIDEO, BEFORE, AFTER)
+        found = writer(model).linkages(VIDEO, BEFORE, AFTER)
         assert isinstance(found, LinkageResult)
         assert (len(found.linkages), found.rejected) == (1, [])
         assert "no pair can be used: pair 1: the second chain has no question 9" in model.prompt()
@@ -143,8 +142,8 @@ class TestOfLinkages:
         self, before: int, after: int, relation: str, shared: str, words: list[str]
     ) -> None:
         found = writer(Scripted(pairs((before, after, shared, relation)))).linkages(VIDEO, BEFORE, AFTER)
-        assert isinstance(found, list)
-        assert [linkage.extra["rests_on"] for linkage in found] == [{"words": words, "shared": shared}]
+        assert isinstance(found, LinkageResult)
+        assert [linkage.extra["rests_on"] for linkage in found.linkages] == [{"words": words, "shared": shared}]
 
     @pytest.mark.parametrize(
         ("before", "after", "relation", "shared", "reason"),
@@ -172,7 +171,7 @@ class TestOfLinkages:
         assert reason in str(result.reason)
 
     def test_no_linkages_are_legal(self) -> None:
-        assert writer(Scripted(pairs())).linkages(VIDEO, BEFORE, AFTER) == []
+        assert writer(Scripted(pairs())).linkages(VIDEO, BEFORE, AFTER) == LinkageResult([], [])
 
 
 def rewrite(
@@ -183,7 +182,7 @@ def rewrite(
     **options: Any,
 ) -> RewriteResult:
     asked: dict[str, int] = {"drafts": 1, "attempts": 0} | options
-    return writer(model, *judges).rewrite_pair(VIDEO, linkages, BEFORE, AFTER, skills=skills, **asked)
+    return writer(model, *judges).rewrites(VIDEO, linkages, BEFORE, AFTER, skills=skills, **asked)
 
 
 class TestOfDrafts:
@@ -235,7 +234,7 @@ class TestOfDrafts:
 
         model, judge = Scripted({"drafts": [DRAFT]}), Scripted(CHECKED)
         own = ModelWriter(model, context=look_closely, judges=(judge,))
-        own.rewrite_pair(VIDEO, [LINKAGE], BEFORE, AFTER, drafts=1, attempts=0)
+        own.rewrites(VIDEO, [LINKAGE], BEFORE, AFTER, drafts=1, attempts=0)
         assert judge.seen[0][-1].images == (b"0.0", b"4.0", b"8.0", b"10.0", b"14.0", b"18.0")
         assert model.seen[0][-1].images == (b"0.0", b"8.0", b"18.0")
         assert "3 pictures" in model.prompt()
@@ -339,7 +338,7 @@ class TestOfDrafts:
             )
 
         model = Scripted()
-        found = writer(model).rewrite_pair(VIDEO, [LINKAGE], blank(BEFORE), blank(AFTER), drafts=1, attempts=2)
+        found = writer(model).rewrites(VIDEO, [LINKAGE], blank(BEFORE), blank(AFTER), drafts=1, attempts=2)
         assert [gate.reason for gate in found.gates] == ["there is no picture of this part of the video"]
         assert model.seen == []
 
@@ -383,21 +382,21 @@ class TestOfDrafts:
     )
     def test_a_draft_that_copies_the_example_is_refused(self, language: Language, question: str, answer: str) -> None:
         copy = {"drafts": [DRAFT | {"question": question, "answer": answer}]}
-        found = writer(Scripted(copy), language=language).rewrite(VIDEO, LINKAGE, BEFORE, AFTER)
-        assert isinstance(found, Unwritten)
-        assert "the example" in found.reason
+        own = writer(Scripted(copy), language=language)
+        found = own.rewrites(VIDEO, [LINKAGE], BEFORE, AFTER, drafts=1, attempts=0)
+        assert found.rewrites == []
+        assert any("the example" in str(gate.reason) for gate in found.gates)
 
     def test_a_relation_without_methods_is_not_rewritten(self) -> None:
         odd = LINKAGE.model_copy(update={"relation": "Colour"})
-        assert writer(Scripted()).rewrite(VIDEO, odd, BEFORE, AFTER) == Unwritten(
-            "the catalogue has no method for the relation 'Colour'"
-        )
+        (gate,) = writer(Scripted()).rewrites(VIDEO, [odd], BEFORE, AFTER, drafts=1, attempts=0).gates
+        assert gate.reason == "the catalogue has no method for the relation 'Colour'"
 
     def test_every_method_is_told_in_chinese_too(self) -> None:
         for relation in Relation:
             model = Scripted(NONSENSE, NONSENSE)
             linkage = LINKAGE.model_copy(update={"relation": relation.value})
-            writer(model, language="zh").rewrite(VIDEO, linkage, BEFORE, AFTER)
+            writer(model, language="zh").rewrites(VIDEO, [linkage], BEFORE, AFTER, drafts=1, attempts=0)
             lines = re.findall(r"^- (\S+/\S+): (.*[\u4e00-\u9fff].*)$", model.prompt(0), re.MULTILINE)
             for name, told in lines:
                 method = catalogue()[name]
@@ -522,9 +521,10 @@ def drafted(number: int, fault: str | None) -> tuple[RewriteResult, int, list[Dr
     before, after = chains_about(number)
     model = Planting(fault, after)
     own = ModelWriter(model, context=look, judges=(Planting(None, after),))
-    linkages = own.linkages(VIDEO, before, after)
-    assert isinstance(linkages, list)
-    found = own.rewrite_pair(VIDEO, linkages, before, after, drafts=1, attempts=0)
+    linked = own.linkages(VIDEO, before, after)
+    assert isinstance(linked, LinkageResult)
+    linkages = linked.linkages
+    found = own.rewrites(VIDEO, linkages, before, after, drafts=1, attempts=0)
     return found, len(linkages), model.planted
 
 

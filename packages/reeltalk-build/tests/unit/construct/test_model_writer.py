@@ -145,10 +145,10 @@ Call = Callable[[ModelWriter], Any]
 CALLS: dict[str, tuple[Call, list[Any]]] = {
     "chain": (lambda w: w.chain(VIDEO, CLIP), [chain_reply()]),
     "judge": (lambda w: w.judge(VIDEO, CLIP, a_chain()), [quality_reply(92)]),
-    "caption": (lambda w: w.caption(VIDEO, CLIP), [{"caption": "A man unpacks."}, check()]),
+    "caption": (lambda w: w.caption(VIDEO, CLIP)[0], [{"caption": "A man unpacks."}, check()]),
     "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug with a chipped rim."}]),
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
-    "suitability": (lambda w: w.suitability(VIDEO, SCENE, Task.MEMORY_RECALL), [SUITED]),
+    "suitability": (lambda w: w.suitability(VIDEO, SCENE), [SUITED]),
     "dialogue": (lambda w: w.dialogue(VIDEO, SCENE, Task.CONTENT_SUMMARY, number=0), [SUMMARY_REPLY]),
     "judge_dialogue": (lambda w: w.judge_dialogue(VIDEO, SCENE, TALK, Task.CONTENT_SUMMARY), [CHECKED_TALK]),
     "propose_tags": (lambda w: w.propose_tags(TALK.turns), [{"tags": [TAG] * 5}]),
@@ -331,7 +331,7 @@ def test_a_chain_is_written_with_the_rest_of_the_video_at_hand() -> None:
     one = writer(model)
     one.chain(VIDEO, CLIP)
     around = Surroundings("A dog ===== barks.", "A cat sleeps.", ("Who barks?",))
-    one.chain_among(VIDEO, CLIP, around)
+    one.chain(VIDEO, CLIP, around)
     assert "The part before" not in model.prompt(0)
     assert "=====\nThe part before: A dog = = = = = barks.\nThe part after: A cat sleeps.\n" in model.prompt(1)
     assert "Asked already:\n- Who barks?\n=====" in model.prompt(1)
@@ -347,7 +347,7 @@ def test_kinds_of_questions_that_are_short_are_told_in_the_words_of_the_manual(
     wanted = (("cogme.target", "Place"), ("vdact.question_type", "QNT"))
     model = Scripted(chain_reply(), chain_reply())
     one = writer(model, language=language)
-    one.chain_among(VIDEO, CLIP, Surroundings(wanted=wanted))
+    one.chain(VIDEO, CLIP, Surroundings(wanted=wanted))
     one.chain(VIDEO, CLIP)
     told, untold = model.prompt(0), model.prompt(1)
     assert all(told.count(kind) == 1 and kind not in untold for kind in kinds)
@@ -357,7 +357,7 @@ def test_kinds_of_questions_that_are_short_are_told_in_the_words_of_the_manual(
 def test_relations_that_are_short_are_looked_for_first() -> None:
     model = Scripted({"pairs": []}, {"pairs": []})
     for relations in ((), ("Quantity", "People")):
-        writer(model).link_by(VIDEO, a_chain(), a_chain(), relations)
+        writer(model).linkages(VIDEO, a_chain(), a_chain(), relations)
     assert "related by Quantity, People" in model.prompt(1)
     assert "too few" not in model.prompt(0)
 
@@ -431,7 +431,7 @@ UNPACKS, LEAVES = {"caption": "A man unpacks."}, {"caption": "A man leaves."}
 def test_a_caption_that_the_video_contradicts_is_written_again_with_what_is_wrong() -> None:
     model = Scripted(UNPACKS, LEAVES)
     judge = Scripted(check(1, "contradicted", "it is vague", seen="He packs."), check(), name="stern")
-    caption, gates = writer(model, judges=(judge,)).checked_caption(VIDEO, CLIP)
+    caption, gates = writer(model, judges=(judge,)).caption(VIDEO, CLIP)
     assert caption == "A man leaves."
     assert "=====\nA man unpacks.\n! it is not true: He packs.\n! it is vague\n=====" in model.prompt()
     assert "=====\nA man leaves.\n=====" in judge.prompt()
@@ -444,7 +444,7 @@ def test_a_caption_that_the_video_contradicts_is_written_again_with_what_is_wron
 
 def test_a_caption_that_the_video_contradicts_after_a_revision_is_not_written() -> None:
     judge = Scripted(check(1, "contradicted"), check(1, "contradicted", seen="He stays."))
-    caption, gates = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).checked_caption(VIDEO, CLIP)
+    caption, gates = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).caption(VIDEO, CLIP)
     assert isinstance(caption, Unwritten)
     assert caption.reason == "the judge says after a revision: it is not true: He stays."
     assert caption.replies == (said(UNPACKS), said(LEAVES))
@@ -453,7 +453,7 @@ def test_a_caption_that_the_video_contradicts_after_a_revision_is_not_written() 
 
 def test_another_fault_of_a_caption_is_a_flag_and_the_better_one_stays() -> None:
     judge = Scripted(check(1, "supported", "it is vague"), check(1, "contradicted"))
-    caption, gates = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).checked_caption(VIDEO, CLIP)
+    caption, gates = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).caption(VIDEO, CLIP)
     assert caption == "A man unpacks."
     assert [(gate.gate, gate.outcome.value) for gate in gates] == [
         ("verified", "replaced"),
@@ -465,18 +465,18 @@ def test_another_fault_of_a_caption_is_a_flag_and_the_better_one_stays() -> None
 def test_a_caption_that_speaks_of_frames_is_asked_for_again_and_then_flagged() -> None:
     framed = {"caption": "A man unpacks in the second frame."}
     model = Scripted(framed, UNPACKS)
-    assert writer(model).caption(VIDEO, CLIP) == "A man unpacks."
+    assert writer(model).caption(VIDEO, CLIP)[0] == "A man unpacks."
     assert "the caption speaks of a frame" in model.prompt()
-    caption, gates = writer(Scripted(framed, framed)).checked_caption(VIDEO, CLIP)
+    caption, gates = writer(Scripted(framed, framed)).caption(VIDEO, CLIP)
     assert caption == framed["caption"]
     assert ("lint.wording", "flagged") in [(gate.gate, gate.outcome.value) for gate in gates]
     chinese = {"caption": "一个男人打开了一个木箱，拿出三个瓶子。"}
-    assert isinstance(writer(Scripted(chinese, chinese)).caption(VIDEO, CLIP), Unwritten)
+    assert isinstance(writer(Scripted(chinese, chinese)).caption(VIDEO, CLIP)[0], Unwritten)
 
 
 @pytest.mark.parametrize("judges", [(), (Scripted(NONSENSE, NONSENSE),)])
 def test_a_caption_that_nobody_could_judge_is_kept_and_unchecked(judges: tuple[Model, ...]) -> None:
-    caption, (gate,) = writer(Scripted(UNPACKS), judges=judges).checked_caption(VIDEO, CLIP)
+    caption, (gate,) = writer(Scripted(UNPACKS), judges=judges).caption(VIDEO, CLIP)
     assert caption == "A man unpacks."
     assert (gate.gate, gate.outcome.value) == ("verified", "unchecked")
 
@@ -486,7 +486,7 @@ def test_a_caption_that_copies_the_example_is_asked_for_again(language: Language
     (example,) = examples_in(prompts(language)["caption"], CaptionReply)
     own = "A man unpacks." if language == "en" else "一个男人打开了木箱。"
     model = Scripted(example.model_dump(), {"caption": own})
-    assert writer(model, language=language).caption(VIDEO, CLIP) == own
+    assert writer(model, language=language).caption(VIDEO, CLIP)[0] == own
     assert "it repeats the example" in model.prompt()
 
 
@@ -574,19 +574,19 @@ def test_a_dialogue_is_told_its_task_and_a_cross_scene_its_objects(task: Task, l
 def test_a_scene_of_unknown_clips_is_not_written_about() -> None:
     for clip_ids in ((), (ClipId("else"),), (ClipId("nowhere"),)):
         scene = SCENE.model_copy(update={"clip_ids": clip_ids})
-        assert isinstance(writer(Scripted()).suitability(VIDEO, scene, Task.MEMORY_RECALL), Unwritten)
+        assert isinstance(writer(Scripted()).suitability(VIDEO, scene), Unwritten)
 
 
 def test_a_scene_is_rated_for_all_tasks_in_one_request_and_by_its_caption() -> None:
     model = Scripted(SUITED, SUITED)
     one = writer(model)
-    assert one.suitabilities(VIDEO, SCENE) == dict.fromkeys(Task, 5)
+    assert one.suitability(VIDEO, SCENE) == dict.fromkeys(Task, 5)
     assert "=====\nA man unpacks a crate.\n=====" in model.prompt()
     assert model.seen[0][-1].images == ()
-    one.suitabilities(VIDEO, SCENE.model_copy(update={"caption": ""}))
+    one.suitability(VIDEO, SCENE.model_copy(update={"caption": ""}))
     assert len(model.seen[1][-1].images) == 2
     missing = {"tasks": [*SUITED["tasks"][:5], SUITED["tasks"][0]]}
-    assert isinstance(writer(Scripted(missing, missing)).suitabilities(VIDEO, SCENE), Unwritten)
+    assert isinstance(writer(Scripted(missing, missing)).suitability(VIDEO, SCENE), Unwritten)
 
 
 def test_most_judges_of_a_dialogue_decide_and_a_silent_one_does_not_count() -> None:

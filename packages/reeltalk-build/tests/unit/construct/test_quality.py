@@ -10,7 +10,7 @@ from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.media import Clip, Video
 from reeltalk_build.construct.quality import write_checked_chain, write_checked_linkages
 from reeltalk_build.construct.verification import TurnVerdict
-from reeltalk_build.construct.writers import NO_JUDGE, ChainJudgement, Surroundings, Unwritten
+from reeltalk_build.construct.writers import NO_JUDGE, ChainJudgement, LinkageResult, Surroundings, Unwritten
 
 VIDEO = Video(id="v")
 CLIP = Clip(id="k", video_id="v")
@@ -186,12 +186,9 @@ def test_a_writer_that_gives_the_same_again_is_not_asked_further() -> None:
 
 def test_a_writer_that_takes_it_is_told_of_the_rest_of_the_video() -> None:
     class Among(Scripted):
-        def chain_among(self, _: Any, __: Any, around: Surroundings, *, advice: Sequence[str] = ()) -> Any:
-            self.around = around
-            return self.chain(advice=advice)
-
-        def checked_caption(self, *_: Any) -> Any:
-            raise AssertionError
+        def chain(self, *of: Any, advice: Sequence[str] = ()) -> Any:
+            self.around = of[2]
+            return super().chain(advice=advice)
 
     writer: Any = Among([chain()], [judged(95)])
     around = Surroundings("A man enters.", "", ("Who enters?",))
@@ -316,7 +313,7 @@ def test_a_writer_that_needs_no_judge_is_linted_only() -> None:
 
 
 def test_any_writer_gives_linkages() -> None:
-    writer: Any = Scripted([], linkages=[])
+    writer: Any = Scripted([], linkages=LinkageResult([], []))
     assert write_checked_linkages(writer, VIDEO, chain(), chain()) == ([], [])
     writer = Scripted([], linkages=DULL)
     linkages, (result,) = write_checked_linkages(writer, VIDEO, chain(), chain())

@@ -5,7 +5,7 @@ SPARQL answers every question again before the writer returns it. It writes Engl
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -35,10 +35,9 @@ from reeltalk.store.tables import VIDEOS
 from reeltalk_build.construct.balance import BALANCED, Label, distance, even_targets, read_targets
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import check_structure
-from reeltalk_build.construct.model_linking import LinkageResult
 from reeltalk_build.construct.quality import replaced_gate
 from reeltalk_build.construct.settings import ConstructSettings
-from reeltalk_build.construct.writers import ChainJudgement, Unwritten
+from reeltalk_build.construct.writers import ALONE, LinkageResult, Surroundings, TriedChecklist, Unwritten, Writer
 from reeltalk_household.questions.asking import ClipGraphs, possible_answers
 from reeltalk_household.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk_household.questions.question import Question
@@ -60,7 +59,7 @@ CACHED = 8
 """Videos whose graphs are kept, so that the steps of a small benchmark read them once."""
 
 
-class GraphWriter:
+class GraphWriter(Writer):
     """Writes from the graphs of a benchmark.
 
     Args:
@@ -145,7 +144,9 @@ class GraphWriter:
             return Unwritten("it has no graph")
         return graphs, part
 
-    def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
+    def chain(
+        self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
+    ) -> QAChain | Unwritten:
         """Five or six questions about a clip. Each one after the first depends on the answer before it."""
         found = self._part(video, [clip.id])
         if isinstance(found, Unwritten):
@@ -220,17 +221,10 @@ class GraphWriter:
             for label in turn.labels[vocabulary]
         )
 
-    def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
-        """None: SPARQL has already checked the answers, so no judge is needed."""
-        return None
-
-    def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
+    def linkages(
+        self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
+    ) -> LinkageResult | Unwritten:
         """Linkages by shared objects, actions, events, rooms and durations for which a question can be written."""
-        found = self.link_chains(video, before, after)
-        return found if isinstance(found, Unwritten) else found.linkages
-
-    def link_chains(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
-        """As `linkages`, with the relations for which no question could be written."""
         pair = self._pair(video, before, after)
         if isinstance(pair, Unwritten):
             return pair
@@ -292,7 +286,13 @@ class GraphWriter:
     def _draft_seed(self, linkage: Linkage) -> str:
         return f"{self.settings.seed} {linkage.source.unit_id} {linkage.source.turn_index} {linkage.target.turn_index}"
 
-    def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
+    def stand(
+        self, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
+    ) -> Sequence[EntranceVerdict]:
+        """For each entrance whether a path may enter the later chain there, decided by what its turns refer to."""
+        return [self._stands(video, one, before, after) for one in entered]
+
+    def _stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
         """Whether a path may enter the later chain here, decided by what its turns refer to.
 
         A turn in the chain's own words also stands if both clips together give it the same answer.
@@ -310,17 +310,17 @@ class GraphWriter:
             return EntranceVerdict(False, NO_DRAFT)
         return EntranceVerdict(True) if follows(turns[1:]) else EntranceVerdict(False, FOLLOWING)
 
-    def caption(self, video: Video, clip: Clip) -> str | Unwritten:
+    def caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
         """The room of the person and the first actions."""
         found = self._part(video, [clip.id])
         if isinstance(found, Unwritten):
-            return found
+            return found, []
         events = [event for event in found[1].story.events if event.action not in ("walk", "stand", "turnTo")]
         does = [phrases.phrase(e.action, e.main, e.targets, "does") for e in events]
         told = list(dict.fromkeys(does))[:CAPTION_EVENTS]
         room = next((event.from_room for event in events if event.from_room), None)
         head = f"in the {plain_name(room)}, the person " if room else "the person "
-        return phrases.sentence(f"{head}{phrases.join_list(told) if told else 'walks about'}.")
+        return phrases.sentence(f"{head}{phrases.join_list(told) if told else 'walks about'}."), []
 
     def objects(self, video: Video, clip: Clip) -> frozenset[str]:
         """Names in the graphs of the objects that the person handles in a clip."""
@@ -330,7 +330,11 @@ class GraphWriter:
         names = {e.main for e in found[1].story.events} | {t for e in found[1].story.events for t in e.targets}
         return frozenset(name for name in names if name and class_of(name) not in ROOMS)
 
-    def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
+    def suitability(self, video: Video, scene: Scene) -> Mapping[Task, int | Unwritten]:
+        """By task 1 to 6, or why the scene has no graph."""
+        return {task: self._suits(video, scene, task) for task in Task}
+
+    def _suits(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
         """1 to 6, by the number of possible questions about the scene; 1 if no dialogue for the task can be written."""
         made = self._maker(video, scene, task, 0)
         if isinstance(made, Unwritten):
@@ -341,7 +345,14 @@ class GraphWriter:
         return 6 if made.material >= ENOUGH else 5 if made.material >= ENOUGH // 2 else 4
 
     def dialogue(
-        self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
+        self,
+        video: Video,
+        scene: Scene,
+        task: Task,
+        *,
+        number: int,
+        earlier: Sequence[str] = (),
+        advice: Sequence[str] = (),
     ) -> Dialogue | Unwritten:
         """A dialogue of 5 to 8 rounds that keeps the rules of its task."""
         maker = self._maker(video, scene, task, number, advice)
@@ -384,13 +395,13 @@ class GraphWriter:
         """
         return self._replaced.pop(unit_id, [])
 
-    def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Five items from the facts of the turn. Its reference answer passes them."""
-        index = dialogue.turns.index(turn)
-        made = self._rounds.get((dialogue.id, index))
-        if made is None:
-            return Unwritten("another run wrote the dialogue, and its facts are not known")
-        return graph_checklist(made)
+    def checklists(
+        self, video: Video, dialogue: Dialogue, turns: Sequence[int]
+    ) -> dict[int, TriedChecklist | Checklist | Unwritten]:
+        """Five items from the facts of each turn. Its reference answer passes them."""
+        unknown = Unwritten("another run wrote the dialogue, and its facts are not known")
+        rounds = {index: self._rounds.get((dialogue.id, index)) for index in turns}
+        return {index: unknown if made is None else graph_checklist(made) for index, made in rounds.items()}
 
     def _maker(
         self, video: Video, scene: Scene, task: Task, number: int, advice: Sequence[str] = ()

@@ -18,8 +18,8 @@ from reeltalk.schema.dialogue import Turn
 class Reluctant(GraphWriter):
     signature = "reluctant:v1"
 
-    def chain(self, video, clip, *, advice=()):
-        written = super().chain(video, clip, advice=advice)
+    def chain(self, video, clip, around, *, advice=()):
+        written = super().chain(video, clip, around, advice=advice)
         return written if clip.interval.start_s == 0 else Unwritten("only beginnings matter")
 
 class Copying(GraphWriter):
@@ -76,9 +76,9 @@ def test_its_drafts_are_checked_by_rules(household: Path, tmp_path: Path) -> Non
     ("name", "problem"),
     [
         ("Broken", "cannot be made with 2 arguments"),
-        ("Silent", "the class has no chain, judge"),
+        ("Silent", "the class has no chain, linkages"),
         ("Other", "no class"),
-        ("Deaf", "its method dialogue() does not take 'advice'"),
+        ("Deaf", "its method dialogue() does not take 'earlier'"),
     ],
 )
 def test_what_is_no_writer_is_refused(
