@@ -196,10 +196,6 @@ FEELING_WORDS: Final = FEELINGS | {"CALM": "calm"}
 def answer_key(question: Question, story: Story) -> AnswerKey:
     """The key of a question's answer.
 
-    Args:
-        question: A question about one scene or two.
-        story: The events that it is about.
-
     Returns:
         The key. Its `among` has no value that is right or has the same words as a right one.
     """
