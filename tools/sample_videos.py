@@ -188,24 +188,6 @@ def beeping(name: str, *, sound_codec: str, picture_from_s: Fraction, beep_at_s:
     return cached(name, f"{sound_codec} {picture_from_s} {beep_at_s}", write)
 
 
-def drawn_shots(name: str, shots: int, *, seed: int = 0) -> Path:
-    """A film of shots of five seconds, each a board of other colours that a disc crosses; 5 frames a second."""
-
-    def write(path: Path) -> None:
-        random = np.random.default_rng(seed)
-        with av.open(str(path), "w") as output:
-            stream: Any = output.add_stream("libx264", rate=5)
-            stream.width, stream.height, stream.pix_fmt = 320, 180, "yuv420p"
-            for _ in range(shots):
-                board = cv2.resize(random.integers(0, 256, (9, 16, 3), np.uint8), (320, 180), interpolation=0)
-                for number in range(25):
-                    picture = cv2.circle(board.copy(), (20 + 8 * number, 90), 18, (255, 255, 255), -1)
-                    output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-            output.mux(stream.encode(None))
-
-    return cached(name, f"drawn {shots} {seed}", write)
-
-
 def numbered_picture(number: int) -> Picture:
     """A picture with a number below 2^14 as black and white blocks, over a moving background."""
     across, down = np.sin((np.arange(320) + 3 * number) / 17), np.cos((np.arange(96) - number) / 11)

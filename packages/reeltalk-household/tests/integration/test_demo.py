@@ -1,18 +1,12 @@
-"""The walk through all stages: on a small household, stopped and gone on with, and on a video of one's own."""
+"""The walk through all stages: on a small household, stopped and gone on with."""
 
-import contextlib
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import scripted_vision
-import willing_model
-from sample_videos import Numbered, drawn_shots
-from scripted_server import Body, serve
 
-from reeltalk.cli import run
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.store.benchmark import Benchmark
@@ -137,88 +131,3 @@ def test_other_settings_are_played_anew(walked: tuple[Path, list[str]], tmp_path
     play = read_run(walked[0] / "runs" / "oracle-streaming").info.settings["play"]
     assert isinstance(play, dict)
     assert play["history"] == "none"
-
-
-def own(out: Path, reply: Callable[[Body], str], *options: str, videos: Sequence[Path] = ()) -> tuple[int, str]:
-    videos = videos or [Numbered("own.mp4", frames=96).make()[0]]
-    given = [part for video in videos for part in ("--video", str(video))]
-    with serve(reply) as server:
-        code = run(
-            [
-                *("demo", *given, "--model", "vision-1", "--base-url", server.base_url),
-                *("--out", str(out), *options),
-            ]
-        )
-    page = out / "site" / "index.html"
-    return code, page.read_text(encoding="utf-8") if page.is_file() else ""
-
-
-def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
-    code, page = own(tmp_path / "own", scripted_vision.reply)
-    assert code == 0
-    assert "drafts by vision-1; nobody has reviewed them" in page
-    assert "No model judged" in page
-    assert "it lasts 4.0 s, shorter than 60 s = --min-duration-s" in page
-    for group in ("dialogue", "without-frames", "streaming"):
-        models = {info.model for info in read_run(tmp_path / "own" / "runs" / f"vision-1-{group}").info.models}
-        assert any(model.startswith("vision-1") for model in models)
-    assert broken_links(tmp_path / "own" / "site") == []
-
-
-@pytest.mark.slow
-def test_two_videos_and_a_judge_say_what_n_counts_and_mark_their_intervals(tmp_path: Path) -> None:
-    films = [drawn_shots("drawn-2.mp4", 2), drawn_shots("drawn-22.mp4", 2, seed=1)]
-    code, page = own(tmp_path / "own", willing_model.reply, "--judge", "vision-1", videos=films)
-    assert code == 0
-    assert "a value has none below 4 videos" in page
-    site, run_of = tmp_path / "own" / "site", tmp_path / "own" / "runs"
-    rows = {row.metric: row for row in read_run(run_of / "vision-1-streaming").summary if row.model == "vision-1"}
-    board = (site / "streaming" / "index.html").read_text(encoding="utf-8")
-    assert '<th scope="col" class="number">Dialogues</th>' in board
-    assert rows["svbench.streaming.OS"].n == Benchmark.open(tmp_path / "own" / "benchmark").rows(PATHS)
-    numbers = (site / "dialogue" / "numbers.html").read_text(encoding="utf-8")
-    units = sum(Benchmark.open(tmp_path / "own" / "benchmark").rows(table) for table in (CHAINS, DIALOGUES))
-    assert f"n = {units} dialogues" in numbers
-    pairs = (site / "dialogue" / "comparisons.html").read_text(encoding="utf-8")
-    intervals = re.findall(r'<span class="interval">(\[[^<]*)</span>', pairs)
-    assert intervals
-    assert all(interval.endswith("], 2 videos") for interval in intervals)
-
-
-def test_a_model_that_writes_nothing_usable_still_ends_with_a_report(tmp_path: Path) -> None:
-    code, page = own(tmp_path / "own", lambda body: "I would rather not.", "--sees", "text", "--judge", "vision-1")
-    assert code == 1
-    assert "wrote nothing that can be played" in page
-    assert "pieces stayed unwritten" in page
-    assert "was shown no frame" in page
-    with contextlib.suppress(FileNotFoundError):
-        assert not list((tmp_path / "own" / "runs").iterdir())
-
-
-def test_a_model_whose_first_replies_are_useless_stops_the_demo(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    film = drawn_shots("drawn-4.mp4", 4)
-    code, page = own(tmp_path / "own", lambda body: "I would rather not.", videos=[film])
-    assert (code, page) == (1, "")
-    said = capsys.readouterr().err
-    assert "the first 8 replies of vision-1 in the step chains cannot be used" in said
-    assert "16 replies are kept" in said
-    assert "I would rather not." in said
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--model", "m"], "give --video"),
-        (["--max-calls", "5"], "give --video"),
-        (["--video", "x.mp4"], "needs --model"),
-        (["--video", "missing.mp4", "--model", "m", "--base-url", "http://none/v1", "--no-preflight"], "no such file"),
-        (["--video", "x.mp4", "--model", "m", "--connections", "0"], "above 0"),
-    ],
-)
-def test_what_cannot_be_done_is_said_in_a_line(
-    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["demo", "--out", str(tmp_path / "own"), *options]) == 2
-    assert said in capsys.readouterr().err

@@ -1,9 +1,8 @@
-"""reeltalk's model providers, which inspect_ai finds by entry point: `reeltalk-transformers` and `reeltalk-streaming`.
+"""reeltalk's model provider, which inspect_ai finds by entry point: `reeltalk-streaming`.
 
-`inspect eval … --model reeltalk-transformers/checkpoints/smolvlm -M device=cpu` runs a checkpoint on disk with
-pictures, which inspect_ai's own `hf` provider cannot. `--model reeltalk-streaming/FOLDER` or `reeltalk-streaming/mini`
-uses a streaming model like an ordinary model. Streams of recent conversations are kept, so the next turn of a
-conversation costs only its new frames and its question. Neither provider supports tools.
+`inspect eval … --model reeltalk-streaming/FOLDER` or `reeltalk-streaming/mini` uses a streaming model like an ordinary
+model. Streams of recent conversations are kept, so the next turn of a conversation costs only its new frames and its
+question. It supports no tools.
 """
 
 import asyncio
@@ -23,8 +22,6 @@ from reeltalk.plugins import load
 from reeltalk_streaming.chat.stream_cache import StreamCache
 from reeltalk_streaming.inference.stream import Stream
 from reeltalk_streaming.inference.stream_memory import bounded_memory
-from reeltalk_streaming.inference.video_model import LocalVideoModel
-from reeltalk_streaming.local_models import LocalModel
 
 
 def message_of(message: ChatMessage, provider: str) -> Message:
@@ -63,96 +60,7 @@ def _jpeg(address: str) -> bytes:
         raise InputError(f"a picture cannot be read: {error}", file=address[:80]) from error
 
 
-TRANSFORMERS: Final = "reeltalk-transformers"
 MAX_NEW_TOKENS: Final = 256
-
-
-@modelapi(name=TRANSFORMERS)
-class TransformersAPI(ModelAPI):
-    """A checkpoint on disk.
-
-    Args:
-        model_name: Folder of the checkpoint.
-        base_url: Has no effect.
-        api_key: Has no effect.
-        config: `max_tokens` and `seed` count; decoding is greedy.
-        device: `auto`, `cpu` or `cuda`.
-        as_video: Pass the pictures of a message as one video.
-
-    Raises:
-        MissingExtraError: torch or transformers is not installed.
-        InputError: The folder holds no model that can be loaded.
-        SettingError: A model argument is unknown or has an invalid value.
-    """
-
-    def __init__(
-        self,
-        model_name: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        config: GenerateConfig | None = None,
-        device: str = "auto",
-        as_video: bool = False,
-        **more: Any,
-    ) -> None:
-        config = config or GenerateConfig()
-        super().__init__(model_name, base_url, api_key, [], config)
-        if device not in ("auto", "cpu", "cuda"):
-            raise SettingError(f"device {device!r}: there are auto, cpu and cuda")
-        if more:
-            raise SettingError(
-                f"{TRANSFORMERS} knows no model argument {sorted(more)[0]!r}; it knows device and as_video"
-            )
-        seed: dict[str, Any] = {"seed": config.seed} if config.seed is not None else {}
-        self._model = LocalModel(
-            LocalVideoModel(
-                Path(model_name),
-                device=device,  # type: ignore[arg-type]
-                max_new_tokens=config.max_tokens or MAX_NEW_TOKENS,
-                as_video=bool(as_video),
-                **seed,
-            )
-        )
-
-    async def generate(
-        self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
-    ) -> ModelOutput:
-        """One reply.
-
-        Args:
-            input: The conversation; pictures are `data:` addresses.
-            tools: Must be empty.
-            tool_choice: Has no effect.
-            config: Has no effect. The settings were given when the model was opened.
-
-        Raises:
-            SettingError: There are tools.
-            InputError: A picture cannot be read.
-            ModelError: There is no reply.
-        """
-        if tools:
-            raise SettingError(f"{TRANSFORMERS} uses no tools")
-        reply = await self._model.ask([message_of(message, TRANSFORMERS) for message in input])
-        output = ModelOutput.from_content(
-            self.model_name, reply.text, stop_reason="max_tokens" if reply.cut_off else "stop"
-        )
-        taken, written = reply.prompt_tokens or 0, reply.completion_tokens or 0
-        output.usage = ModelUsage(input_tokens=taken, output_tokens=written, total_tokens=taken + written)
-        output.time = reply.took_s
-        return output
-
-    async def aclose(self) -> None:
-        """End the model's thread."""
-        self._model.close()
-
-    def max_connections(self) -> int:
-        """One, since it answers one conversation at a time."""
-        return 1
-
-    def connection_key(self) -> str:
-        return str(self.model_name)
-
-
 STREAMING: Final = "reeltalk-streaming"
 KEPT_MB: Final = 4096
 BOUNDED_FRAMES: Final = 64

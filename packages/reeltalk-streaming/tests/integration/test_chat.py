@@ -221,7 +221,7 @@ class Terminal:
 def test_on_a_terminal_one_types_while_it_plays(runs: Launcher, own: str, tmp_path: Path) -> None:
     saved = tmp_path / "talk.jsonl"
     short, _ = Numbered("short-talk.mp4", frames=72).make()
-    terminal = Terminal(runs, str(short), "--model", own, "--speed", "0.4")
+    terminal = Terminal(runs, str(short), "--model", own, "--speed", "0.4", "--log", str(saved))
     terminal.wait_for("playing")
     terminal.type("wrong\x15what is thrre\x7f\x7f\x7fere?\r")
     terminal.wait_for("> what is there?")
@@ -236,8 +236,6 @@ def test_on_a_terminal_one_types_while_it_plays(runs: Launcher, own: str, tmp_pa
     terminal.type("/tell Say when.\r/play\r")
     terminal.wait_for("unasked")
     terminal.wait_for("The video has ended. Ask on, or /quit.")
-    terminal.type(f"/save {saved}\r")
-    terminal.wait_for(f"events written to {saved}")
     terminal.type("\x04")
     assert terminal.end() == 0
     assert "3 frames seen" in terminal.shown

@@ -170,10 +170,8 @@ class TestNothingListens:
             ),
             ("chat", film, "--model", "tiny", "--base-url", url, "--speed", "0"),
             ("judge", "--attack", "--protocols", "clair", "--judge", "judge", "--judge-base-url", url, "--every", "50"),
-            ("demo", "--video", film, "--model", "tiny", "--base-url", url, "--out", tmp_path / "demo"),
         ):
             assert f"{url} cannot be reached" in refused(*command)
-        assert not (tmp_path / "demo").exists(), "no video was curated"
         assert not list((tmp_path / "refined").glob("*.txt"))
 
     def test_without_a_preflight_eight_requests_tell(

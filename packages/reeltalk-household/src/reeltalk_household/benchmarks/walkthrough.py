@@ -1,7 +1,4 @@
-"""Shared parts of the two demos: numbered steps, runs that resume, and one site at the end.
-
-`household` films its own videos; `own_videos` takes yours.
-"""
+"""Parts of the demo: numbered steps, runs that resume, and one site at the end."""
 
 import hashlib
 import json

@@ -65,14 +65,13 @@ def play(
     width_px: Annotated[int, IN_FRAMES] = 640,
     fps: Annotated[int, IN_FRAMES] = 10,
     out: Annotated[Path | None, OUT] = None,
-    graphs: Annotated[Path | None, OUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Film your own program, in the syntax of VirtualHome.
 
     A line such as `<char1> [WALK] <sofa> (12)` is for the second person, and a line without a person for the first.
     People act at the same time. Without a program, list the rooms and objects of the house by the names that programs
-    use. With --graphs, export the full graph of every activity of the house: every object at every situation.
+    use.
 
     Example: `reeltalk world play --house 3` lists the house, and `reeltalk world play tea.txt --house 3 --out tea.mp4`
     films it, where tea.txt holds lines such as `[WALK] <fridge> (3)`.
@@ -95,15 +94,9 @@ def play(
         Frames per second.
     out
         Video file to write.
-    graphs
-        Folder of N-Triples to create, for `reeltalk graph curate`; no program is filmed.
     overwrite
         Replace an existing file or folder.
     """
-    if graphs is not None:
-        if program is not None or out is not None:
-            raise SettingError("--graphs exports every activity of a house; leave out the program and --out")
-        return _export_graphs(house, graphs, overwrite=overwrite)
     if program is None:
         if out is not None:
             raise SettingError("--out needs a program, a file with one command per line")
@@ -284,31 +277,4 @@ def _list_objects(house: int) -> int:
                 colour = f"{thing.colour} " if thing.colour else ""
                 number = thing.name[len(thing.class_name) :]
                 print(f"  <{thing.class_name}> ({number}): {colour}{', '.join(thing.states)}{place}")
-    return 0
-
-
-def _export_graphs(house: int, out: Path, *, overwrite: bool) -> int:
-    from reeltalk.store.atomic import writing_directory
-    from reeltalk_household.world.activities import activities, perform
-    from reeltalk_household.world.facts import activity_triples
-    from reeltalk_household.world.situation import CannotError, begin
-
-    built = _house(house)
-    written = triples = 0
-    missing: list[str] = []
-    with writing_directory(out, overwrite=overwrite) as folder, ProgressBar() as bar:
-        for done, (name, activity) in enumerate(activities().items(), 1):
-            try:
-                steps = perform(built, activity, begin(built, [next(iter(built.rooms))] * len(activity.roles)))
-            except CannotError as error:
-                missing.append(f"{name}: {error}")
-                continue
-            clip = f"{name}1_{built.scene}"
-            text = activity_triples(built, clip, activity.category, steps)
-            (folder / f"{clip}.nt").write_text(text, encoding="utf-8")
-            written, triples = written + 1, triples + text.count("\n")
-            bar.show("exporting", done, len(activities()), done / len(activities()))
-    for line in missing:
-        print(f"left out: {line}")
-    print(f"{written:,} graphs of {triples / written:,.1f} triples on average in {out}")
     return 0

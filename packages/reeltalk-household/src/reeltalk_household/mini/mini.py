@@ -361,9 +361,6 @@ class MiniStream:
     def say(self, begun: list[int]) -> list[int]:
         """Continue with words by greedy decoding, and keep them.
 
-        Args:
-            begun: Marks and words that are read first.
-
         Returns:
             The words up to the end mark, or up to the longest answer.
         """

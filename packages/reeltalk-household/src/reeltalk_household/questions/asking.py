@@ -245,13 +245,6 @@ def write_tasks(
 ) -> WrittenTasks:
     """Write proactive tasks about every video that has graphs with times.
 
-    Args:
-        benchmark: Receives the table of tasks.
-        per_kind: Most tasks of a kind per video.
-        seed: Chooses the events to watch for.
-        overwrite: Replace existing tasks.
-        progress: Called with the number of finished videos and of all videos.
-
     Raises:
         BenchmarkError: The benchmark has tasks already, or no graphs with times, or a split without surface forms.
         BrokenInvariantError: SPARQL finds other moments or another answer; nothing is written.

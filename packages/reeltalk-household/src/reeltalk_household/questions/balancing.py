@@ -101,13 +101,7 @@ class AnswerCounts:
         self._cued = _Cued()
 
     def add(self, questions: Iterable[Question], story: Story, *before: str) -> None:
-        """Count the answers of questions; refusals have none.
-
-        Args:
-            questions: The questions.
-            story: The story that they are about.
-            before: What each cue begins with, such as the split of the video.
-        """
+        """Count the answers of questions; refusals have none."""
         for question in questions:
             if (cued := self._cued.of(question, story)) is not None:
                 self.count(cued, *before)

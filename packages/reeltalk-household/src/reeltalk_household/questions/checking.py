@@ -87,11 +87,7 @@ class Disagreement:
 
 
 class Checker:
-    """A SPARQL store with the graphs of one scenario.
-
-    Args:
-        graphs: N-Quads or N-Triples by activity, in order.
-    """
+    """A SPARQL store with the graphs of one scenario."""
 
     def __init__(self, graphs: Mapping[str, str]) -> None:
         self._engine = engine()

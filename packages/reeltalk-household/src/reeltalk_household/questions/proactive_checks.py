@@ -63,13 +63,7 @@ Event = Mapping[str, Any]
 
 
 class StreamChecker:
-    """A SPARQL store with the graphs of one video.
-
-    Args:
-        graphs: N-Quads by activity, in order.
-        begins_s: Start of each activity in seconds of the video.
-        until_s: End of the video in seconds.
-    """
+    """A SPARQL store with the graphs of one video."""
 
     def __init__(self, graphs: Mapping[str, str], begins_s: Sequence[float], until_s: float) -> None:
         kit = engine()

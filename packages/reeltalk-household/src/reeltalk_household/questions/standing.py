@@ -49,11 +49,6 @@ def standing_requests(
 ) -> tuple[list[str], list[UserRequest]] | None:
     """Write the requests and questions of one stream.
 
-    Args:
-        timeline: The story in time.
-        split: The split whose forms are used.
-        draw: Chooses what is watched for, when, and the wording.
-
     Returns:
         Names of the forms, and the requests in the order of time; None if the story has too few events of any kind.
     """

@@ -54,14 +54,7 @@ LEAST_OVERLAP_S: Final = 1.0
 
 
 def about_person(question: Question, person: str, story: Story, *, focus: str | None = None) -> Question:
-    """The question with a person whom *he* or *she* means; all events of the story count.
-
-    Args:
-        question: The question.
-        person: Whom *he* or *she* means.
-        story: The story.
-        focus: Whom *he* or *she* means in the next turn; the same person by default.
-    """
+    """The question with a person whom *he* or *she* means; all events of the story count."""
     slots = {**question.slots, **person_slots(person, story)}
     return replace(question, slots=slots, subject=person, focus_person=focus or person)
 

@@ -44,10 +44,6 @@ def due_interval(events: Sequence[StoryEvent], until_s: float) -> Interval | Non
     """When a message about events is due; None if the video ends before.
 
     It is due from the effect of the first event to `LATEST_S` after the end of the last.
-
-    Args:
-        events: Events that one message tells of, in order.
-        until_s: End of the video in seconds.
     """
     start_s, last = takes_effect_s(events[0]), events[-1].interval
     assert last is not None

@@ -249,15 +249,7 @@ FORGOTTEN: Final = 0.12
 
 
 class Lessons:
-    """Lessons by number, so that an interrupted training continues with the same lesson.
-
-    Args:
-        videos: Videos of the train split.
-        words: The tokenizer.
-        frame_tokens: Number of visual tokens per frame.
-        seed: Decides all random choices.
-        short: Number of lessons at the beginning that are about one or two clips.
-    """
+    """Lessons by number, so that an interrupted training continues with the same lesson."""
 
     def __init__(
         self, videos: Sequence[FilmedVideo], words: MiniWords, frame_tokens: int, *, seed: int, short: int = 0

@@ -95,13 +95,7 @@ def _rare_loss(logits: Tensor, values: Tensor) -> Tensor:
 
 
 def things_loss(layers: nn.ModuleDict, seen: Tensor, labels: Labels) -> Tensor:
-    """Loss of the labels of things.
-
-    Args:
-        layers: One layer for each label of things.
-        seen: (M, width) what is seen of M things.
-        labels: The labels of these things.
-    """
+    """Loss of the labels of things."""
     total = seen.new_zeros(())
     for name in OF_THING:
         known = labels[name] >= 0

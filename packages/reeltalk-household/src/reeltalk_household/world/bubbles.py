@@ -55,16 +55,7 @@ def text_size_px(width_px: int) -> int:
 
 
 def place_bubble(words: str, head: Point, radius: float, taken: Sequence[Box], width_px: int, height_px: int) -> Bubble:
-    """Finds a place for a bubble at which it hides no face, if there is one, and lies in the picture.
-
-    Args:
-        words: What is said.
-        head: Middle of the speaker's head, in pixels.
-        radius: Half the height of the head, in pixels.
-        taken: Boxes of all faces, names and other bubbles of the picture.
-        width_px: Width of the picture.
-        height_px: Height of the picture.
-    """
+    """Finds a place for a bubble at which it hides no face, if there is one, and lies in the picture."""
     size = text_size_px(width_px)
     lines = wrap(words)
     line_px = round(size * 1.22)

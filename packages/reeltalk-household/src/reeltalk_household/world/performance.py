@@ -673,12 +673,6 @@ def consequences(
 ) -> Iterator[tuple[Command, float]]:
     """What happens by itself because of a step.
 
-    Args:
-        house: The house.
-        command: The step's command.
-        after: The situation after it.
-        chance: Gives the draws for a change; called with the change and the object.
-
     Yields:
         Each change, and how many seconds after the step it happens if nothing prevents it.
     """

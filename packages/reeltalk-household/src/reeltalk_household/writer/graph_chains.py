@@ -66,12 +66,6 @@ class VideoPart:
 class GraphVideo:
     """One video with the graphs of its clips.
 
-    Args:
-        video: The video.
-        clips: The clips that have a graph, in order.
-        texts: Their graphs as N-Quads by name, in the same order.
-        file: Folder of the graphs, for error messages.
-
     Raises:
         InputError: A graph is malformed, or no surface forms exist for the split of the video.
     """

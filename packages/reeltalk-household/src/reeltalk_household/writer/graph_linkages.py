@@ -83,14 +83,7 @@ class SharedGround:
 
 
 class ChainPair:
-    """Two consecutive chains, with the graphs of both clips.
-
-    Args:
-        part: Both clips.
-        boundary: The order of the later clip's first event among the events of both clips.
-        before: The earlier chain.
-        after: The later chain.
-    """
+    """Two consecutive chains, with the graphs of both clips."""
 
     def __init__(self, part: VideoPart, boundary: int, before: QAChain, after: QAChain) -> None:
         self.part, self.boundary, self.before, self.after = part, boundary, before, after

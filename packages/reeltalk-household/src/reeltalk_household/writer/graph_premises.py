@@ -163,10 +163,6 @@ def _colours(name: str, story: Story) -> list[str]:
 def with_colour(question: Question, story: Story) -> Question | None:
     """A question whose premise is true, with the colour of the thing, as one with a false premise has it.
 
-    Args:
-        question: A question that the dialogue may ask.
-        story: The story that it is about.
-
     Returns:
         None if no thing that it names could have a twin of another colour.
     """

@@ -378,19 +378,6 @@ def test_a_program_of_two_people_is_played(tmp_path: Path, capsys: pytest.Captur
     assert "4 people" in capsys.readouterr().err
 
 
-def test_full_graphs_are_exported_and_curated(tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool) -> None:
-    assert run(["world", "play", "--house", "2", "--graphs", str(tmp_path / "full")]) == 0
-    exported = sorted((tmp_path / "full").iterdir())
-    assert len(exported) >= 40
-    # In quick runs a fifth of them is curated.
-    for path in [] if full else [path for number, path in enumerate(exported) if number % 5]:
-        path.unlink()
-    left = len(list((tmp_path / "full").iterdir()))
-    assert run(["graph", "curate", str(tmp_path / "full"), "--released", "--out", str(tmp_path / "curated")]) == 0
-    assert "triples a graph before" in capsys.readouterr().out
-    assert len(list((tmp_path / "curated").iterdir())) == left
-
-
 def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench = tmp_path / "bench"
     shutil.copytree(filmed, bench)

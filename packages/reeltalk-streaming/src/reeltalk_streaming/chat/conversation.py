@@ -12,17 +12,17 @@ from typing import IO, Final, Protocol, Self
 from reeltalk.errors import BenchmarkError, ModelError, ReeltalkError, SettingError
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import StreamEvent, StreamEventKind
-from reeltalk.store.atomic import storage_errors, write_bytes
+from reeltalk.store.atomic import storage_errors
 from reeltalk_streaming.chat.lines import COMMANDS, ChatLine, ChatLines, ScriptedLines
 from reeltalk_streaming.chat.playback import Playback, PlayedFrame
 from reeltalk_streaming.inference.stream import Stream, StreamAnswer, StreamingModel
 
 
 class ConversationLog:
-    """Keeps events and writes each one to a file at once, so that a crash loses nothing.
+    """Writes each event to a file at once, so that a crash loses nothing.
 
     Args:
-        path: The file, which must not exist. None keeps the events in memory only.
+        path: The file, which must not exist. None writes nothing.
         overwrite: Replace a file that is there.
 
     Raises:
@@ -30,7 +30,6 @@ class ConversationLog:
     """
 
     def __init__(self, path: Path | None = None, *, overwrite: bool = False) -> None:
-        self._lines: list[bytes] = []
         self._path = path
         self._stream: IO[bytes] | None = None
         if path is not None:
@@ -52,31 +51,15 @@ class ConversationLog:
             self._stream.close()
 
     def add(self, event: StreamEvent) -> None:
-        """Keep an event.
+        """Write an event.
 
         Raises:
             BenchmarkError: The file cannot be written.
         """
-        line = event.to_json().encode() + b"\n"
-        self._lines.append(line)
         if self._stream is not None and self._path is not None:
             with storage_errors(self._path):
-                self._stream.write(line)
+                self._stream.write(event.to_json().encode() + b"\n")
                 self._stream.flush()
-
-    def save(self, path: Path) -> int:
-        """Write all events so far to a file, whole or not at all.
-
-        Returns:
-            Number of events.
-
-        Raises:
-            BenchmarkError: The file exists or cannot be written.
-        """
-        if path.exists():
-            raise BenchmarkError(f"{path} exists; choose another file")
-        write_bytes(path, b"".join(self._lines))
-        return len(self._lines)
 
 
 WAIT_S: Final = 0.1
@@ -287,12 +270,6 @@ class Conversation:
             case "memory":
                 kept = format_bytes(self._stream.memory_bytes)
                 self._screen.note(f"{self._name} keeps {kept} of {self._frames:,} frames and of what was said.")
-            case "save":
-                try:
-                    count = self._log.save(Path(line.text).expanduser())
-                    self._screen.note(f"{count:,} events written to {line.text}")
-                except ReeltalkError as error:
-                    self._screen.note(str(error))
             case "help":
                 self._screen.note("\n".join(["Type a question, or:", *COMMANDS.values()]))
             case "quit":

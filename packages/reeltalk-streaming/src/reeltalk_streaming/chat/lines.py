@@ -9,17 +9,15 @@ from typing import IO, Final, Literal, Protocol
 
 from reeltalk.errors import SettingError
 
-CommandName = Literal["pause", "play", "memory", "save", "quit", "tell", "help"]
+CommandName = Literal["pause", "play", "memory", "quit", "tell", "help"]
 COMMANDS: Final[dict[CommandName, str]] = {
     "pause": "/pause stops the video",
     "play": "/play lets it go on",
     "tell": "/tell INSTRUCTION says something that is answered when it is time to, as: Tell me when the kettle boils",
     "memory": "/memory says what the model keeps",
-    "save": "/save FILE writes the log of events so far",
     "quit": "/quit ends",
     "help": "/help shows this",
 }
-NEEDING_TEXT: Final = {"save": "a file", "tell": "an instruction"}
 AT: Final = re.compile(r"@(\d+(?:\.\d+)?)\s+(.*)")
 
 
@@ -50,8 +48,8 @@ def parse_line(typed: str) -> ChatLine | None:
     word, _, rest = text[1:].partition(" ")
     for command in COMMANDS:
         if word == command:
-            if command in NEEDING_TEXT and not rest.strip():
-                raise SettingError(f"/{command} needs {NEEDING_TEXT[command]}: {COMMANDS[command]}")
+            if command == "tell" and not rest.strip():
+                raise SettingError(f"/tell needs an instruction: {COMMANDS[command]}")
             return ChatLine(rest.strip(), command, at_s)
     raise SettingError(f"there is no command /{word}; there are {', '.join(f'/{name}' for name in COMMANDS)}")
 

@@ -198,11 +198,7 @@ class _InterruptedError(Exception):
 
 
 class TerminalScreen:
-    """A terminal on which answers scroll above a status line and the input line.
-
-    Args:
-        lines: Receives the lines that the person types.
-    """
+    """A terminal on which answers scroll above a status line and the input line."""
 
     def __init__(self, lines: "TypedLines") -> None:
         from prompt_toolkit import PromptSession

@@ -102,25 +102,9 @@ def run(
     overwrite
         Replace a run that was begun with other settings. Stored replies are kept and used again.
     """
-    if tune:
-        if threshold is not None or tuned is not None:
-            raise SettingError("--tune picks the threshold; leave out --threshold and --tuned")
-        return _tune(
-            benchmark,
-            model,
-            out,
-            answering=answering,
-            limits=limits,
-            fps=fps,
-            longest_side=longest_side,
-            refractory=refractory,
-            thresholds=thresholds,
-            split=split or "dev",
-            kinds=kinds,
-            limit=limit,
-            overwrite=overwrite,
-        )
-    if thresholds != THRESHOLDS:
+    if tune and (threshold is not None or tuned is not None):
+        raise SettingError("--tune picks the threshold; leave out --threshold and --tuned")
+    if not tune and thresholds != THRESHOLDS:
         raise SettingError("--thresholds are for --tune")
     from reeltalk.evaluate.models import ModelConfig
     from reeltalk.evaluate.run_folder import RunFolder
@@ -129,13 +113,21 @@ def run(
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EVENT_LOG, EventLog
     from reeltalk_streaming.proactive.stage import play_tasks
-    from reeltalk_streaming.proactive.tuning import read_tuned
-    from reeltalk_streaming.proactive.watchers import check_rule, create_watcher
+    from reeltalk_streaming.proactive.tuning import MEASURE, TUNED, Tuning, read_tuned
+    from reeltalk_streaming.proactive.tuning import tune as pick
+    from reeltalk_streaming.proactive.watchers import Watcher, check_rule, create_watcher
 
     _check_model(model, answering)
     opened = Benchmark.open(benchmark)
+    tried = [_settings(fps, longest_side, _number(text), refractory, None).threshold for text in _names(thresholds)]
+    if not tried:
+        raise SettingError("--thresholds names none; give some, such as 0.3,0.5,0.7")
     settings = _settings(fps, longest_side, threshold, refractory, tuned)
+    if tune:
+        split = split or "dev"
     tasks = _tasks(opened, split, kinds, limit)
+    if tune and split in ("test", "all"):
+        say("the threshold is also picked on the split 'test': do not report a run with it on that split as a result")
     request = {
         "benchmark": opened.manifest.content_hash,
         "model": model,
@@ -145,37 +137,56 @@ def run(
         "limit": limit,
         "answering": asking_request(answering),
     }
+    signed = _signature_parts(settings)
     with (
         RunFolder(out, request, overwrite=overwrite) as folder,
         ProgressBar() as bar,
         open_replies(folder, limits) as (store, budget),
     ):
-        server = _server(opened, tasks, settings, folder)
-        watcher = create_watcher(
-            model,
-            settings,
-            asking=ModelConfig.for_answers(answering, limits),
-            store=store,
-            budget=budget,
-            picture=server.jpeg,
-            tasks=tasks,
-            needs_probability=threshold is not None or tuned is not None,
-        )
-        check_rule(
-            watcher,
-            threshold=threshold is not None,
-            refractory=refractory is not None,
-            tuned_for=read_tuned(tuned).model if tuned is not None else None,
-        )
-        with EventLog(out / EVENT_LOG) as log:
-            done = play_tasks(
-                tasks,
-                watcher,
-                server,
-                log,
-                signed=_signature_parts(settings),
-                progress=lambda n, total: bar.show("playing", n, total, n / total),
+
+        def watching(at: float | None, frames: "FrameServer") -> Watcher:
+            watcher = create_watcher(
+                model,
+                settings if at is None else settings.model_copy(update={"threshold": at}),
+                asking=ModelConfig.for_answers(answering, limits),
+                store=store,
+                budget=budget,
+                picture=frames.jpeg,
+                tasks=tasks,
+                needs_probability=tune or threshold is not None or tuned is not None,
             )
+            check_rule(
+                watcher,
+                threshold=tune or threshold is not None,
+                refractory=refractory is not None,
+                tuned_for=read_tuned(tuned).model if tuned is not None else None,
+            )
+            return watcher
+
+        def show(done: int, total: int) -> None:
+            bar.show("playing", done, total, done / total)
+
+        if tune:
+            picked = pick(
+                Tuning(opened.manifest.content_hash, split or "", tasks),
+                watching,
+                lambda: _server(opened, tasks, settings, folder),
+                settings,
+                out,
+                thresholds=sorted(set(tried)),
+                signed=signed,
+                progress=show,
+            )
+        else:
+            server = _server(opened, tasks, settings, folder)
+            watcher = watching(None, server)
+            with EventLog(out / EVENT_LOG) as log:
+                done = play_tasks(tasks, watcher, server, log, signed=signed, progress=show)
+    if tune:
+        for tried_one, value in picked.values.items():
+            print(f"threshold {tried_one:<6} {MEASURE} {'—' if value is None else f'{value:.3f}'}")
+        print(f"picked {picked.settings.threshold:g} on {len(tasks):,} tasks of split {split}; in {out / TUNED}")
+        return 0
     before = f", {done.before:,} before" if done.before else ""
     print(f"{done.played:,} tasks played{before}, {done.replies:,} replies in {out / EVENT_LOG}")
     if done.failed:
@@ -193,85 +204,6 @@ def _check_model(model: str, answering: Answering) -> None:
         check_player(model.removeprefix("poll:"), answering, command="proactive")
     else:
         check_options(model, answering, command="proactive")
-
-
-def _tune(
-    benchmark: Path,
-    model: str,
-    out: Path,
-    *,
-    answering: Answering,
-    limits: Limits,
-    fps: float,
-    longest_side: int,
-    refractory: float | None,
-    thresholds: str,
-    split: str,
-    kinds: str,
-    limit: int | None,
-    overwrite: bool,
-) -> int:
-    from reeltalk.evaluate.models import ModelConfig
-    from reeltalk.evaluate.run_folder import RunFolder
-    from reeltalk.evaluate.signing import asking_request
-    from reeltalk.stages.run import open_replies
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk_streaming.proactive.tuning import MEASURE, TUNED, Tuning
-    from reeltalk_streaming.proactive.tuning import tune as pick
-    from reeltalk_streaming.proactive.watchers import Watcher, check_rule, create_watcher
-
-    _check_model(model, answering)
-    opened = Benchmark.open(benchmark)
-    tried = [_settings(fps, longest_side, _number(text), refractory, None).threshold for text in _names(thresholds)]
-    if not tried:
-        raise SettingError("--thresholds names none; give some, such as 0.3,0.5,0.7")
-    settings = _settings(fps, longest_side, None, refractory, None)
-    tasks = _tasks(opened, split, kinds, limit)
-    if split in ("test", "all"):
-        say("the threshold is also picked on the split 'test': do not report a run with it on that split as a result")
-    request = {
-        "benchmark": opened.manifest.content_hash,
-        "model": model,
-        "settings": settings.model_dump(mode="json"),
-        "split": split,
-        "kinds": _names(kinds),
-        "limit": limit,
-        "answering": asking_request(answering),
-    }
-    with (
-        RunFolder(out, request, overwrite=overwrite) as folder,
-        ProgressBar() as bar,
-        open_replies(folder, limits) as (store, budget),
-    ):
-
-        def watching(threshold: float, frames: "FrameServer") -> Watcher:
-            watcher = create_watcher(
-                model,
-                settings.model_copy(update={"threshold": threshold}),
-                asking=ModelConfig.for_answers(answering, limits),
-                store=store,
-                budget=budget,
-                picture=frames.jpeg,
-                tasks=tasks,
-                needs_probability=True,
-            )
-            check_rule(watcher, threshold=True, refractory=refractory is not None, tuned_for=None)
-            return watcher
-
-        tuned = pick(
-            Tuning(opened.manifest.content_hash, split, tasks),
-            watching,
-            lambda: _server(opened, tasks, settings, folder),
-            settings,
-            out,
-            thresholds=sorted(set(tried)),
-            signed=_signature_parts(settings),
-            progress=lambda n, total: bar.show("playing", n, total, n / total),
-        )
-    for threshold, value in tuned.values.items():
-        print(f"threshold {threshold:<6} {MEASURE} {'—' if value is None else f'{value:.3f}'}")
-    print(f"picked {tuned.settings.threshold:g} on {len(tasks):,} tasks of split {split}; in {out / TUNED}")
-    return 0
 
 
 @proactive.command(sort_key=2)

@@ -155,11 +155,6 @@ class StreamMemory:
     def add_words(self, keys: Floats, values: Floats, *, lasting: bool = False) -> None:
         """Store words. They belong to the open turn; if none is open, they begin one.
 
-        Args:
-            keys: (L, H, T, E) before rotation.
-            values: (L, H, T, E).
-            lasting: True for an instruction, which is dropped after all other words.
-
         Raises:
             ValueError: The turn alone exceeds the limit of words.
         """

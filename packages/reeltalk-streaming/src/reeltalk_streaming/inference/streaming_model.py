@@ -73,7 +73,7 @@ def turn_pieces(processor: Any, path: Path, *, system: str = "") -> TurnPieces:
     end = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
     frame = two[end : end + len(two) - len(one)]
     start = end - len(frame)
-    told = _assistant(ANSWERED)
+    told = {"role": "assistant", "content": [{"type": "text", "text": ANSWERED}]}
     first, after = _user(ASKED, frames=1), written(_user(ASKED, frames=1), told, _user(ASKED_NEXT, frames=1))
     plain = written(first, told, _user(ASKED_NEXT, frames=0))
     between = _between(after, ANSWERED, ASKED_NEXT)
@@ -100,10 +100,6 @@ def turn_pieces(processor: Any, path: Path, *, system: str = "") -> TurnPieces:
 
 def _user(text: str, *, frames: int) -> dict[str, Any]:
     return {"role": "user", "content": [*[IMAGE] * frames, {"type": "text", "text": text}]}
-
-
-def _assistant(text: str) -> dict[str, Any]:
-    return {"role": "assistant", "content": [{"type": "text", "text": text}]}
 
 
 def _between(text: str, left: str, right: str) -> str | None:

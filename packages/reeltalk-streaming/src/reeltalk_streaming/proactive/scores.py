@@ -44,11 +44,7 @@ EMPTY: Final = "there is nothing that it could be a share of"
 
 
 class UnjudgedError(ModelError):
-    """Replies of a play have no judgement, so the play has no score.
-
-    Args:
-        reasons: Why, by the text of the reply.
-    """
+    """Replies of a play have no judgement, so the play has no score."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         self.reasons = dict(reasons)

@@ -230,13 +230,7 @@ def _words(one: ReplyToJudge, numbers: Sequence[int], prompts: Prompts) -> str:
 
 
 def judge_signature(model: str, prompts: Prompts, sampling: Mapping[str, object] | None = None) -> str:
-    """The part of a signature that names a judge and its prompts.
-
-    Args:
-        model: Name of the model.
-        prompts: The judges' prompts.
-        sampling: What the server takes of the sampling, if that is not all.
-    """
+    """The part of a signature that names a judge and its prompts."""
     sent = (
         ",".join(f"{key}={value}" for key, value in sorted(sampling.items())) or "none" if sampling is not None else ""
     )

@@ -126,11 +126,6 @@ def merge(adapter: Path, out: Path, *, overwrite: bool = False) -> Path:
 
     Sums are made in float32 and written in the precision of the checkpoint.
 
-    Args:
-        adapter: Folder of an adapter.
-        out: Folder to write, with the weights and the files of tokenizer and processor.
-        overwrite: Replace an existing folder.
-
     Raises:
         MissingExtraError: torch, transformers or peft is not installed.
         InputError: The adapter or its checkpoint does not exist, cannot be read, or is a different one.

@@ -181,7 +181,7 @@ def kind_of_model(spec: str) -> ModelKind:
         return kind_of_model(name)
     if spec.startswith(f"{INSPECT}reeltalk-streaming/"):
         return "streaming"
-    if spec.startswith(f"{INSPECT}reeltalk-transformers/") or (kind == "transformers" and colon):
+    if kind == "transformers" and colon:
         return "transformers"
     if spec.startswith(INSPECT):
         return "provider"

@@ -45,7 +45,7 @@ TRIES: Final = 3
 """Small requests if there is no answer; servers and their gateways also fail by chance."""
 NAMED_MODELS: Final = 5
 IN_PROCESS: Final = frozenset({
-    "hf", "mockllm", "nnterp", "none", "reeltalk-streaming", "reeltalk-transformers", "sglang", "transformer_lens",
+    "hf", "mockllm", "nnterp", "none", "reeltalk-streaming", "sglang", "transformer_lens",
     "vllm", "vllm-completions",
 })  # fmt: skip
 """Providers of inspect_ai that load a model or start its server themselves if no address is given. There is no server

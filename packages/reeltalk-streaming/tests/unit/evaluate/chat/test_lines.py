@@ -15,7 +15,6 @@ from reeltalk_streaming.chat.lines import ChatLine, ScriptedLines, TypedLines, p
         ("@12.5 What is it?", ChatLine("What is it?", None, 12.5)),
         ("  @3   /memory ", ChatLine("", "memory", 3.0)),
         ("/tell  Tell me when it boils. ", ChatLine("Tell me when it boils.", "tell")),
-        ("/save a b.jsonl", ChatLine("a b.jsonl", "save")),
         ("@home who is it?", ChatLine("@home who is it?")),
         ("  \n", None),
         ("@5  ", ChatLine("@5")),
@@ -29,7 +28,6 @@ def test_a_line_is_a_question_or_a_command(typed: str, line: ChatLine | None) ->
     ("typed", "problem"),
     [
         ("/seek 5", "no command /seek; there are /pause, /play"),
-        ("/save", "/save needs a file"),
         ("/tell  ", "/tell needs an instruction"),
         ("/", "no command /"),
     ],

@@ -1,4 +1,4 @@
-"""A checkpoint on disk, asked from an event loop, through inspect_ai, and by the example script."""
+"""A checkpoint on disk, asked from an event loop and by the example script."""
 
 import asyncio
 import json
@@ -10,9 +10,8 @@ import pytest
 from places import PACKAGES, ROOT
 from tiny_checkpoint import save_tiny_checkpoint
 
-from reeltalk.errors import ModelError, SettingError
+from reeltalk.errors import ModelError
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.wire import data_url
 from reeltalk.video.encode import jpeg
 from reeltalk_streaming.inference.video_model import LocalVideoModel
 from reeltalk_streaming.local_models import LocalModel
@@ -61,38 +60,6 @@ def test_the_name_follows_what_is_in_the_folder(checkpoint: Path) -> None:
     template.write_text(text + " ")
     assert LocalModel(loaded).name != before
     template.write_text(text)
-
-
-def test_inspect_ai_finds_and_asks_it(checkpoint: Path) -> None:
-    import inspect_ai.model as inspect_model
-
-    from reeltalk_streaming import providers
-
-    assert providers.TRANSFORMERS == "reeltalk-transformers"
-    config = inspect_model.GenerateConfig(max_tokens=4)
-    model = inspect_model.get_model(
-        f"{providers.TRANSFORMERS}/{checkpoint}", config=config, memoize=False, device="cpu"
-    )
-    content = [inspect_model.ContentImage(image=data_url(PICTURE)), inspect_model.ContentText(text="What is it?")]
-
-    async def ask() -> tuple[str, int, int, str]:
-        output = await model.generate([inspect_model.ChatMessageUser(content=content)])
-        with_picture = output.usage.input_tokens
-        plain = await model.generate([inspect_model.ChatMessageUser(content="What is it?")])
-        await model.api.aclose()
-        return output.completion, with_picture, plain.usage.input_tokens, output.stop_reason
-
-    completion, with_picture, plain, stop_reason = asyncio.run(ask())
-    assert completion
-    assert (with_picture - plain, stop_reason) == (4, "max_tokens")
-
-
-def test_model_arguments_that_it_does_not_know_are_refused(checkpoint: Path) -> None:
-    from reeltalk_streaming.providers import TransformersAPI
-
-    for arguments, problem in (({"device": "tpu"}, "device 'tpu'"), ({"layers": 3}, "no model argument 'layers'")):
-        with pytest.raises(SettingError, match=problem):
-            TransformersAPI(str(checkpoint), **arguments)
 
 
 def test_the_provider_is_registered_by_an_entry_point() -> None:
