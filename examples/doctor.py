@@ -6,9 +6,8 @@ python examples/doctor.py benchmarks/household runs/blind runs/oracle
 import sys
 from pathlib import Path
 
-from reeltalk.store.failures import check_run
-
 from reeltalk import Benchmark
+from reeltalk.stages.failures import check_run
 from reeltalk.store.media_remote import check_media
 from reeltalk.store.validate import validate
 
