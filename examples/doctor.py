@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from reeltalk import Benchmark
-from reeltalk.store.failures import check_run
+from reeltalk.stages.failures import check_run
 from reeltalk.store.media_remote import check_media
 from reeltalk.store.validate import validate
 
