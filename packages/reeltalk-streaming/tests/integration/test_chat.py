@@ -153,7 +153,7 @@ def test_an_rtsp_camera_is_talked_to_until_it_is_left(own: str, talk: Talk) -> N
         (("VIDEO", "--speed", "-1"), "--speed -1"),
         (("VIDEO", "--threshold", "2"), "--threshold 2"),
         (("VIDEO", "--until", "-2"), "--until -2"),
-        (("VIDEO", "--memory-frames", "1"), "--memory-frames '1': input should be greater than or equal to 2"),
+        (("VIDEO", "--memory-frames", "1"), "--memory-frames '1': it must be at least 2"),
         (("VIDEO", "--memory", "all", "--memory-frames", "4"), "memory_frames bounds the memory"),
         (("VIDEO", "--prompt", "rude"), "--prompt has no effect on mini: it reads no prompt"),
         (("VIDEO", "--prompt", "rude", "--model", "x", "--base-url", "http://localhost:1/v1"), "no prompt 'rude'"),

@@ -44,8 +44,10 @@ class Option:
 
     @property
     def takes_one(self) -> bool:
-        """Whether a single text may stand for a list of one, as for an option with a list as default."""
-        return isinstance(self.default, tuple) and bool(self.default) and isinstance(self.default[0], str)
+        """Whether a single text may stand for a list of one."""
+        schema = TypeAdapter(self.kind).json_schema()
+        lists = (part for part in schema.get("anyOf", [schema]) if part.get("type") == "array")
+        return any(part.get("items", {}).get("type") == "string" for part in lists)
 
     def words(self, value: Any, *, preset: Any = None) -> tuple[str, ...]:
         """The option with a value, as words of a command line; empty if the value is the default.

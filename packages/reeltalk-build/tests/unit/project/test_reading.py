@@ -117,7 +117,7 @@ def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, comm
         "benchmark: benchmarks/k/\nworkers: 3\nfilm: {scenarios: 4, labels: true, seed: 7}\n"
         "construct: {steps: [chains, paths]}\n"
         "evaluate:\n  frames: 8\n  mode: [dialogue, streaming]\n  models:\n    blind: baseline:blind\n"
-        "    mine: {model: qwen, base_url: 'http://localhost:1/v1', mode: single, rejump: -1}\n"
+        "    mine: {model: qwen, base_url: 'http://localhost:1/v1', mode: single, prompt: -own.md}\n"
         "judge: {protocols: [clair], judge: gpt}\ncompare: {format: csv}\nreport: {media: cut}\n"
         "release: {version: '1.0'}\n"
     )
@@ -134,7 +134,7 @@ def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, comm
         "evaluate benchmarks/k --model baseline:blind --out runs/blind-streaming --workers 3 --mode streaming "
         "--frames 8 --replies runs/replies.sqlite"
     )
-    assert "--mode single --rejump=-1 --frames 8 --base-url http://localhost:1/v1" in typed["evaluate:mine"]
+    assert "--mode single --prompt=-own.md --frames 8 --base-url http://localhost:1/v1" in typed["evaluate:mine"]
     assert typed["judge:mine"].startswith("judge runs/mine --out runs/mine-judged --protocols clair --judge gpt")
     judged = "runs/blind-dialogue-judged runs/blind-streaming-judged runs/mine-judged"
     assert typed["compare"] == f"compare {judged} --format csv --out comparison.csv"

@@ -17,13 +17,15 @@ from reeltalk.cli.evaluation_options import (
     Playing,
     PresetName,
     Seconds,
+    judge_settings,
     parse_controls,
+    play_settings,
 )
 from reeltalk.cli.options import DELETE_REPLIES, FIRST, HOW, OVERWRITE, PLAN, VERBOSE
 from reeltalk.cli.terminal import ProgressBar, print_run, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RunConfig
-from reeltalk.schema.settings import check_counts, settings_of
+from reeltalk.schema.settings import settings_of
 
 
 def evaluate(
@@ -108,14 +110,13 @@ def evaluate(
     from reeltalk.stages.evaluating import evaluate as run_stage
     from reeltalk.store.benchmark import Benchmark
 
-    check_counts(limit=limit, workers=workers, processes=processes)
     design = find_preset(preset) if preset is not None else None
     config = settings_of(
         RunConfig,
         model=model,
         preset=design,
-        play=playing.settings(design.play if design else None),
-        judging=judging.settings(design.judging if design else None, seed=playing.seed),
+        play=play_settings(playing, design.play if design else None),
+        judging=judge_settings(judging, design.judging if design else None, seed=playing.model_dump()["seed"]),
         asking=answering,
         judge_model=judge_model,
         limits=limits,

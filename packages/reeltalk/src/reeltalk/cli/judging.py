@@ -14,14 +14,15 @@ from reeltalk.cli.evaluation_options import (
     JudgeModel,
     JudgingOptions,
     Limits,
+    RetryOptions,
+    judge_settings,
 )
 from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, ExecutorName
 from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import RetrySettings
 from reeltalk.schema.settings import check_counts, settings_of
 
-NOTHING_ELSE: Final = RetrySettings()
+NOTHING_ELSE: Final = RetryOptions()
 
 
 def judge(
@@ -99,7 +100,7 @@ def judge(
         done = run_stage(
             *sources,
             out=out,
-            judging=judging.settings(None),
+            judging=judge_settings(judging, None),
             judge_model=judge_model,
             limits=limits,
             benchmark=Benchmark.open(bench) if bench else None,
@@ -129,7 +130,7 @@ def _attack(
 
     check_counts(every=every)
     refuse_existing(out, overwrite=overwrite)
-    reports = run_stage(judging.settings(None), judge_model=judge_model, limits=limits, every=every, tell=say)
+    reports = run_stage(judge_settings(judging, None), judge_model=judge_model, limits=limits, every=every, tell=say)
     for report in reports:
         print(report)
     if out is not None:
@@ -143,7 +144,7 @@ def retry(
     /,
     *,
     bench: Annotated[Path | None, BENCH] = None,
-    settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
+    settings: Annotated[RetryOptions, Parameter(name="*")] = NOTHING_ELSE,
     verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
     """Repeat only the failed requests of a run of `evaluate` or `judge`; an unfinished run continues.
@@ -166,7 +167,7 @@ def retry(
     from reeltalk.stages.retrying import retry as run_stage
 
     with ProgressBar() as bar:
-        done = run_stage(run, settings=settings, benchmark=bench, presets=PRESETS, progress=bar.show, tell=say)
+        done = run_stage(run, benchmark=bench, presets=PRESETS, progress=bar.show, tell=say, **dict(settings))
     return print_run(done, verbose=verbose)
 
 

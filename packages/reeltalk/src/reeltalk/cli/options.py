@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from cyclopts import Group, Parameter
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.fields import FieldInfo
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -73,6 +74,21 @@ ExecutorName = Annotated[
         "of Ray here; ray://HOST:PORT or ray://auto, on the cluster that this machine is a node of.",
     ),
 ]
+
+
+def options_of(name: str, fields: Mapping[str, tuple[FieldInfo, Parameter]]) -> type[BaseModel]:
+    """A model of options of which none need be given; what is not given is None.
+
+    Args:
+        name: Name of the model.
+        fields: For each option, the field of the settings that it sets, which states its type, bounds and help; and how
+            it is shown.
+    """
+    made: dict[str, Any] = {}
+    for option, (field, parameter) in fields.items():
+        bounded: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        made[option] = (Annotated[bounded | None, parameter], Field(default=None, description=field.description))
+    return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), __module__=__name__, **made)
 
 
 def in_groups(model: type[M], groups: Mapping[Group, Sequence[str]]) -> type[M]:

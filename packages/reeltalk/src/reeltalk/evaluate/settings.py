@@ -110,9 +110,9 @@ class PlaySettings(BaseModel):
     mode: Literal["dialogue", "streaming", "single"] = "dialogue"
     """`dialogue`: chains of a video in order, and dialogues; `streaming`: along paths; `single`: no history at all."""
     history: History = "golden"
-    """The earlier answers the model is shown: reference answers; the model's own, with references of turns
-    that `rounds` leaves out (`predicted`) or without any (`predicted-all`); nothing; or the model's own with a wrong
-    one."""
+    """The earlier answers that the model sees: references (`golden`); its own, and references for turns that `rounds`
+    leaves out (`predicted`); only its own, so that those turns are asked too but not scored (`predicted-all`); nothing
+    (`none`); or its own with one wrong answer (`corrupted`)."""
     corrupt_turn: Annotated[int, Field(ge=1)] = 1
     """The turn, from 1, after which a `corrupted` history holds a wrong answer."""
     units: tuple[Literal["chain", "path", "dialogue"], ...] = ()
@@ -249,41 +249,12 @@ class LimitSettings(BaseModel):
     """File in which replies are kept, shared by several runs; the run's own by default."""
 
 
-class RetrySettings(BaseModel):
-    """Settings of `retry` that may differ from the run's own: addresses, limits and processes. None keeps the run's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    base_url: ServerAddress | None = None
-    """Address of the model's server."""
-    api_key_env: str | None = None
-    """Environment variable that holds the key."""
-    judge_base_url: ServerAddress | None = None
-    """Address of the judge's server."""
-    judge_api_key_env: str | None = None
-    """Environment variable that holds the judge's key."""
-    connections: Count | None = None
-    """Dialogues, and requests to a server, at a time."""
-    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Longest wait for one reply."""
-    max_retries: Annotated[int, Field(ge=0)] | None = None
-    """Minimum number of times that a request is sent again after a transient failure; 0 for never."""
-    give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """Longest time without any answer for which requests are sent again; then the command stops."""
-    backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """Wait before a request is sent again; each further one is twice as long."""
-    preflight: bool | None = None
-    """Ask each server for one small reply first."""
-    max_calls: Count | None = None
-    """Hard limit: requests that may reach a server, repeated ones included."""
-    max_tokens: Count | None = None
-    """Hard limit: tokens of prompts and replies."""
-    max_cost: Money | None = None
-    """Hard limit: money, by the prices given."""
-    workers: Count | None = None
-    """Videos that are decoded at a time."""
-    processes: Count | None = None
-    """Processes that share the dialogues, by video."""
+CHANGEABLE: Final = (
+    *("base_url", "api_key_env", "judge_base_url", "judge_api_key_env"),
+    *(name for name in LimitSettings.model_fields if name != "replies"),
+    *("workers", "processes"),
+)
+"""Settings of a run that may differ when its failed requests are repeated: addresses, limits and processes."""
 
 
 @dataclass(frozen=True)
@@ -361,15 +332,15 @@ class RunConfig(BaseModel):
     """Who judges, for protocols that need a model."""
     limits: LimitSettings = LimitSettings()
     """Requests at a time, and hard limits of requests, tokens and money."""
-    limit: int | None = None
+    limit: Count | None = None
     """Play the first dialogues or paths only."""
     answers_format: str | None = None
     """Layout of `answers:PATH` or `human:PATH`, if it is neither a benchmark nor a table of answers."""
     skip_missing: bool = False
     """Leave out dialogues whose video is not available here."""
-    workers: int = 2
+    workers: Count = 2
     """Videos that are decoded at a time."""
-    processes: int = 1
+    processes: Count = 1
     """Processes that share the dialogues, by video, for servers that answer faster than one process can ask, or to play
     `transformers:FOLDER` on several GPUs, one process each. The results are the same with any number."""
     controls: tuple[Control, ...] = ()

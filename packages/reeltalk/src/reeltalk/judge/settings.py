@@ -17,7 +17,7 @@ class JudgeSettings(BaseModel):
     protocols: tuple[str, ...] = ()
     """Names of judging protocols, as `reeltalk judge --help` lists them; python:FILE.py:CLASS for one of your own."""
     metrics: tuple[str, ...] = ()
-    """Text metrics, as of `score`."""
+    """Text metrics, as of `score`; on the command line `none` for none."""
     compat: bool = False
     """Show beside each fixed figure what the official script would have made of the same replies."""
     prompts: Path | None = None

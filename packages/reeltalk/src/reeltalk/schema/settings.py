@@ -1,5 +1,6 @@
 """Settings from user input. Errors quote each value as the user wrote it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
@@ -32,11 +33,28 @@ def settings_of(model: type[M], /, **values: Any) -> M:
         raise SettingError(setting_problem(error)) from None
 
 
+def overlay(start: M, given: Mapping[str, Any]) -> M:
+    """Settings with other values where some are given, also in the settings within them.
+
+    Args:
+        start: The settings.
+        given: Values by name; names that the settings do not have and None are left out.
+
+    Raises:
+        SettingError: A value cannot be used; names the option.
+    """
+    values = {name: overlay(value, given) if isinstance(value, BaseModel) else value for name, value in start}
+    own = {name: value for name, value in given.items() if value is not None and name in values}
+    return settings_of(type(start), **values | own)
+
+
 def setting_problem(error: ValidationError) -> str:
     """Describe for users why a settings model refused an option."""
     first = error.errors(include_url=False)[0]
     words = " ".join(first["msg"].removeprefix("Value error, ").split())
     problem = (words[:1].lower() + words[1:]).rstrip(".")
+    if first["type"] == "greater_than_equal":
+        problem = f"it must be at least {first['ctx']['ge']}"
     if not first["loc"]:
         return problem
     value = without_user(repr(first["input"]))

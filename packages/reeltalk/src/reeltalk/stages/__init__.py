@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         LimitSettings,
         ModelSettings,
         PlaySettings,
-        RetrySettings,
         RunConfig,
         ScoreSettings,
     )
@@ -52,7 +51,6 @@ __all__ = [
     "ModelSettings",
     "PlaySettings",
     "ReportSettings",
-    "RetrySettings",
     "RunConfig",
     "RunReport",
     "ScoreSettings",
@@ -98,7 +96,6 @@ _HOMES: Final = {
     "plan_evaluation": "reeltalk.stages.planning",
     "report": "reeltalk.stages.reporting",
     "runs_table": "reeltalk.stages.reporting",
-    "RetrySettings": "reeltalk.evaluate.settings",
     "retry": "reeltalk.stages.retrying",
     "score": "reeltalk.stages.scoring",
 }

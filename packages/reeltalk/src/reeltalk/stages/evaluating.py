@@ -39,7 +39,6 @@ from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.paths import PathStatistics
 from reeltalk.schema.record import Json
 from reeltalk.schema.runs import CONTROLS, Control
-from reeltalk.schema.settings import check_counts
 from reeltalk.stages.run import (
     EvaluationCommand,
     RunReport,
@@ -106,7 +105,6 @@ def evaluate(
         ProcessError: One of several processes died. The same call continues.
     """
     config, out = config_of(config, settings), Path(out)
-    check_counts(limit=config.limit, workers=config.workers, processes=config.processes)
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
     check_player(config.model, config.asking, kept=replies.is_file(), also=prompt_options(config))

@@ -3,15 +3,16 @@
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.settings import Preset, RetrySettings
+from reeltalk.evaluate.settings import CHANGEABLE, Preset
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.runs import CONTROLS
+from reeltalk.schema.settings import overlay
 from reeltalk.stages.evaluating import evaluate
 from reeltalk.stages.judging import judge
-from reeltalk.stages.run import EvaluationCommand, JudgementCommand, RunReport, read_command, replace_given
+from reeltalk.stages.run import EvaluationCommand, JudgementCommand, RunReport, read_command
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER
 
@@ -21,11 +22,11 @@ NO_PRESETS: Final[Mapping[str, Preset]] = {}
 def retry(
     run: Path | str,
     *,
-    settings: RetrySettings | None = None,
     benchmark: Path | str | None = None,
     presets: Mapping[str, Preset] = NO_PRESETS,
     progress: Progress = unseen,
     tell: Tell = silent,
+    **changed: Any,
 ) -> RunReport:
     """Repeat the failed requests of a run of `evaluate` or `judge`, or continue an unfinished run.
 
@@ -34,27 +35,30 @@ def retry(
 
     Args:
         run: The run's folder.
-        settings: Settings that may differ from before.
         benchmark: The new place of the benchmark, if it was moved.
         presets: Published designs by name, as in `reeltalk.evaluate.presets.PRESETS`, for runs that used one.
         progress: Called after each turn.
         tell: Receives a sentence about the repeated requests.
+        **changed: Settings that differ from before, by name, of `reeltalk.evaluate.settings.CHANGEABLE`; None leaves
+            one as it was.
 
     Raises:
+        TypeError: A setting has another name.
         BenchmarkError: `run` is not a run or has no command, or its sources no longer exist.
         SettingError: An address was given with a password, which is not stored; or the preset is not in `presets`.
         ReeltalkError: As `evaluate` and `judge`.
     """
-    path, settings = Path(run).resolve(), settings or RetrySettings()
+    if unknown := [name for name in changed if name not in CHANGEABLE]:
+        raise TypeError(f"retry cannot change {unknown[0]!r}; it can change {', '.join(CHANGEABLE)}")
+    path = Path(run).resolve()
     command = read_command(path)
-    given = [(name, getattr(settings, name)) for name in RetrySettings.model_fields]
     for name in command.without_passwords:
-        if getattr(settings, name) is None:
+        if changed.get(name) is None:
             raise SettingError(
                 f"the address was given with a user or a password, which {path.name} does not keep; give it again: "
                 f"--{name.replace('_', '-')}"
             )
-    limits, judge_model = replace_given(command.limits, given), replace_given(command.judge_model, given)
+    limits, judge_model = overlay(command.limits, changed), overlay(command.judge_model, changed)
     moved = Path(benchmark).resolve() if benchmark is not None else None
     folder = (path / command.folder).resolve()
     if not folder.is_dir():
@@ -83,11 +87,11 @@ def retry(
         controls = [name for name in CONTROLS if name in command.controls or (path / CONTROLS_FOLDER / name).is_dir()]
         config = command.config(
             _preset(command, presets),
-            asking=replace_given(command.asking, given),
+            asking=overlay(command.asking, changed),
             judge_model=judge_model,
             limits=limits,
-            workers=settings.workers or command.workers,
-            processes=settings.processes or command.processes,
+            workers=changed.get("workers") or command.workers,
+            processes=changed.get("processes") or command.processes,
             controls=controls,
         )
         return evaluate(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -529,7 +529,6 @@ def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
     yield from dict.fromkeys(filter(None, (measure_note(row.metric) for row in rows)))
 
 
-M = TypeVar("M", bound=BaseModel)
 ADDRESSES: Final = ("base_url", "judge_base_url")
 
 
@@ -663,18 +662,6 @@ def read_command(path: Path) -> EvaluationCommand | JudgementCommand:
             "only what failed"
         )
     return parse(_Any, read_json(path / COMMAND), file=path / COMMAND).root
-
-
-def replace_given(settings: M, given: Sequence[tuple[str, Any]]) -> M:
-    """Copy settings, with new values in place of the stored ones.
-
-    Args:
-        settings: The stored settings.
-        given: Names of settings, of this model or of another one, and their values; None leaves a setting unchanged.
-    """
-    fields = type(settings).model_fields
-    values = {name: value for name, value in given if value is not None and name in fields}
-    return type(settings).model_validate(settings.model_dump() | values)
 
 
 def is_run_needed(before: RunReport | None) -> bool:
