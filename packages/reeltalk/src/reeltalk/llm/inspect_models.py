@@ -162,11 +162,7 @@ class InspectSender:
 
 
 def chat_message(message: Message) -> Any:
-    """A message in the format of inspect_ai.
-
-    Args:
-        message: Our message.
-    """
+    """A message in the format of inspect_ai."""
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
     content: Any = message.text
     if message.images:

@@ -302,13 +302,7 @@ async def _until_closed(client: Any) -> AsyncGenerator[None]:
 
 
 def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) -> tuple[ModelError, bool]:
-    """An error of the `openai` package as one of ours, and whether the request certainly used no tokens.
-
-    Args:
-        error: The error of the package.
-        endpoint: The model.
-        secrets: Secrets that the error may not repeat.
-    """
+    """An error of the `openai` package as one of ours, and whether the request certainly used no tokens."""
     where = describe_endpoint(endpoint)
     if isinstance(error, openai.APITimeoutError):
         if is_unreached(error):
