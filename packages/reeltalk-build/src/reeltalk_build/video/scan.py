@@ -15,7 +15,7 @@ import numpy as np
 from reeltalk.video.downscale import Downscaler, Picture
 from reeltalk.video.encode import Thumbs, contact_sheet, jpeg, upright
 from reeltalk.video.missing import gaps
-from reeltalk.video.records import ContentSettings, DetectorSettings, Sample, Scan, ScanSettings
+from reeltalk.video.records import DetectorSettings, Sample, Scan, ScanSettings
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 from reeltalk_build.video import measure
 from reeltalk_build.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, content_score
@@ -60,12 +60,6 @@ def pyscenedetect_finder(settings: DetectorSettings, source: Source) -> CutFinde
     )
 
 
-EXACT_FROM: Final = 0.5
-QUICK_IS_OFF_BY: Final = 5.0
-"""If a quick content score is above this share of the threshold, or this close to it, it is computed again from the
-exact pictures. Quick scores were off by 2.7 at most, so a frame further below cannot be a cut."""
-
-
 class _Looked(NamedTuple):
     """A frame and its small pictures."""
 
@@ -79,9 +73,6 @@ class _Scanner:
     def __init__(self, source: Source, settings: ScanSettings, rotation_deg: int, make_finder: FinderMaker) -> None:
         self.source, self.settings, self.rotation_deg = source, settings, rotation_deg
         self.make_finder = make_finder
-        detector = settings.detector
-        threshold = detector.threshold if isinstance(detector, ContentSettings) else 0.0
-        self.exact_from = min(EXACT_FROM * threshold, threshold - QUICK_IS_OFF_BY)
         self.small = Downscaler()
         self.motion = measure.Motion()
         self.thumbs = Thumbs()
@@ -109,13 +100,11 @@ class _Scanner:
                 damaged = self.source.damaged
             if finder is None:
                 finder = self.make_finder(self.settings.detector, self.source)
-            bgra, is_exact = self._small(picture)
+            bgra = self.small(picture)
             self.hsv.reverse()
             hsv: Picture = cv2.cvtColor(bgra, cv2.COLOR_BGR2HSV, dst=self.hsv[0])
             self.hsv[0] = hsv
             content = content_score(hsv, before.hsv if before else None)
-            if not is_exact and before is not None and content >= self.exact_from:
-                content = self._exact_content(before.picture, picture)
             # The frame before is on the screen until this one, so it is the frame for the times in between.
             if before is not None and pts_s > before.pts_s and self.next_sample / self.settings.sample_fps < pts_s:
                 self._sample(before, pts_s)
@@ -149,16 +138,6 @@ class _Scanner:
             damaged_packets=self.source.damaged,
             sheet=base64.b64encode(contact_sheet(thumbs)).decode() if thumbs else None,
         )
-
-    def _small(self, picture: av.VideoFrame) -> tuple[Picture, bool]:
-        """A small picture, and whether it is exact. Only the content detector can use inexact ones."""
-        if isinstance(self.settings.detector, ContentSettings):
-            return self.small.quick(picture)
-        return self.small(picture), True
-
-    def _exact_content(self, before: av.VideoFrame, now: av.VideoFrame) -> float:
-        first, second = (cv2.cvtColor(self.small(picture), cv2.COLOR_BGR2HSV) for picture in (before, now))
-        return content_score(second, first)
 
     def _cut(self, cuts: list[int], pts: int | None, content: float) -> None:
         if pts is not None:

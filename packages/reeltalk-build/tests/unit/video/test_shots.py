@@ -1,21 +1,17 @@
 """Cuts are those that PySceneDetect finds, frame for frame, with every detector and at every setting."""
 
-import itertools
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
-import cv2
 import numpy as np
 import pytest
 import scenedetect
 from sample_videos import Numbered, Recomposed, cached
 from scenedetect.backends.pyav import VideoStreamAv
 
-from reeltalk.video.downscale import Downscaler
 from reeltalk.video.records import DETECTORS, ScanSettings
-from reeltalk.video.stream import open_video
 from reeltalk_build.video.scan import scan_video
 from reeltalk_build.video.shots import content_score
 
@@ -129,24 +125,6 @@ def test_cuts_are_those_of_its_default_back_end(clips: dict[str, Path], full: bo
         expected = [start.seconds for start, _ in scenes[1:]]
         # OpenCV gives times in milliseconds.
         assert ours(everything[video], "content", {}) == pytest.approx(expected, abs=0.002), video
-
-
-def test_quick_scores_are_close_to_exact_ones(clips: dict[str, Path], full: bool) -> None:
-    """What makes it safe to decide nothing on them: they are off by a small part of any threshold in use."""
-    differences = []
-    for video in ("shots1080", "shots800", "bigbuckbunny"):
-        downscale = Downscaler()
-        before: Any = None
-        with open_video(videos(clips, full)[video]) as source:
-            for frame in itertools.islice(source.frames(), 150):
-                quick, is_exact = downscale.quick(frame.picture)
-                pair = [cv2.cvtColor(picture, cv2.COLOR_BGR2HSV) for picture in (quick, downscale(frame.picture))]
-                if before is not None:
-                    scores = [content_score(now, then) for now, then in zip(pair, before, strict=True)]
-                    differences.append(abs(scores[0] - scores[1]))
-                    assert not is_exact or differences[-1] == 0
-                before = pair
-    assert 0 < max(differences) < 2.7
 
 
 def matches(found: list[int], known: list[int], tolerance: int) -> int:

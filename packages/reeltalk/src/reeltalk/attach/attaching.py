@@ -170,13 +170,7 @@ def _composed(name: str) -> str:
 def _matched(
     videos: Sequence[Video], sources: Sequence[SourceVideo], refused: Container[str]
 ) -> tuple[dict[str, SourceVideo], list[tuple[str, list[str]]]]:
-    """The file of each video by the video's identifier, and the videos that several files match equally well.
-
-    Args:
-        videos: The videos.
-        sources: The files.
-        refused: Paths of files that may not be read, composed.
-    """
+    """The file of each video by the video's identifier, and the videos that several files match equally well."""
     named: dict[str, list[SourceVideo]] = defaultdict(list)
     for source in sources:
         path = PurePosixPath(_composed(source.name))

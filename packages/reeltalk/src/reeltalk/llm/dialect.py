@@ -129,12 +129,6 @@ def known_dialect(endpoint: Endpoint) -> Dialect:
 def learn_dialect(dialect: Dialect, sent: dict[str, Any], status: int, body: Any) -> Dialect:
     """Learn from a refusal.
 
-    Args:
-        dialect: The dialect of the request.
-        sent: Fields of the request.
-        status: Status of the answer.
-        body: Body of the answer, parsed if it is JSON.
-
     Returns:
         The new dialect; the same one if the refusal has another reason.
     """

@@ -12,7 +12,6 @@ from reeltalk.llm.retrying import TransientError
 from reeltalk.llm.scrubbing import scrub, secrets_of
 from reeltalk.llm.wire import (
     LearnedError,
-    RateLimitedError,
     RefusedError,
     Sent,
     data_url,
@@ -148,7 +147,7 @@ class InspectSender:
         if decision:
             wait_s = getattr(decision, "retry_after", None)
             if getattr(decision, "kind", None) == "rate_limit":
-                return RateLimitedError(problem, kind="busy", wait_s=wait_s)
+                return TransientError(problem, kind="busy", wait_s=wait_s)
             return TransientError(problem, kind=failure_kind(error), wait_s=wait_s, reached=not is_unreached(error))
         status = status_of(error)
         if status is None:
@@ -162,11 +161,7 @@ class InspectSender:
 
 
 def chat_message(message: Message) -> Any:
-    """A message in the format of inspect_ai.
-
-    Args:
-        message: Our message.
-    """
+    """A message in the format of inspect_ai."""
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
     content: Any = message.text
     if message.images:

@@ -25,7 +25,6 @@ from reeltalk.llm.wire import (
     TOO_SHORT,
     CompletionBody,
     LearnedError,
-    RateLimitedError,
     RefusedError,
     Sent,
     describe_endpoint,
@@ -302,13 +301,7 @@ async def _until_closed(client: Any) -> AsyncGenerator[None]:
 
 
 def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) -> tuple[ModelError, bool]:
-    """An error of the `openai` package as one of ours, and whether the request certainly used no tokens.
-
-    Args:
-        error: The error of the package.
-        endpoint: The model.
-        secrets: Secrets that the error may not repeat.
-    """
+    """An error of the `openai` package as one of ours, and whether the request certainly used no tokens."""
     where = describe_endpoint(endpoint)
     if isinstance(error, openai.APITimeoutError):
         if is_unreached(error):
@@ -324,8 +317,6 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
         problem = f"{where} answered {status}: {scrub(words_of_body(error.body) or error.message, secrets)}"
         if (what := failure_of_request(status, f"{error.message} {error.body}")) is not None:
             return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, of_request=True), True
-        if status == 429:
-            return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
         if status in PASSING_STATUS or status >= 500:
             return TransientError(
                 problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)

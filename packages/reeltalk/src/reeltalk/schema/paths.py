@@ -144,11 +144,6 @@ class PathStatistics:
 def links_of(chains: Sequence[QAChain], linkages: Iterable[Linkage], rewrites: Iterable[Rewrite]) -> list[TurnLink]:
     """The links between some chains, with their drafts, in the order of their sources.
 
-    Args:
-        chains: Chains of one video, in the order of time.
-        linkages: Relations between their turns.
-        rewrites: Drafts for them, and for others.
-
     Raises:
         BrokenInvariantError: A linkage leads to no turn, or not forward.
     """
@@ -184,11 +179,6 @@ def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: 
     turn determine the turns before it. All links between two chains are decided together. A draft that people accepted
     stands, since they saw the turns around it. The first turn of a chain stands in its own wording, since no turn is
     skipped.
-
-    Args:
-        chains: Chains of one video, in the order of time.
-        links: Links from `links_of`.
-        decide: Decides on all other entrances.
     """
     by_id: dict[str, QAChain] = {chain.id: chain for chain in chains}
     onward: dict[str, str] = dict(pairwise(chain.id for chain in chains if chain.turns))

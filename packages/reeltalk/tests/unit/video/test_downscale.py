@@ -50,13 +50,6 @@ def test_any_size_is_exact(width: int, height: int, layout: str, colorspace: int
     assert np.array_equal(Downscaler()(frame)[:, :, :3], expected(frame))
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080), (2560, 1440), (3840, 2160), (720, 1280)])
-def test_the_common_sizes_take_the_shortcut(width: int, height: int) -> None:
-    downscale = Downscaler()
-    downscale(noise(width, height, "yuv420p"))
-    assert downscale.gathers
-
-
 def test_a_picture_lives_until_the_next_but_one() -> None:
     downscale = Downscaler()
     first = downscale(noise(1280, 720, "yuv420p", 1))
