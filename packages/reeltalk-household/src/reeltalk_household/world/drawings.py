@@ -22,7 +22,7 @@ _RINGING: Final = (232, 120, 30)
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeRow:
     """A row of the drawings: equal shapes in several places."""
 
     name: str
@@ -42,7 +42,7 @@ class Shape:
 class Drawing:
     """What a class of objects looks like."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ShapeRow, ...]
     wooden: bool
     default: Colour
 
@@ -64,10 +64,10 @@ def drawings() -> Mapping[str, Drawing]:
     }
 
 
-def _shape(row: Mapping[str, Any]) -> Shape:
+def _shape(row: Mapping[str, Any]) -> ShapeRow:
     name, numbers = next(iter(row.items()))
     conditions = row.get("when", "").split()
-    return Shape(
+    return ShapeRow(
         name,
         tuple(np.array(place, np.float64) for place in (numbers if isinstance(numbers[0], list) else [numbers])),
         _tone(row.get("fill", "body")),
