@@ -226,7 +226,7 @@ class LimitSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     connections: Count = 20
-    """Dialogues, and requests to a server, at a time."""
+    """Dialogues, and requests to a server, at a time; fewer requests if the server says that it gets too many."""
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] = 5

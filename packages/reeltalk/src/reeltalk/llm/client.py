@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 
 from reeltalk.errors import ModelError
 from reeltalk.llm.budget import Budget
+from reeltalk.llm.connections import Connections
 from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
 from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError, final_error
 from reeltalk.llm.wire import (
     REFUSED_SCHEMA_STATUS,
     LearnedError,
+    RateLimitedError,
     RefusedError,
     Sender,
     Sent,
@@ -56,7 +58,7 @@ class ModelClient:
         budget: Budget | None = None,
         breaker: Breaker | None = None,
         picture: Picture | None = None,
-        connections: int | None = None,
+        connections: Connections | None = None,
     ) -> None:
         """Connect lazily.
 
@@ -66,7 +68,7 @@ class ModelClient:
             budget: Limits; every request counts, retries too.
             breaker: Shared by all clients of this model at this address; a new one by default.
             picture: Returns the JPEG files for the references that messages hold in place of pictures.
-            connections: Most questions that are asked at a time; any number by default.
+            connections: How many questions are asked at a time; any number by default.
 
         Raises:
             SettingError: The budget limits the cost, and the endpoint has no prices.
@@ -74,9 +76,7 @@ class ModelClient:
         check_prices(endpoint, budget)
         self.endpoint, self.sender = endpoint, sender
         self.breaker = breaker or create_breaker(endpoint)
-        self._connections = connections
-        self._places: asyncio.Semaphore | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.connections = connections
         self._budget, self._picture = budget, picture
         self._policy = RetryPolicy(endpoint, self.breaker)
         self._refused_schemas: set[str] = set()
@@ -90,14 +90,20 @@ class ModelClient:
             OutageError: It fails for every request.
             BudgetError: A limit would be passed.
         """
-        request = Request(messages, schema)
-        async with self._place():
+        request, connections = Request(messages, schema), self.connections
+        async with connections or contextlib.nullcontext():
             while True:
                 try:
-                    return await self.attempt(request)
+                    reply = await self.attempt(request)
                 except TransientError as error:
+                    if connections is not None and isinstance(error, RateLimitedError):
+                        connections.cut()
                     if not self.should_retry(request, error):
                         raise final_error(error, request.times) from None
+                else:
+                    if connections is not None and request.times == 1:
+                        connections.grow()
+                    return reply
 
     async def attempt(self, request: Request) -> Reply:
         """Send a request once, after the wait that its last failure requires.
@@ -135,16 +141,6 @@ class ModelClient:
         """Close connections. No request is sent after this."""
         self._closed = True
         await self.sender.close()
-
-    def _place(self) -> contextlib.AbstractAsyncContextManager[object]:
-        """A place among the questions that are asked at a time, in this event loop."""
-        if self._connections is None:
-            return contextlib.nullcontext()
-        loop = asyncio.get_running_loop()
-        if self._places is None or self._loop is not loop:
-            # A semaphore serves one loop, and a model may be asked from several, one after the other.
-            self._loop, self._places = loop, asyncio.Semaphore(self._connections)
-        return self._places
 
     async def _pause(self, seconds: float) -> None:
         """Wait, at most until the breaker stops the command."""

@@ -12,6 +12,7 @@ from reeltalk.llm.retrying import TransientError
 from reeltalk.llm.scrubbing import scrub, secrets_of
 from reeltalk.llm.wire import (
     LearnedError,
+    RateLimitedError,
     RefusedError,
     Sent,
     data_url,
@@ -147,7 +148,7 @@ class InspectSender:
         if decision:
             wait_s = getattr(decision, "retry_after", None)
             if getattr(decision, "kind", None) == "rate_limit":
-                return TransientError(problem, kind="busy", wait_s=wait_s)
+                return RateLimitedError(problem, kind="busy", wait_s=wait_s)
             return TransientError(problem, kind=failure_kind(error), wait_s=wait_s, reached=not is_unreached(error))
         status = status_of(error)
         if status is None:

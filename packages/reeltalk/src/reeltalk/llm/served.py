@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from reeltalk.errors import ReeltalkError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.client import ModelClient, Picture
+from reeltalk.llm.connections import Connections
 from reeltalk.llm.model import AsyncModel, Endpoint, Message, Reply
 from reeltalk.llm.replies import ReplyStore, reply_key
 from reeltalk.llm.retrying import Breaker
@@ -152,7 +153,7 @@ def create_served_model(
         endpoint: The model.
         sender: Sends the requests.
         store: Stores the replies.
-        connections: Most questions that are asked at a time.
+        connections: Most requests at a time; fewer after the server received too many requests.
         budget: Limits; every request counts, retries too.
         picture: Returns the JPEG files for the references that messages hold in place of pictures.
         sees_images: True if the model takes pictures.
@@ -162,5 +163,7 @@ def create_served_model(
     Raises:
         SettingError: The budget limits the cost, and the endpoint has no prices.
     """
-    client = ModelClient(endpoint, sender, budget=budget, breaker=breaker, picture=picture, connections=connections)
+    client = ModelClient(
+        endpoint, sender, budget=budget, breaker=breaker, picture=picture, connections=Connections(connections)
+    )
     return ServedModel(client, store, sees_images, endpoint.sampling | dict(arguments or {}))

@@ -100,6 +100,10 @@ class RefusedError(ModelError):
         super().__init__(problem, kind="request" if of_request else kind_of_status(status))
 
 
+class RateLimitedError(TransientError):
+    """A server receives too many requests."""
+
+
 class LearnedError(RefusedError):
     """A server does not accept one field of a request. The request is sent again without it; this is no failure."""
 

@@ -25,6 +25,7 @@ from reeltalk.llm.wire import (
     TOO_SHORT,
     CompletionBody,
     LearnedError,
+    RateLimitedError,
     RefusedError,
     Sent,
     describe_endpoint,
@@ -317,6 +318,8 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
         problem = f"{where} answered {status}: {scrub(words_of_body(error.body) or error.message, secrets)}"
         if (what := failure_of_request(status, f"{error.message} {error.body}")) is not None:
             return RefusedError(f"{problem} ({OF_ONE_REQUEST} {what})", status, of_request=True), True
+        if status == 429:
+            return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
         if status in PASSING_STATUS or status >= 500:
             return TransientError(
                 problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)

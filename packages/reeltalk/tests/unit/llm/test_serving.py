@@ -294,8 +294,8 @@ class TestConcurrency:
             asyncio.run(many(server.base_url))
         assert peak == 3
 
-    def test_a_server_that_is_asked_too_often_is_asked_again(self, store: ReplyStore) -> None:
-        asked, lock = 0, threading.Lock()
+    def test_a_server_that_is_asked_too_often_is_asked_less_often(self, store: ReplyStore) -> None:
+        asked, limits, lock = 0, list[int](), threading.Lock()
 
         def reply(body: Body) -> str | Answer:
             nonlocal asked
@@ -307,23 +307,15 @@ class TestConcurrency:
         async def many(url: str) -> None:
             async with opened(url, store, connections=16, max_retries=50) as model:
                 await asyncio.gather(*[model.ask([Message("user", str(n))]) for n in range(48)])
+                assert model.client.connections is not None
+                limits.append(model.client.connections.limit)
 
         with serve(reply, keep=0) as server:
             asyncio.run(many(server.base_url))
         assert len(store) == 48
         assert asked > 48
-
-    def test_a_model_is_asked_from_several_event_loops_in_turn(self, store: ReplyStore) -> None:
-        with serve(lambda body: "hello", keep=0) as server:
-            sender = WireSender(endpoint(server.base_url))
-            model = create_served_model(sender.endpoint, sender, store, connections=1)
-
-            async def many(begin: int) -> None:
-                await asyncio.gather(*[model.ask([Message("user", str(begin + n))]) for n in range(5)])
-
-            for begin in (0, 5):
-                asyncio.run(many(begin))
-        assert len(store) == 10
+        # How many run at a time depends on the machine; how many may does not.
+        assert limits == [12]
 
 
 class TestSchema:
