@@ -175,16 +175,18 @@ def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
     Raises:
         InputError: A table is damaged.
     """
-    names = {(id(model.run), model.info.model): model.name for model in board.models}
+    import polars as pl
+
     counted: Counter[tuple[str, str, ScoreState, str]] = Counter()
+    columns = ("protocol", "criterion", "model", "state", "explanation", "reason")
     for run in {id(model.run): model.run for model in board.models}.values():
-        for protocol in run.protocols():
-            for score in run.judged(protocol).where(_has_no_score):
-                if (id(run), score.model) in names:
-                    name, *official = score.criterion.split(".")
-                    title = title_of_criterion(protocol, name) + (" (official script)" if COMPAT in official else "")
-                    why = _short(score.explanation or score.reason or "not said")
-                    counted[title, names[id(run), score.model], score.state, why] += 1
+        names = {model.info.model: model.name for model in board.models if model.run is run}
+        missing = run.scores.judged.filter(pl.col("state") != ScoreState.SCORED).select(columns)
+        for protocol, criterion, model, state, explanation, reason in missing.iter_rows():
+            if model in names:
+                name, *official = criterion.split(".")
+                title = title_of_criterion(protocol, name) + (" (official script)" if COMPAT in official else "")
+                counted[title, names[model], ScoreState(state), _short(explanation or reason or "not said")] += 1
     rows = [UnscoredReason(*key, count) for key, count in counted.items()]
     rows.sort(key=lambda row: (row.criterion, row.model, -row.count, row.reason))
     kept: Counter[tuple[str, str]] = Counter()
@@ -194,10 +196,6 @@ def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
         if kept[row.criterion, row.model] <= REASONS_SHOWN:
             found.append(row)
     return found
-
-
-def _has_no_score(row: dict[str, Any]) -> bool:
-    return bool(row.get("state", ScoreState.SCORED) != ScoreState.SCORED)
 
 
 def title_of_criterion(protocol: str, criterion: str) -> str:
