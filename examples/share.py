@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from reeltalk import Benchmark, Run
-from reeltalk.analysis.trackers import tracked_models
+from reeltalk.analysis.trackers import model_numbers
 from reeltalk.stages import export_layout, runs_table
 
 
@@ -20,11 +20,14 @@ def main(benchmark: str, out: str, *runs: str) -> None:
     print(*(f"not expressed: {line}" for line in written.lost), sep="\n")
 
     (folder / "table.tex").write_text(runs_table(*runs, format="latex"), encoding="utf-8")
-    told = [model for run in runs for model in tracked_models(Run.open(run))]
-    numbers = {model.name: model.numbers for model in told}
+    numbers = {
+        f"{run.name} {info.model}": model_numbers(run, info.model)[0]
+        for run in map(Run.open, runs)
+        for info in run.info.models
+    }
     (folder / "numbers.json").write_text(json.dumps(numbers, indent=2), encoding="utf-8")
-    for model in told:
-        print(f"{model.name}: {len(model.numbers)} numbers, {len(model.withheld)} withheld")
+    for name, own in numbers.items():
+        print(f"{name}: {len(own)} numbers")
 
 
 if __name__ == "__main__":

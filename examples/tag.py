@@ -1,18 +1,17 @@
-"""Propose CogME's tags for questions with a language model, and list what a person should look at.
+"""Propose CogME's tags for questions with a language model, and count what a person should look at.
 
 python examples/tag.py benchmarks/kitchen qwen3 http://localhost:8000/v1
 """
 
 import sys
 from collections import Counter
-from itertools import islice
 
 from reeltalk import Benchmark
 from reeltalk.llm import Endpoint, LanguageModel
 from reeltalk.store.tables import TAG_PROPOSALS
 from reeltalk_build.construct.settings import ReviewSettings, TagSettings
 from reeltalk_build.construct.tagging.model_tagger import ModelTagging
-from reeltalk_build.construct.tagging.stage import list_for_review, tag
+from reeltalk_build.construct.tagging.stage import tag
 
 
 def main(benchmark: str, model: str, base_url: str) -> None:
@@ -31,8 +30,6 @@ def main(benchmark: str, model: str, base_url: str) -> None:
         print("every turn had tags")
         return
     print(Counter(proposal.needs_review for proposal in tagged.read(TAG_PROPOSALS)))
-    for doubt in islice(list_for_review(tagged), 3):
-        print(f"  {doubt['question']}: {doubt['target']}, {doubt['content']}, {doubt['thinking']}")
 
 
 if __name__ == "__main__":

@@ -660,7 +660,6 @@ GIVEN = {
     "adopt": ["prompts", "--from", "svbench", "--clone", "FIFO", "--out", "TARGET"],
     "review restore": ["review", "restore", "FIFO", "--into", "BENCH"],
     "validate-sft": ["export", "trl", "FIFO", "--check"],
-    "tag": ["tag", "SAMPLE", "--apply", "FIFO"],
     "report": ["report", "FIFO", "--out", "TARGET"],
     "about": ["report", "SAMPLE", "--about", "FIFO", "--out", "TARGET"],
     "run": ["run", "FIFO"],

@@ -18,7 +18,7 @@ from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.rows import Index, Rows
+from reeltalk.store.rows import KeyIndex, Rows
 from reeltalk.store.runs import ITEMS
 from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 from reeltalk_build.construct.chain_steps import CHAIN_STEPS
@@ -186,7 +186,7 @@ def _write(
 
 def _kept(gates: Rows[GateResult], spec: StepSpec, *, same: bool) -> tuple[Sequence[GateResult], Sequence[GateResult]]:
     """The gate results that stay: those of steps before one, and those of steps after it, in the order of the steps."""
-    by_step = Index(
+    by_step = KeyIndex(
         (step, place)
         for place, gate in enumerate(gates.raw())
         if (step := gate["gate"].split(":")[0]) != spec.name and (same or _is_kept(gate, spec))

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from reeltalk.schema.dialogue import Linkage
 from reeltalk.schema.record import Record
 from reeltalk.store.content import Content
-from reeltalk.store.rows import Index, SpooledRows
+from reeltalk.store.rows import KeyIndex, SpooledRows
 from reeltalk.store.tables import KNOWN_BOXES, RUBRICS, SIGHTINGS, SOURCE_FILES, TABLES, Table
 from reeltalk_review.applying.collected import MARKED, collected_id
 from reeltalk_review.collecting import APPROVED
@@ -161,9 +161,9 @@ class VideoBatches:
         for kind, unit_id, content in session.execute(marked.execution_options(yield_per=_AT_ONCE)):
             self._units[kind][self._batch(self._video_of(content["unit"], content["id"]))].append(unit_id)
 
-    def _share_rows(self, name: str) -> Index[int]:
+    def _share_rows(self, name: str) -> KeyIndex[int]:
         rows = enumerate(_raw(getattr(self._content, name)))
-        return Index((self._batch(self._video_of_row(name, row)), place) for place, row in rows)
+        return KeyIndex((self._batch(self._video_of_row(name, row)), place) for place, row in rows)
 
     def _batch(self, video: int | None) -> int:
         return len(self._sizes) - 1 if video is None else self._batches[video]
@@ -231,11 +231,11 @@ class TableChanges(Generic[R]):
         Args:
             before: The rows as they were.
             after: The rows as they are, in the same order, and then new ones. A changed row is about the same record.
-            places: Index of each of `before` in the table.
+            places: KeyIndex of each of `before` in the table.
         """
         index_of = {id(row): index for index, row in enumerate(before)}
         follows = len(before)
-        """Index of the next unchanged row after the place that is looked at."""
+        """KeyIndex of the next unchanged row after the place that is looked at."""
         ends: list[int] = []
         for row in reversed(after):
             ends.append(follows)

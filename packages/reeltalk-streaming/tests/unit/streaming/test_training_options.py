@@ -169,9 +169,8 @@ def test_an_option_of_reeltalk_mini_changes_its_training(
         (("--patience", "2"), "--patience needs --validation"),
         (("--validate-every", "2"), "--validate-every has no effect without --validation"),
         (("--epochs", "2", "--max-steps", "3"), "--epochs has no effect with --max-steps"),
-        (("--project", "mine"), "--project, --where and --online are for --track"),
-        (("--where", "here"), "--project, --where and --online are for --track"),
-        (("--online",), "--project, --where and --online are for --track"),
+        (("--project", "mine"), "--project and --where are for --track"),
+        (("--where", "here"), "--project and --where are for --track"),
     ],
 )
 def test_an_option_without_effect_on_an_adapter_is_refused(

@@ -26,7 +26,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.runs import ItemScores, is_withheld
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.rows import Index, NamedRows, Rows
+from reeltalk.store.rows import KeyIndex, NamedRows, Rows
 from reeltalk.store.runs import ANSWERS, INFO, Run
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, PATHS, VIDEOS
 
@@ -279,7 +279,7 @@ class _RunRows:
     columns: Mapping[str, int]
     """Places of the run's models on the leaderboard."""
     history: Mapping[str, str | None]
-    places: Index[int]
+    places: KeyIndex[int]
     """Places of answers by the number of their dialogue."""
     verdicts: Mapping[Place, Sequence[ShownVerdict]]
 
@@ -320,7 +320,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         runs = {id(model.run): model.run for model in board.models}.values()
         indexed = [self._index(run, found) for run in runs]
         self._runs = [
-            _RunRows(**rest, places=Index(zip(numbers, places, strict=True))) for rest, numbers, places in indexed
+            _RunRows(**rest, places=KeyIndex(zip(numbers, places, strict=True))) for rest, numbers, places in indexed
         ]
         times = Counter(unit_id for unit_id, _ in found)
         self._shared = {unit_id for unit_id, count in times.items() if count > 1}

@@ -14,7 +14,7 @@ from reeltalk.schema.model_texts import THOUGHT_ALONE, thinks_only, without_thou
 from reeltalk.schema.runs import Duplicate
 from reeltalk.schema.scoring import hash_texts
 from reeltalk.store.content import Content
-from reeltalk.store.rows import Column, NamedRows, sort_texts
+from reeltalk.store.rows import FieldValues, NamedRows, sort_texts
 
 LANGUAGE: Final = "language"
 """Label of turns that a source gives in several languages."""
@@ -51,7 +51,7 @@ class AnswerSet:
 
         Answers do not change it.
         """
-        columns = (Column(self.turns, name) for name in ("item_id", "video_id", "question", "references"))
+        columns = (FieldValues(self.turns, name) for name in ("item_id", "video_id", "question", "references"))
         items = ((*texts, *references) for *texts, references in zip(*columns, strict=True))
         texts = (("\0".join(item).encode("utf-8", "surrogatepass"), json.dumps(item).encode()) for item in items)
         return hash_texts(sort_texts(texts), self.played)

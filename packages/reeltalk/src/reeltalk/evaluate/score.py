@@ -34,7 +34,7 @@ from reeltalk.schema.runs import (
     value_fields,
 )
 from reeltalk.schema.scoring import Signature
-from reeltalk.store.rows import Column
+from reeltalk.store.rows import FieldValues
 
 MEMORY_BYTES: Final = 4 << 30
 
@@ -170,8 +170,8 @@ def metric_rows(
     unscored: dict[str, str],
 ) -> MetricRows:
     """All rows of a set, from the results of its metrics and the reasons of those that failed."""
-    positions = np.fromiter(Column(answer_set.turns, "turn_index"), np.int64) if results else np.zeros(0, np.int64)
-    videos = numbered_clusters(Column(answer_set.turns, "video_id")) if results else np.zeros(0, np.intp)
+    positions = np.fromiter(FieldValues(answer_set.turns, "turn_index"), np.int64) if results else np.zeros(0, np.int64)
+    videos = numbered_clusters(FieldValues(answer_set.turns, "video_id")) if results else np.zeros(0, np.intp)
     return MetricRows(
         {name: result.per_item for name, result in results.items()},
         {name: _summary_row(answer_set, result, subject, videos) for name, result in results.items()},
@@ -203,8 +203,8 @@ def metric_results(
     if not answer_set.turns or not metrics:
         return {}
     return score_texts(
-        Column(answer_set.turns, "text"),
-        Column(answer_set.turns, "references"),
+        FieldValues(answer_set.turns, "text"),
+        FieldValues(answer_set.turns, "references"),
         metrics,
         languages=languages,
         spoken=spoken,
@@ -362,7 +362,7 @@ def score_sets(
         results = metric_results(
             answer_set,
             usable,
-            [spoken[item] for item in Column(answer_set.turns, "item_id")],
+            [spoken[item] for item in FieldValues(answer_set.turns, "item_id")],
             frozenset(spoken.values()),
             None if isinstance(meteor, ReeltalkError) else meteor,
             None if isinstance(embedder, ReeltalkError) else embedder,

@@ -31,7 +31,7 @@ from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails, turn_counts
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
-from reeltalk.store.rows import Column, Index, Rows, database_errors, temporary_database
+from reeltalk.store.rows import FieldValues, KeyIndex, Rows, database_errors, temporary_database
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
 
@@ -457,7 +457,7 @@ def tables_of(
             "models": tuple(models),
             "metrics": (*tables.metrics, *(scored.info.metrics if chosen.metrics else ())),
             "settings": settings,
-            "clusters": len(set(Column(evaluation.turns, "video_id"))),
+            "clusters": len(set(FieldValues(evaluation.turns, "video_id"))),
         }
     )
     return info, scored, tables
@@ -481,7 +481,7 @@ def _by_model(rows: Rows[T]) -> Mapping[str, Rows[T]]:
 def _values_by_item(measure: Measure) -> Callable[[str], float | None]:
     """A function that gives the value of a turn, by its item; of several values the last counts."""
     values = ((one.item_id, one.value) for one in measure.entries if one.item_id and one.value is not None)
-    return Index(values).last
+    return KeyIndex(values).last
 
 
 def _unscored_turns(units: Iterable[JudgeUnit], rows: Iterable[JudgedScore]) -> dict[str, str]:
@@ -506,7 +506,7 @@ def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> 
     texts = ItemColumns()
     for found in scored.columns:
         for name, values in found.columns.items():
-            items = Column(found.answer_set.turns, "item_id")
+            items = FieldValues(found.answer_set.turns, "item_id")
             texts.add(found.answer_set.model, name, zip(items, values.tolist(), strict=True))
 
     def places() -> Iterator[tuple[str, str]]:

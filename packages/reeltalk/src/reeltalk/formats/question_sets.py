@@ -32,7 +32,7 @@ Seconds = Annotated[Finite, Field(ge=0)]
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPlace:
     """Where a row is: its document, its place in it, and its number from 0."""
 
     document: SourceDocument
@@ -45,7 +45,7 @@ class QuestionSet:
     """A published set of questions."""
 
     row: type[SourceModel]
-    records: Callable[[Place, Any], Iterable[Found]]
+    records: Callable[[RowPlace, Any], Iterable[Found]]
     """The records of a row, the video first."""
     expected: str
     """A description of the expected files, for error messages."""
@@ -73,7 +73,7 @@ class VideoMMERow(SourceModel):
     """True if the model was not shown the video."""
 
 
-def _video_mme(place: Place, row: VideoMMERow) -> Iterator[Found]:
+def _video_mme(place: RowPlace, row: VideoMMERow) -> Iterator[Found]:
     document = place.document
     file = None if row.videoID is None else f"{row.videoID}.mp4"
     # The name of a file of results is the model, so `qwen_train.json` does not name a split.
@@ -137,7 +137,7 @@ class MVBenchRow(SourceModel):
     end: Finite | None = None
 
 
-def _mvbench(place: Place, row: MVBenchRow) -> Iterator[Found]:
+def _mvbench(place: RowPlace, row: MVBenchRow) -> Iterator[Found]:
     document, task = place.document, place.document.stem
     file = f"{MVBENCH_FOLDERS[task]}/{row.video}" if task in MVBENCH_FOLDERS else row.video
     yield Video(id=VideoId(file), file=file)
@@ -184,7 +184,7 @@ class ChoiceRow(OVOBenchRow):
     answer: str | None = None
 
 
-class Probe(SourceModel):
+class OVOProbe(SourceModel):
     """A probe of a forward question: the count so far (REC), or whether it is so (SSR, CRR), with the step (SSR)."""
 
     realtime: Seconds
@@ -199,7 +199,7 @@ class ForwardRow(OVOBenchRow):
     How often do they do it (REC), is this step being done now (SSR), is there enough to answer (CRR)?
     """
 
-    test_info: Annotated[list[Probe], Field(min_length=1)]
+    test_info: Annotated[list[OVOProbe], Field(min_length=1)]
     activity: str | None = None
     question: str | None = None
     answer: str | None = None
@@ -211,7 +211,7 @@ class ForwardRow(OVOBenchRow):
     clue_time: Seconds | None = None
 
 
-def _ovo_bench(place: Place, row: OVOBenchRow) -> Iterator[Found]:
+def _ovo_bench(place: RowPlace, row: OVOBenchRow) -> Iterator[Found]:
     document = place.document
     yield Video(id=VideoId(row.video), file=row.video)
     mode = OVO_MODES.get(row.task)
@@ -239,7 +239,7 @@ def _ovo_bench(place: Place, row: OVOBenchRow) -> Iterator[Found]:
         )
 
 
-def _probed(place: Place, number: int, row: ForwardRow, labels: Mapping[str, tuple[str, ...]]) -> Turn:
+def _probed(place: RowPlace, number: int, row: ForwardRow, labels: Mapping[str, tuple[str, ...]]) -> Turn:
     probe = row.test_info[number]
     asked = {"REC": row.activity, "SSR": probe.step, "CRR": row.question}[row.task]
     answer = probe.count if row.task == "REC" else probe.type
@@ -256,7 +256,7 @@ def _probed(place: Place, number: int, row: ForwardRow, labels: Mapping[str, tup
     )
 
 
-def _ovo_request(place: Place, row: ForwardRow) -> UserRequest | None:
+def _ovo_request(place: RowPlace, row: ForwardRow) -> UserRequest | None:
     """A forward question as a request to a model that speaks unasked; None if the row has no times for it."""
     if row.task == "REC" and row.end_times is not None:
         text = f"Count how often somebody does this: {row.activity}. Say the number each time."
@@ -306,7 +306,7 @@ class StreamingBenchRow(SourceModel):
     ground_truth_output: Annotated[str, Field(min_length=1)]
 
 
-def _streamingbench(place: Place, row: StreamingBenchRow) -> Iterator[Found]:
+def _streamingbench(place: RowPlace, row: StreamingBenchRow) -> Iterator[Found]:
     document = place.document
     file = PurePosixPath(row.video_path)
     yield Video(id=VideoId(file.as_posix()), file=file.as_posix())
@@ -327,7 +327,7 @@ def _streamingbench(place: Place, row: StreamingBenchRow) -> Iterator[Found]:
     )
 
 
-def _clock_seconds(place: Place, field: str, time: str) -> float:
+def _clock_seconds(place: RowPlace, field: str, time: str) -> float:
     if re.fullmatch(r"[0-9]{1,3}(?::[0-9]{1,2}){1,2}", time) is None:
         raise place.document.error("not a time as 00:03:10", f"{place.at}.{field}", time)
     return float(sum(int(part) * 60**power for power, part in enumerate(reversed(time.split(":")))))
@@ -357,7 +357,7 @@ class AVSDRow(SourceModel):
     summary: str | None = None
 
 
-def _avsd(place: Place, row: AVSDRow) -> Iterator[Found]:
+def _avsd(place: RowPlace, row: AVSDRow) -> Iterator[Found]:
     document = place.document
     summaries = {"caption": row.caption, "summary": row.summary}
     given = {name: text for name, text in summaries.items() if text is not None}
@@ -433,7 +433,7 @@ def _decode(design: QuestionSet, document: SourceDocument) -> Iterator[str]:
     for number, (at, item) in enumerate(_rows(document)):
         row = parse(design.row, item, file=document.path, place=at)
         with record_errors(document.path, at):
-            for found in design.records(Place(document, at, number), row):
+            for found in design.records(RowPlace(document, at, number), row):
                 match found:
                     case Video():
                         records.add_video(document, at, found)

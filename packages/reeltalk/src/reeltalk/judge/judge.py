@@ -19,7 +19,7 @@ from reeltalk.schema.dialogue import DialoguePath, Linkage
 from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.rows import Index, Mapped, NamedRows, groups_of, rows_by
+from reeltalk.store.rows import KeyIndex, Mapped, NamedRows, groups_of, rows_by
 
 READ_OF_TURNS: Final = ("checklist", "rubric", "key")
 READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
@@ -39,7 +39,7 @@ class LinkedTurns:
     """Two turns of a unit between which the benchmark states a relation."""
 
     before: int
-    """Index into the unit's turns."""
+    """KeyIndex into the unit's turns."""
     after: int
     relation: str
 
@@ -79,7 +79,7 @@ class LinkedQuestions:
     """The linked questions of one chain in a slot of the official streaming evaluation."""
 
     chain: int
-    """Index into the chains."""
+    """KeyIndex into the chains."""
     questions: tuple[int, ...]
     """Indices into the chain's questions, in the order of the linkage record; an index may occur twice."""
 
@@ -143,12 +143,12 @@ class Background:
         return rows_by(self.content.linkages, "source.unit_id")
 
     @cached_property
-    def _clips(self) -> Index[int]:
+    def _clips(self) -> KeyIndex[int]:
         counts = {one.clip_ids: max(2, len(one.parts)) for one in self.content.scenes if one.kind == "cross"}
         # A single scene counts first.
         counts |= {one.clip_ids: 1 for one in self.content.scenes if one.kind == "single"}
         rows = self.content.dialogues
-        return Index((one.id, counts.get(one.clip_ids) or max(1, len(one.clip_ids))) for one in rows)
+        return KeyIndex((one.id, counts.get(one.clip_ids) or max(1, len(one.clip_ids))) for one in rows)
 
 
 class Judge(Protocol):

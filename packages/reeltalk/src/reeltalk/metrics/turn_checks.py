@@ -33,7 +33,7 @@ from reeltalk.schema.gates import (
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.identical import IdenticalUnits, SaidTexts, looks_of
+from reeltalk.store.identical import IdenticalUnits, SaidTexts, film_key
 from reeltalk.store.rows import rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
@@ -419,7 +419,7 @@ def measure_quality(
         classes.setdefault("rewriting drafts", _ClassTally(numbers)).add(draft)
     found.classes = [own.quality(name.replace("_", " ")) for name, own in sorted(classes.items())]
     found.text = text_biases(gates)
-    found.identical = tuple(said.identical({video.id: looks_of(video) for video in videos}))
+    found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
     found.writers = tuple(sorted(writers))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))

@@ -28,7 +28,7 @@ from reeltalk.schema.gates import VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.media import Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.rows import Index, rows_by
+from reeltalk.store.rows import KeyIndex, rows_by
 from reeltalk.store.tables import (
     CHAINS,
     CLIPS,
@@ -225,7 +225,7 @@ class _Tables:
         self._paths = benchmark.table(PATHS).grouped()
         tables: tuple[Table[Any], ...] = (CLIPS, SCENES, CHAINS, DIALOGUES)
         rows = chain.from_iterable(benchmark.table(table).raw() for table in tables)
-        video_of = Index((row["id"], row["video_id"]) for row in rows).last
+        video_of = KeyIndex((row["id"], row["video_id"]) for row in rows).last
         self._linkages = benchmark.table(LINKAGES).grouped(lambda row: video_of(row["source"]["unit_id"]))
         self._drafts = benchmark.table(REWRITES).grouped(lambda row: video_of(row["linkage"]["source"]["unit_id"]))
         self._gates = benchmark.table(GATES).grouped(lambda row: video_of(row["unit_id"]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
 from reeltalk.parallel.pools import close_pool, died_of, open_pool
-from reeltalk.parallel.work import MEMORY_EXIT, failed_answer, out_of_memory, read_answer, run_call
+from reeltalk.parallel.work import MEMORY_EXIT, failed_answer, out_of_memory, read_outcome, run_call
 
 if TYPE_CHECKING:
     from pebble import ProcessPool
@@ -48,10 +48,10 @@ class LocalExecutor:
 
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
         for number, answer in self.answers(function, calls):
-            yield number, read_answer(function, answer)
+            yield number, read_outcome(function, answer)
 
     def answers(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, str]]:
-        """Like `map`, with outcomes as JSON text for `read_answer`."""
+        """Like `map`, with outcomes as JSON text for `read_outcome`."""
         waiting = enumerate(calls)
         under_way: dict[Future[str], tuple[int, Call]] = {}
         ended: queue.SimpleQueue[Future[str]] = queue.SimpleQueue()

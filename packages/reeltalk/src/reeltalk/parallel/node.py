@@ -21,7 +21,7 @@ def answer(function: str, call: str, terms: dict[str, Any]) -> str:
         terms: `version` of reeltalk; `folder`, the working folder; `paths`, files and folders that this node must see.
 
     Returns:
-        JSON text for `work.read_answer`; or with `unfit`, the reason why this node cannot do the work.
+        JSON text for `work.read_outcome`; or with `unfit`, the reason why this node cannot do the work.
     """
     lacking = _lacking(json.dumps(terms))
     if lacking:

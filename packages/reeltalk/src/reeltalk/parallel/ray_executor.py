@@ -21,7 +21,7 @@ from typing import Any, Final
 from reeltalk._version import __version__
 from reeltalk.errors import ClusterError, MissingExtraError
 from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
-from reeltalk.parallel.work import read_answer
+from reeltalk.parallel.work import read_outcome
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors
 
 RUNS_AGAIN: Final = 5
@@ -112,7 +112,7 @@ class RayExecutor:
             return Failure(FailureKind.DIED, why)
         if line.startswith('{"unfit"'):
             raise ClusterError(json.loads(line)["unfit"])
-        return read_answer(function, line)
+        return read_outcome(function, line)
 
     def _look(self) -> None:
         """Now and then, see whether the head is there and how many cores its cluster has."""

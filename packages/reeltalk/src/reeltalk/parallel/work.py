@@ -67,7 +67,7 @@ def run_call(function: str, argument: str, memory_bytes: int) -> str:
         memory_bytes: Address space that the call may take.
 
     Returns:
-        JSON text for `read_answer`. Text, because only text of our own should be unpickled from a process that decoded
+        JSON text for `read_outcome`. Text, because only text of our own should be unpickled from a process that decoded
         a stranger's file.
     """
     try:
@@ -84,7 +84,7 @@ def run_call(function: str, argument: str, memory_bytes: int) -> str:
         return json.dumps({"failure": FailureKind.ERROR, "detail": describe_error(error)})
 
 
-def read_answer(function: str, answer: str) -> Outcome:
+def read_outcome(function: str, answer: str) -> Outcome:
     """The outcome that `run_call` or `failed_answer` wrote.
 
     Raises:

@@ -57,7 +57,7 @@ class SaidTexts:
         """Identical chains, then identical dialogues, if they are many.
 
         Args:
-            alike: `looks_of` each video.
+            alike: `film_key` each video.
         """
         kinds: tuple[Kind, ...] = ("chains", "dialogues")
         for kind in kinds:
@@ -69,7 +69,7 @@ class SaidTexts:
                 yield IdenticalUnits(kind, same, self._counts[kind], examples)
 
 
-def looks_of(video: Video) -> str:
+def film_key(video: Video) -> str:
     """A name that videos share that look alike or are one file."""
     return video.lookalikes or video.sha256 or video.id
 

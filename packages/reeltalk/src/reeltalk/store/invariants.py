@@ -19,7 +19,7 @@ from reeltalk.schema.record import Json, Record
 from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, text_problem, texts_of, twins
 from reeltalk.store.content import ReadsTables
-from reeltalk.store.identical import SaidTexts, looks_of
+from reeltalk.store.identical import SaidTexts, film_key
 from reeltalk.store.rows import database_errors, temporary_database
 from reeltalk.store.tables import CLIPS, GATES, TABLES, VIDEOS, Table
 
@@ -51,7 +51,7 @@ def check_content(content: ReadsTables) -> Iterator[Finding]:
                 line = row.model_dump_json(exclude_none=True)
                 own.extend(_row_findings(table, place, row, line))
                 if isinstance(row, Video):
-                    alike[row.id] = looks_of(row)
+                    alike[row.id] = film_key(row)
                 elif isinstance(row, QAChain | Dialogue):
                     said.add(row)
                 key = None if table.key is None else table.key(row)

@@ -118,7 +118,7 @@ class Rows(Sequence[R]):
 
     def _setup(self, lines: _Lines, record: type[R], places: Sequence[int] | None) -> None:
         self.record, self._lines, self._chosen = record, lines, places
-        self._indexes: dict[tuple[str, ...], Index[int]] = {}
+        self._indexes: dict[tuple[str, ...], KeyIndex[int]] = {}
 
     def __len__(self) -> int:
         return len(self._lines.ends) if self._chosen is None else len(self._chosen)
@@ -182,9 +182,9 @@ class Rows(Sequence[R]):
             self._indexes[fields] = self._index(lambda row: _values(row, paths, dict.get))
         return GroupedRows(self, self._indexes[fields])
 
-    def _index(self, key: RowKey) -> "Index[int]":
+    def _index(self, key: RowKey) -> "KeyIndex[int]":
         keys = ((place, key(row)) for place, row in enumerate(self.raw()))
-        return Index(
+        return KeyIndex(
             (name, place) for place, found in keys for name in ((found,) if isinstance(found, str) else found or ())
         )
 
@@ -346,7 +346,7 @@ def temporary_database(schema: str) -> sqlite3.Connection:
     return database
 
 
-class Index(Generic[T]):
+class KeyIndex(Generic[T]):
     """Values by key in a temporary database, the values of a key in their order. Safe to share among threads.
 
     Args:
@@ -402,7 +402,7 @@ class GroupedRows(Mapping[str, Rows[R]]):
         index: Their places by key.
     """
 
-    def __init__(self, rows: Rows[R], index: Index[int]) -> None:
+    def __init__(self, rows: Rows[R], index: KeyIndex[int]) -> None:
         self._rows, self._index = rows, index
 
     def __getitem__(self, name: str) -> Rows[R]:
@@ -522,7 +522,7 @@ class Mapped(Sequence[T], Generic[S, T]):
         return Mapped([self._items[place] for place in places], self._make)
 
 
-class Column(Mapped[R, Any]):
+class FieldValues(Mapped[R, Any]):
     """A field of rows, which are in a file or in memory.
 
     Args:

@@ -167,8 +167,12 @@ class Run(HasOverview):
         return score_rows(self.name, self.scores, self.protocols())
 
     def _scored_answers(self) -> Iterator[tuple[AnsweredTurn, dict[str, float]]]:
+        rows = self.item_scores()
+        if not rows:
+            yield from ((answer, {}) for answer in self.answers())
+            return
         scores: dict[tuple[str, str], ItemScores] = {}
-        found = iter(self.item_scores())
+        found = iter(rows)
         for answer in self.answers():
             key = (answer.model, answer.item_id)
             # Both tables have the same order, so this dictionary stays empty unless another program wrote them.

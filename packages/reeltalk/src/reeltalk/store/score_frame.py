@@ -192,6 +192,8 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
         hashes: SHA-256 of every file that they rest on, by its name; empty if it is unknown, and nothing is cached.
         read: Reads them.
     """
+    import polars as pl
+
     if not hashes:
         return read()
     digest = hashlib.sha256(repr((FORMAT, sorted(hashes.items()))).encode()).hexdigest()
@@ -202,7 +204,7 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
             return kept
         made = read()
         # A cache that cannot be written costs time only.
-        with contextlib.suppress(OSError, ReeltalkError):
+        with contextlib.suppress(OSError, pl.exceptions.PolarsError, ReeltalkError):
             for place, frame in zip(places, (made.answers, made.judged), strict=True):
                 with writing(place) as stream:
                     frame.write_parquet(stream)

@@ -14,7 +14,7 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.store import rows as rows_module
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.rows import Column, Index, SpooledRows, groups_of, rows_by, sort_texts
+from reeltalk.store.rows import FieldValues, KeyIndex, SpooledRows, groups_of, rows_by, sort_texts
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES
 
 
@@ -158,7 +158,7 @@ def test_a_benchmark_in_its_files_reads_as_in_memory(tmp_path: Path) -> None:
 
 
 def test_an_index_gives_values_in_their_order() -> None:
-    index = Index([("b", 3), ("a", 1), ("b", 2), (7, 9)])
+    index = KeyIndex([("b", 3), ("a", 1), ("b", 2), (7, 9)])
     assert (index.values("b"), index.last("b"), index.values(7)) == ([3, 2], 2, [9])
     assert (index.values("c"), index.last(None), index.keys()) == ([], None, ["b", "a", 7])
 
@@ -170,8 +170,8 @@ def test_rows_that_agree_in_fields_are_groups(tmp_path: Path, in_memory: bool) -
     # A field that equals its default is not stored.
     found = [list(own) for own in groups_of(table, "video_id", "task")]
     assert found == [rows[0::3], rows[1::3], rows[2::3]]
-    assert list(Column(table, "task")) == [None] * 7
-    assert Column(table, "video_id")[2] == "v2"
+    assert list(FieldValues(table, "task")) == [None] * 7
+    assert FieldValues(table, "video_id")[2] == "v2"
 
 
 @given(texts=st.lists(st.tuples(st.binary(max_size=3), st.one_of(st.none(), st.binary(max_size=2)))))
@@ -183,4 +183,4 @@ def test_texts_are_sorted_by_their_keys(texts: list[tuple[bytes, bytes | None]])
 def test_no_room_for_an_index_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "DATABASE_SETTINGS", "PRAGMA max_page_count=8;")
     with pytest.raises(BenchmarkError, match="free some space"):
-        Index((f"name {number}", number) for number in range(10_000))
+        KeyIndex((f"name {number}", number) for number in range(10_000))

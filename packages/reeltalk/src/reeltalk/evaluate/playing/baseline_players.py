@@ -34,7 +34,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.record import Seconds
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.rows import Column, Mapped
+from reeltalk.store.rows import FieldValues, Mapped
 from reeltalk.video.appearance import describe_appearance
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
@@ -240,7 +240,7 @@ def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf
         split: The split's name.
         features: Features of each video up to the time of a turn, for `nearest`.
     """
-    own = list(zip(Column(content.videos, "id"), Column(content.videos, "split"), strict=True))
+    own = list(zip(FieldValues(content.videos, "id"), FieldValues(content.videos, "split"), strict=True))
     chosen = {name for name, of in own if of == split} or {name for name, _ in own}
     tables: tuple[Sequence[QAChain | Dialogue], ...] = (content.chains, content.dialogues)
     clips = clip_intervals(content)

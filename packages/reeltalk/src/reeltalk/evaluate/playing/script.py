@@ -21,7 +21,7 @@ from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, re
 from reeltalk.schema.record import PathId, Record, derive_id
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.rows import Column, Mapped, NamedRows, rows_by
+from reeltalk.store.rows import FieldValues, Mapped, NamedRows, rows_by
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def make_scripts(
     """
     known: set[str] = set()
     for units in (content.chains, content.dialogues, content.paths):
-        known.update(name for name in Column(units, "video_id") if name is not None)
+        known.update(name for name in FieldValues(units, "video_id") if name is not None)
     videos = _videos(content, settings.split, known)
     clips = clip_intervals(content)
     kinds: tuple[UnitKind, ...] = settings.units or (
@@ -153,7 +153,7 @@ def _known(names: Iterable[str | None], clips: ClipOf) -> tuple[Interval, ...]:
 
 def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
     by_split: dict[str | None, set[str]] = defaultdict(set)
-    for name, own in zip(Column(content.videos, "id"), Column(content.videos, "split"), strict=True):
+    for name, own in zip(FieldValues(content.videos, "id"), FieldValues(content.videos, "split"), strict=True):
         by_split[own].add(name or "")
     if split is None:
         return by_split[TEST] if by_split.get(TEST) else known
@@ -166,7 +166,7 @@ def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
 
 
 def _places(units: Sequence[Record], videos: set[str]) -> Sequence[int]:
-    return array("q", (place for place, name in enumerate(Column(units, "video_id")) if name in videos))
+    return array("q", (place for place, name in enumerate(FieldValues(units, "video_id")) if name in videos))
 
 
 def _paths(
@@ -299,7 +299,7 @@ def _chains(
 def _dialogues(
     dialogues: Sequence[Dialogue], settings: PlaySettings, clips: ClipOf, videos: set[str]
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
-    tasks = set(Column(dialogues, "task"))
+    tasks = set(FieldValues(dialogues, "task"))
     for task in settings.tasks:
         if task not in tasks:
             there = ", ".join(sorted(name for name in tasks if name)) or "none"
@@ -327,7 +327,7 @@ def _dialogues(
 
     places = _places(dialogues, videos)
     if settings.tasks:
-        wanted = [task in settings.tasks for task in Column(dialogues, "task")]
+        wanted = [task in settings.tasks for task in FieldValues(dialogues, "task")]
         places = array("q", (place for place in places if wanted[place]))
     return make, places
 
