@@ -235,7 +235,7 @@ def test_a_judge_s_scores_are_counted_and_their_mean_is_a_line() -> None:
 
 def test_an_axis_without_a_value_is_a_gap_in_its_polygon() -> None:
     axes = {name: "n = 9" for name in "abcd"}
-    marks = [Mark(0, "m", Estimate(50, 40, 60, 99), row=name) for name in "abd"]
+    marks = [Mark(0, "m", Estimate(50, 40, 60, 99), row=name) for name in ("a", "b", "d")]
     svg = radar_chart(marks, axes, title="t")
     assert len(markers(svg)) == 3
     assert joined(svg) == [2, 2]
