@@ -441,7 +441,7 @@ VARIABLE: Final = (
         even(Fraction(60_000, 1001), 120),
         tool="mkvmerge, OBS Studio, MakeMKV: any Matroska",
         source="https://www.matroska.org/technical/notes.html",
-        special="59.94 pictures a second with stamps in whole milliseconds: 0, 17, 33, 50 …",
+        special="59.94 pictures a second with stamps in whole milliseconds: 0, 17, 33, 50 and so on.",
     ),
 )
 
@@ -1003,7 +1003,7 @@ UNFINISHED: Final = (
         b"<!DOCTYPE html>\n<html><head><title>Google Drive - Quota exceeded</title></head><body><p>Sorry, you can't "
         b"view or download this file at this time.</p></body></html>\n",
         tool="gdown, wget of a link that wants a log-in",
-        source="https://github.com/wkentaro/gdown/issues/43",
+        source="https://github.com/Akianonymus/gdrive-downloader/issues/18",
         special="A page of HTML in place of the film.",
     ),
 )

@@ -1,5 +1,8 @@
 """The corpus itself is right: films are decoded by other means than ours, and found to be what their entries say."""
 
+import html
+import io
+import json
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -13,8 +16,8 @@ import numpy as np
 import pytest
 from av.sidedata.sidedata import SideData
 
-from corpus import films
-from corpus.entry import Entry, Film
+from corpus import films, listing, sidefiles
+from corpus.entry import Entry, Film, SideFile
 from corpus.light import from_hdr
 from corpus.pattern import Matrix, Picture, colour_at, nearest_name, read_number, resized, shown
 
@@ -27,6 +30,18 @@ OWN_CLOCK: Final = ("joined_equal_stamps.ts", "joined_gap_of_an_hour.ts", "packe
 NOT_BY_OPENCV: Final = ("av1.mp4", "av1.webm", "hdr10.mp4", "hlg.mov")
 """OpenCV's own build has no decoder of AV1, and takes ten seconds to get ready for HDR."""
 READABLE: Final = [name for name, film in FILMS.items() if film.verdict != "refuse"]
+
+
+SIDEFILES: Final = sidefiles.entries()
+FFMPEG_READS: Final = {".srt": "srt", ".vtt": "webvtt", ".ass": "ass", ".ssa": "ass", ".lrc": "lrc", ".smi": "sami"}
+OTHERWISE_BY_FFMPEG: Final = ("song.lrc",)
+"""Read as its entry says where opinions differ, and FFmpeg holds the other."""
+
+
+def readable_by_ffmpeg(entry: SideFile) -> bool:
+    """Whether FFmpeg has a reader of such files, and this one is as it should be, in UTF-8."""
+    known = Path(entry.name).suffix in FFMPEG_READS and entry.verdict == "read" and bool(entry.cues)
+    return known and "windows_125" not in entry.name and entry.name not in OTHERWISE_BY_FFMPEG
 
 
 class Seen(NamedTuple):
@@ -109,6 +124,17 @@ def test_pictures_are_numbered_and_timed_as_stated(folder: Path, name: str) -> N
         assert found.times[:known] == pytest.approx(film.times, abs=0.0011)
 
 
+@pytest.mark.parametrize("name", [name for name in READABLE if name.lower().endswith((".mp4", ".mov", ".mkv"))])
+def test_last_pictures_go_when_stated(folder: Path, name: str) -> None:
+    film = FILMS[name]
+    with av.open(str(folder / name)) as container:
+        start = (container.start_time or 0) / av.time_base
+        packets = [packet for packet in container.demux(container.streams.video[film.stream]) if packet.pts is not None]
+    ends = max(float(((packet.pts or 0) + (packet.duration or 0)) * packet.time_base) - start for packet in packets)
+    assert film.ends is not None
+    assert ends == pytest.approx(film.ends, abs=0.0021) or (film.at_least and ends > film.ends)
+
+
 @pytest.mark.parametrize("name", READABLE)
 def test_pictures_are_of_the_stated_size_and_turn(folder: Path, name: str) -> None:
     film, found = FILMS[name], seen(folder / name)
@@ -160,14 +186,76 @@ def test_opencv_shows_as_many_pictures(folder: Path, name: str) -> None:
     assert count - len(film.numbers) in ((0, 1) if film.at_least else (0,))
 
 
+def words(text: str) -> set[str]:
+    """The words of a text without markup."""
+    plain = re.sub(r"</?[\w.:/]+[^<>]*>|\{[^{}]*\}|\\[Nnh]|\[br\]", " ", text)
+    return set(re.findall(r"[^\W_]+", html.unescape(plain)))
+
+
+def text_of(entry: SideFile) -> str:
+    """A side file as text, by its mark or by the code page in its name."""
+    if entry.content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return entry.content.decode("utf-16")
+    code_page = re.search(r"windows_(\d+)", entry.name)
+    return entry.content.decode(f"cp{code_page[1]}" if code_page else "utf-8-sig")
+
+
+@pytest.mark.parametrize("entry", [entry for entry in SIDEFILES if entry.cues], ids=lambda entry: entry.name)
+def test_all_that_is_said_stands_in_the_file(entry: SideFile) -> None:
+    text = text_of(entry)
+    if entry.name.endswith((".json", ".json3")):
+        text = " ".join(strings(json.loads(text)))
+    assert words(" ".join(cue.text for cue in entry.cues)) <= words(text)
+
+
+def strings(value: object) -> Iterator[str]:
+    """All strings within what JSON holds."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from strings(part)
+
+
+@pytest.mark.parametrize("entry", [entry for entry in SIDEFILES if entry.cues], ids=lambda entry: entry.name)
+def test_cues_are_in_order_within_the_film(entry: SideFile) -> None:
+    starts = [cue.starts for cue in entry.cues if cue.starts is not None]
+    assert starts == sorted(starts)
+    assert all(0 <= start <= sidefiles.FILM_SECONDS for start in starts)
+    for cue in entry.cues:
+        if cue.starts is not None and cue.ends is not None:
+            assert cue.starts <= cue.ends <= sidefiles.FILM_SECONDS
+
+
+@pytest.mark.parametrize("entry", [each for each in SIDEFILES if readable_by_ffmpeg(each)], ids=lambda each: each.name)
+def test_ffmpeg_reads_the_same_cues(entry: SideFile) -> None:
+    """FFmpeg's own readers: each cue stands at its time, with its words; rolling lines come more than once."""
+    with av.open(io.BytesIO(entry.content), "r", format=FFMPEG_READS[Path(entry.name).suffix]) as container:
+        found = [
+            (packet.pts * packet.time_base, packet.duration or 0, packet.time_base, bytes(packet).decode())
+            for packet in container.demux(container.streams.subtitles[0])
+            if packet.pts is not None and packet.size
+        ]
+    for cue in entry.cues:
+        there = [
+            float(start + lasts * unit)
+            for start, lasts, unit, text in found
+            if float(start) == pytest.approx(cue.starts, abs=0.002) and words(cue.text) <= words(text)
+        ]
+        assert there, found
+        if cue.ends is not None:
+            assert any(ends == pytest.approx(cue.ends, abs=0.002) for ends in there), there
+
+
 def test_entries_are_whole_and_names_stand_once() -> None:
-    every: list[Entry] = [*films.entries()]
+    every: list[Entry] = [*listing.entries()]
     assert len({entry.name for entry in every}) == len(every)
     assert len(films.entries()) >= 40
+    assert len(sidefiles.entries()) >= 40
     for entry in every:
         assert entry.tool, entry.name
-        assert entry.special.endswith(("…", ".")), entry.name
-        assert re.search(r"https?://|[\w-]+/[\w-]+", entry.source), entry.name
+        assert entry.special.endswith("."), entry.name
+        assert "http" in entry.source, entry.name
     for film in films.entries():
         assert film.times is None or len(film.times) == len(film.numbers), film.name
-        assert film.times is None or film.verdict == "refuse" or film.ends is not None, film.name
+        assert not film.times or film.ends is not None, film.name
