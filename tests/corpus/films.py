@@ -4,6 +4,7 @@
 """
 
 import re
+import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -13,10 +14,10 @@ from typing import Any, Final
 import av
 
 from corpus.entry import Film
-from corpus.filming import Sound, Video, add_video, even, jpeg, lasting, splice, steady, video_packets, write
+from corpus.filming import CLOCK, Sound, Video, add_video, even, jpeg, lasting, splice, steady, video_packets, write
 
 Second = Fraction(1)
-PAL, NTSC, CINEMA = Fraction(25), Fraction(30_000, 1001), Fraction(24_000, 1001)
+PAL, NTSC, CINEMA, FIELDS = Fraction(25), Fraction(30_000, 1001), Fraction(24_000, 1001), Fraction(60_000, 1001)
 OPUS: Final[Mapping[str, Any]] = {"codec": "libopus", "rate": 48_000}
 PHONE: Final[Mapping[str, Any]] = {"full": True, "pixel_format": "yuvj420p"}
 COVER: Final = Video(
@@ -195,6 +196,85 @@ def packed_b_frames(path: Path) -> None:
             output.mux_one(packet)
 
 
+def with_edits(*edits: tuple[int, Fraction]) -> Callable[[bytes, Path], bytes]:
+    """Other edits in place of those of an MP4 whose index stands last: how many milliseconds, from which time on."""
+
+    def edited(content: bytes, path: Path) -> bytes:
+        index = content.index(b"moov") - 4
+        place = content.index(b"edts", index) - 4
+        until = place + int.from_bytes(content[place : place + 4])
+        rows = b"".join(struct.pack(">iiI", lasts, int(starts / CLOCK), 1 << 16) for lasts, starts in edits)
+        edit_list = struct.pack(">I4sII", 16 + len(rows), b"elst", 0, len(edits)) + rows
+        box = struct.pack(">I4s", 8 + len(edit_list), b"edts") + edit_list
+        made = bytearray(content[:place] + box + content[until:])
+        for around in (index, content.index(b"trak", index) - 4):
+            size = int.from_bytes(content[around : around + 4]) + len(box) - (until - place)
+            made[around : around + 4] = size.to_bytes(4)
+        return bytes(made)
+
+    return edited
+
+
+def nine_hours(content: bytes, path: Path) -> bytes:
+    """An MP4 whose headers say that it lasts nine hours, whatever its tables of pictures say."""
+    made = bytearray(content)
+    for box, place, rate in ((b"mvhd", 20, 1000), (b"tkhd", 24, 1000), (b"mdhd", 20, 90_000)):
+        at = content.index(box) + place
+        made[at : at + 4] = (9 * 3600 * rate).to_bytes(4)
+    edits = content.index(b"edts")
+    made[edits : edits + 4] = b"free"
+    return bytes(made)
+
+
+SOFT_TELECINE: Final = ((1, 1, 3), (0, 0, 2), (0, 1, 3), (1, 0, 2))
+"""Whether the top field is first, whether the first field is shown again, and how many fields a picture lasts."""
+
+
+def soft_telecine(path: Path) -> None:
+    """An MPEG-2 stream of 24 pictures a second that asks for some of their fields to be shown again."""
+    video = even(CINEMA, 48, codec="mpeg2video", clock=1 / CINEMA, options={"flags": "+ildct"})
+    unit = Fraction(1, 90_000)
+    with av.open(str(path), "w", format="vob") as output:
+        stream = add_video(output, video)
+        output.start_encoding()
+        fields = 0
+        for number, packet in enumerate(video_packets(stream, video)):
+            top_first, again, lasts = SOFT_TELECINE[number % 4]
+            coded = bytearray(bytes(packet))
+            header = coded.find(b"\x00\x00\x01\xb3")
+            if header >= 0:
+                coded[header + 7] = coded[header + 7] & 0xF0 | 4  # 30000/1001 pictures a second
+            for found in re.finditer(rb"\x00\x00\x01\xb5", bytes(coded)):
+                place = found.end()
+                if coded[place] >> 4 == 1:
+                    coded[place + 1] &= 0xF7  # not all of it is progressive
+                elif coded[place] >> 4 == 8:
+                    coded[place + 3] = coded[place + 3] & 0x7D | top_first << 7 | again << 1
+                    coded[place + 4] |= 0x80  # the picture is
+            made: av.Packet[Any] = av.Packet(bytes(coded))
+            made.stream, made.time_base, made.is_keyframe = stream, unit, packet.is_keyframe
+            made.pts = made.dts = round(fields / FIELDS / unit)
+            made.duration = round(lasts / FIELDS / unit)
+            output.mux_one(made)
+            fields += lasts
+
+
+def with_subtitles(path: Path) -> None:
+    """A Matroska with a stream of subtitles in it."""
+    with av.open(str(path), "w") as output:
+        video = even(PAL, 50)
+        stream = add_video(output, video)
+        lines = output.add_mux_stream("subrip")
+        output.start_encoding()
+        for packet in video_packets(stream, video):
+            output.mux_one(packet)
+        line: av.Packet[Any] = av.Packet(b"The kettle is on.")
+        line.stream, line.time_base = lines, Fraction(1, 1000)
+        line.pts = line.dts = 500
+        line.duration = 1000
+        output.mux_one(line)
+
+
 def telecine(count: int) -> Video:
     """Four pictures of cinema film in every five of American television, by fields: AA BB BC CD DD."""
     shots = []
@@ -323,6 +403,41 @@ CUT: Final = (
         tool="phones, burst exports",
         source=FORMATS,
         special="A film of a single picture, 0.04 s long.",
+    ),
+)
+
+WHOLE: Final = film("", even(PAL, 100), tool="", source="", special="")
+EDITED: Final = (
+    broken(
+        "trimmed_both_ends.mov",
+        WHOLE,
+        with_edits((2000, Fraction(37, 25))),
+        tool="iPhone Photos, QuickTime Player 10: trimmed without encoding anew",
+        source="https://developer.apple.com/documentation/quicktime-file-format/edit_list_atom",
+        special="All 100 pictures are stored; an edit list shows the 50 from 1.48 s on.",
+        numbers=tuple(range(37, 87)),
+        times=tuple(number / 25 for number in range(50)),
+        ends=2.0,
+    ),
+    broken(
+        "middle_cut_out.mp4",
+        WHOLE,
+        with_edits((1000, Fraction(0)), (1000, Fraction(58, 25))),
+        tool="QuickTime Player 7 and 10, Avidemux: a part cut out without encoding anew",
+        source="https://developer.apple.com/documentation/quicktime-file-format/edit_list_atom",
+        special="Two edits: one second from the start, and one from 2.32 s on.",
+        numbers=(*range(25), *range(58, 83)),
+        times=tuple(number / 25 for number in range(50)),
+        ends=2.0,
+    ),
+    broken(
+        "says_nine_hours.mp4",
+        WHOLE,
+        nine_hours,
+        tool="FadCam and other Android recorders on some phones",
+        source="https://github.com/anonfaded/FadCam/issues/158",
+        special="The headers say nine hours; the pictures are over after four seconds.",
+        verdict="repair",
     ),
 )
 
@@ -647,6 +762,20 @@ SHAPES: Final = (
         judgement="29.97 pictures a second, as stored.",
     ),
     film(
+        "soft_telecine.vob",
+        Video(
+            tuple(((5 * (number // 2) + 3 * (number % 2)) / FIELDS, number) for number in range(48)),
+            120 / FIELDS,
+            codec="mpeg2video",
+        ),
+        make=soft_telecine,
+        tool="American DVDs of cinema films (soft telecine)",
+        source="https://en.wikipedia.org/wiki/Three-two_pull-down",
+        special="24 pictures a second, whole; marks ask for fields to be shown again, so they last 3 and 2 fields "
+        "in turn.",
+        judgement="48 pictures at the times of their stamps; a television shows 60 by their fields.",
+    ),
+    film(
         "telecine.mpg",
         telecine(50),
         tool="American DVDs and broadcasts of cinema films (hard telecine)",
@@ -844,6 +973,14 @@ STREAMS: Final = (
         special="Two streams of the same size; the second is marked as default.",
         judgement="Players show the default track; ffmpeg's own choice, with all else equal, is by the flag too.",
     ),
+    film(
+        "subtitles_within.mkv",
+        even(PAL, 50),
+        make=with_subtitles,
+        tool="MakeMKV, yt-dlp --embed-subs, mkvmerge",
+        source="https://github.com/KBVE/kbve/pull/14855",
+        special="A stream of subtitles in the film itself: “The kettle is on.” from 0.5 to 1.5 s.",
+    ),
     film("no_sound.mp4", even(PAL, 50), tool="everybody", source=FORMATS, special="No sound."),
     film(
         "sound_only.mp4",
@@ -975,6 +1112,23 @@ UNFINISHED: Final = (
             tool="OBS Studio mkv after a crash",
             source="https://obsproject.com/kb/hybrid-mp4",
             special="Ends in the middle of a picture: no index at the end.",
+        ),
+        cut_in_picture(40),
+        verdict="repair",
+        numbers=tuple(range(40)),
+        times=tuple(number / 25 for number in range(40)),
+        ends=1.6,
+        at_least=True,
+    ),
+    broken(
+        "cut_off.avi",
+        film(
+            "",
+            even(PAL, 50, codec="mpeg4", clock=1 / PAL),
+            tool="dashcams and capture programs that crashed",
+            source="https://github.com/KBVE/kbve/pull/14855",
+            special="Ends in the middle of a picture; the index at the end is missing and sizes in the header are "
+            "wrong.",
         ),
         cut_in_picture(40),
         verdict="repair",
@@ -1194,6 +1348,7 @@ NAMED: Final = tuple(
 
 FILMS: Final[tuple[Film, ...]] = (
     *CUT,
+    *EDITED,
     *JOINED,
     *VARIABLE,
     *RATES,
