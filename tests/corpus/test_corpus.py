@@ -106,7 +106,7 @@ def seen(path: Path) -> Seen:
             if place == 0:
                 stored_size, matrix = (frame.width, frame.height), matrix_of(frame)
             looked_at = place in (0, FIELDS, len(film.numbers) - 1)
-            picture = resized(shown(in_colour(frame, film), matrix_of(frame)), *film.size)
+            picture = resized(shown(in_colour(frame, film), matrix), *film.size)
             times.append(None if frame.time is None else frame.time - start)
             numbers.append(read_number(picture))
             if looked_at:
