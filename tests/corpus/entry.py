@@ -1,5 +1,6 @@
 """What is known of a film or a side file: where its shape comes from, and what is right about it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,3 +86,8 @@ class SideFile(Entry):
     """What is said, each line once and in the order of time, without markup."""
     facts: tuple[tuple[str, object], ...] = ()
     """What metadata say: names and values."""
+
+    @property
+    def film(self) -> str:
+        """The film that it lies beside; of what belongs to a whole folder, a name that no film has."""
+        return re.split(r"[.-]", self.name.lstrip("._"))[0] + ".mp4"

@@ -860,7 +860,7 @@ LIGHT: Final = (
         10,
         "OBS Studio before 28, old phones",
         "BT.601 in a picture of 1280×720, and tagged so.",
-        "https://github.com/meta-pytorch/torchcodec/pull/1270",
+        "https://github.com/obsproject/obs-studio/pull/1322",
         width=1280,
         height=720,
     ),
@@ -888,7 +888,7 @@ LIGHT: Final = (
         25,
         "OBS Studio, screen captures with NVENC or x264 in 4:4:4",
         "Full chroma.",
-        "https://obsproject.com/kb/advanced-recording-settings",
+        "https://github.com/obsproject/obs-studio/issues/9874",
         pixel_format="yuv444p",
     ),
     simple(
@@ -1126,7 +1126,8 @@ UNFINISHED: Final = (
             "",
             even(PAL, 50, codec="mpeg4", clock=1 / PAL),
             tool="dashcams and capture programs that crashed",
-            source="https://github.com/KBVE/kbve/pull/14855",
+            source="https://github.com/HandBrake/HandBrake/issues/439; "
+            "https://github.com/mbunkus/mkvtoolnix/issues/2161",
             special="Ends in the middle of a picture; the index at the end is missing and sizes in the header are "
             "wrong.",
         ),
@@ -1310,7 +1311,7 @@ NAMED: Final = tuple(
         (
             "-dash first.mp4",
             "yt-dlp -o %(id)s: YouTube's identifiers may start so",
-            "https://github.com/yt-dlp/yt-dlp#how-do-i-download-a-video-starting-with-a--",
+            "https://github.com/yt-dlp/yt-dlp/wiki/FAQ",
             "A dash in front, which programs take for an option.",
         ),
         (

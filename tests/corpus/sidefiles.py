@@ -1,6 +1,6 @@
 """Files beside films as people have them: subtitles, captions, transcripts, metadata, annotations, pictures, rubbish.
 
-Each has the name of a film of its own, six seconds long: `STEM.mp4`. What is said is given once for each line, in the
+Each has the name of a film of its own (`film`), six seconds long and of 25 pictures a second. What is said is given once for each line, in the
 order of time. `python -m corpus.sidefiles FOLDER`, in `tests`, writes them all.
 """
 
@@ -280,6 +280,16 @@ Language: en
         judgement="Ends follow from the next start, and the end of the film.",
     ),
     said(
+        "youtube_copied_panel.txt",
+        "Transcript\nSearch in video\n0:01\n1 second\nThe kettle is on.\n0:03\n3 seconds\nTwo cups, please.\n",
+        (Cue(1.0, None, "The kettle is on."), Cue(3.0, None, "Two cups, please.")),
+        "copied by hand from YouTube's panel of 2025, with what screen readers are told",
+        "https://support.google.com/youtube/answer/100078; tests of @content-machine/core",
+        "Headings of the panel, and each time in words too.",
+        kind="transcript",
+        judgement="The headings and the times in words are not said; taking all for text without times is defensible.",
+    ),
+    said(
         "youtube_upload.sbv",
         "0:00:01.000,0:00:02.500\nThe kettle is on.\n\n0:00:03.000,0:00:04.500\nTwo cups, please.\n\n",
         TWO,
@@ -393,7 +403,7 @@ SPEECH: Final = (
         json.dumps({**WHISPER_RESULT, "segments": [{**WHISPER_SEGMENTS[0], "start": -0.02}, WHISPER_SEGMENTS[1]]}),
         (Cue(0.0, 2.5, "The kettle is on."), TWO[1]),
         "whisper forks that pad words: whisper-timestamped, stable-ts, faster-whisper with padding",
-        "https://github.com/kaltura/nginx-vod-module/pull/805 (the same in SRT)",
+        "https://github.com/kaltura/nginx-vod-module/pull/805 (the same in SRT; in JSON in no public thread)",
         "Starts 0.02 s before the film.",
         kind="transcript",
         verdict="repair",
@@ -558,7 +568,8 @@ STAMPS: Final = (
         "1\n0:0:1,0 --> 0:0:2,5\nThe kettle is on.\n\n2\n0:0:3,0 --> 0:0:4,5\nTwo cups, please.\n",
         TWO,
         "web exports",
-        "https://github.com/vidstack/captions/issues/8; https://github.com/cdown/srt/issues/55",
+        "https://github.com/vidstack/captions/issues/8; https://github.com/cdown/srt/issues/55; "
+        "https://github.com/SubtitleEdit/subtitleedit/issues/2191",
         "One digit everywhere: ,5 is half a second.",
         verdict="repair",
         judgement=",5 as a decimal fraction, as ffmpeg and the reporter have it; a reader that counts milliseconds "
@@ -581,8 +592,17 @@ STAMPS: Final = (
         "please.\n",
         TWO,
         "machine translation of SRT files (Google Translate, DeepL by hand)",
-        "https://forum.videohelp.com/threads/314417",
+        "https://github.com/Dadangdut33/Speech-Translate/pull/20 (numbers harmed so; the blank in no public thread)",
         "A blank after each comma, as translators put it.",
+        verdict="repair",
+    ),
+    said(
+        "translated_numbers.srt",
+        "1个\n00:00:01,000 --> 00:00:02,500\n水壶开了。\n\n二\n00:00:03,000 --> 00:00:04,500\n请给两杯。\n",
+        (Cue(1.0, 2.5, "水壶开了。"), Cue(3.0, 4.5, "请给两杯。")),
+        "machine translation of SRT files as wholes (Speech-Translate before 2023-03)",
+        "https://github.com/Dadangdut33/Speech-Translate/pull/20",
+        "The numbers of cues are translated too.",
         verdict="repair",
     ),
     said(
@@ -625,7 +645,7 @@ STAMPS: Final = (
         TWO_SRT.translate(str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")),
         TWO,
         "Android and Java programs that format by the phone's own language",
-        "https://developer.android.com/reference/java/util/Locale#default_locale",
+        "https://github.com/tony19/logback-android/issues/87; https://github.com/lysine-dev/okhttp/issues/2522",
         "All digits are those of Arabic.",
         verdict="repair",
     ),
@@ -1071,6 +1091,19 @@ EDITORS: Final = (
         "text is defensible.",
     ),
     said(
+        "premiere_transcript.csv",
+        '"Speaker Name","Start Time","End Time","Text"\n\n"Speaker 1","00:00:01:00","00:00:02:12","The kettle is '
+        'on."\n\n'
+        '"Speaker 2","00:00:03:00","00:00:04:12","Two cups, please."\n\n',
+        (Cue(1.0, 2.48, "The kettle is on."), Cue(3.0, 4.48, "Two cups, please.")),
+        "Adobe Premiere Pro 22.2, Export transcript as CSV",
+        "https://github.com/Exmaralda-Org/exmaralda/issues/363",
+        "Times end in frames, and nothing says how many make a second; blank lines between rows.",
+        kind="transcript",
+        verdict="repair",
+        judgement="By the rate of the film, here 25; a reader may refuse it and ask for the rate.",
+    ),
+    said(
         "sample.txt",
         "This is a talk about tea.\n\nFirst the kettle is put on. Then two cups are filled.\n",
         (
@@ -1146,7 +1179,7 @@ KNOWLEDGE: Final = (
         INFO | {"license": ["CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/"], "creators": ["Ann", "Bob"]},
         SAID_OF | {"license": "CC-BY-4.0"},
         "yt-dlp extractors of archives (archive.org: fields may be lists)",
-        YT_DLP + "#output-template",
+        YT_DLP + "#output-template (creators are a list; a licence as one is in no public thread)",
         "The licence is a list.",
         judgement="The first of the list; both joined would be right too.",
     ),
@@ -1392,7 +1425,8 @@ BESIDE: Final = (
         "gopro.THM",
         jpeg(64, 48, 1020),
         "GoPro, Canon",
-        "https://gopro.com/en/us/update",
+        "https://github.com/Ruben2776/PicView/issues/111; "
+        "https://github.com/damonlynch/rapid-photo-downloader/pull/115",
         "A thumbnail by another ending.",
         kind="picture",
     ),
@@ -1400,7 +1434,7 @@ BESIDE: Final = (
         "gopro.LRV",
         b"\x00\x00\x00\x1cftypmp41" + bytes(32),
         "GoPro: a low resolution copy",
-        "https://github.com/gopro/gpmf-parser",
+        "https://github.com/damonlynch/rapid-photo-downloader/issues/24",
         "A small copy of the film.",
     ),
 )
