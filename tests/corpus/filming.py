@@ -2,6 +2,7 @@
 
 import io
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,6 +21,8 @@ from corpus.pattern import Matrix, Picture, paint, resized, stored
 
 Shots = tuple[tuple[Fraction, int | tuple[int, int]], ...]
 """When a picture is first seen, and its number; two numbers where its fields are of two pictures, the top one first."""
+
+os.environ.setdefault("SVT_LOG", "1")  # SVT-AV1 prints forty lines for each film otherwise.
 
 UPRIGHT: Final = (1, 0, 0, 1)
 CLOCK: Final = Fraction(1, 90_000)

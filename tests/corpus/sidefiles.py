@@ -1,7 +1,7 @@
 """Files beside films as people have them: subtitles, captions, transcripts, metadata, annotations, pictures, rubbish.
 
-Each has the name of a film of its own (`film`), six seconds long and of 25 pictures a second. What is said is given once
-for each line, in the order of time. `python -m corpus.sidefiles FOLDER`, in `tests`, writes them all.
+Each has the name of a film of its own (`film`), six seconds long and of 25 pictures a second. What is said is given
+once for each line, in the order of time. `python -m corpus.sidefiles FOLDER`, in `tests`, writes them all.
 """
 
 import json
