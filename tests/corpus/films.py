@@ -314,6 +314,8 @@ CUT: Final = (
         source="https://github.com/mifi/lossless-cut/issues/1469",
         special="Matroska hides nothing: all pictures from the key frame on are shown, and the sound starts 0.52 s "
         "later.",
+        judgement="The pictures before the cut are shown, since nothing says that they should not be; a reader that "
+        "begins with the sound, at 0.52 s, is right in what was meant.",
     ),
     film(
         "picture_3s_late.mp4",
@@ -791,7 +793,8 @@ SHAPES: Final = (
         tool="WebRTC recorders (Kurento, Jitsi), Chrome MediaRecorder of a call",
         source="https://github.com/Kurento/bugtracker/issues/535; https://github.com/bvibber/OGVKit/issues/132",
         special="From 160×96 to 320×192 in mid-stream.",
-        judgement="The size is that of the start, as the header says; later pictures are scaled to it.",
+        judgement="The size is that of the start, as the header says; later pictures are scaled to it. Chromium "
+        "takes on the size of each part, 320×192 from 1 s on.",
     ),
     spliced(
         "resolution_falls.ts",
@@ -879,8 +882,8 @@ LIGHT: Final = (
         tool="cameras and editors that tag nothing",
         source="https://github.com/sttz/MPlayer-OSX-Extended/pull/28",
         special="Says nothing of its colours; 720 rows, so players take BT.709.",
-        judgement="By the players (mpv, VLC, Chrome); the swscale of ffmpeg takes BT.601 and is off by up to 40 of "
-        "255.",
+        judgement="By the players (mpv, VLC; Chromium shows these very colours); the swscale of ffmpeg takes BT.601 "
+        "and is off by up to 40 of 255.",
     ),
     simple(
         "chroma_444.mp4",
@@ -971,7 +974,7 @@ STREAMS: Final = (
         tool="mkvmerge --default-track 1:yes",
         source="https://www.matroska.org/technical/notes.html",
         special="Two streams of the same size; the second is marked as default.",
-        judgement="Players show the default track; ffmpeg's own choice, with all else equal, is by the flag too.",
+        judgement="mpv, VLC and ffmpeg show the track that is marked; Chromium the first one, which is 500 and after.",
     ),
     film(
         "subtitles_within.mkv",
@@ -1085,7 +1088,8 @@ UNFINISHED: Final = (
         times=tuple(number / 25 for number in range(30)),
         ends=1.2,
         at_least=True,
-        judgement="The 30 pictures that are there, and a word on those that are missing; refusing is defensible.",
+        judgement="The 30 pictures that are there, and a word on those that are missing; refusing is defensible. "
+        "Chromium shows them, and says 2 s.",
     ),
     broken(
         "cut_off.ts",
