@@ -36,7 +36,7 @@ from reeltalk.store.runs import Run
 from reeltalk.store.tables import CHAINS, PATHS, VIDEOS
 from reeltalk.video.encode import jpeg
 from reeltalk.video.frames import frames_at
-from reeltalk.video.stream import rgb
+from reeltalk.video.picture import rgb
 from reeltalk_build.stages import construct
 from reeltalk_household.benchmarks.walkthrough import evaluate_or_resume
 from reeltalk_household.stages import film

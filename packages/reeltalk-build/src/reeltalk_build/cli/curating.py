@@ -18,7 +18,7 @@ CURATE_GROUPS = {
         *("max_flow_px", "max_missing", "max_brisque", "min_aesthetic", "aesthetic_model"),
     ),
     Group("Shots and clips", sort_key=11, help_formatter=WITH_PRESETS): (
-        *("detector", "threshold", "min_shot_frames", "merge_below_s", "extend_s", "compat", "cut"),
+        *("detector", "threshold", "min_shot_s", "min_shot_frames", "merge_below_s", "extend_s", "compat", "cut"),
     ),
     Group("Key frames", sort_key=12): ("sample_fps", "min_sharpness", "max_similarity", "save_frames"),
     Group("Near-duplicates and splits", sort_key=13): ("alike_bits", "alike_share", "seed"),

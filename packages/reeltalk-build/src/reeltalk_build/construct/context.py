@@ -106,7 +106,6 @@ class VideoContext:
             video_path(self._benchmark, video),
             times,
             executor=self._executor,
-            rotation_deg=video.encoding.rotation_deg if video.encoding else 0,
             longest_px=self._longest_px,
         )
         seen = VisualContext(

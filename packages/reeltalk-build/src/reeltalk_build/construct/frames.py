@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
-from reeltalk.video.encode import JPEG_QUALITY, jpeg, upright, within
+from reeltalk.video.encode import JPEG_QUALITY, jpeg, within
 from reeltalk.video.frames import frames_at
-from reeltalk.video.stream import rgb
 
 LONGEST_PX: Final = 1280
 """Larger frames are scaled down so that the longer side has this many pixels."""
@@ -25,7 +24,7 @@ class FrameJpeg(NamedTuple):
     """One frame as a JPEG file."""
 
     pts_s: float
-    """Presentation time in seconds from the first frame."""
+    """When it appears on the clock of a player, in seconds."""
     jpeg: bytes
 
 
@@ -34,22 +33,20 @@ def read_frames(
     times_s: Sequence[float],
     *,
     executor: Executor,
-    rotation_deg: int = 0,
     longest_px: int = LONGEST_PX,
 ) -> list[FrameJpeg]:
     """The frames that a viewer sees at some times, in order.
 
     Args:
         path: The video.
-        times_s: Ascending times in seconds from the first frame.
+        times_s: Ascending times in seconds on the clock of a player.
         executor: Runs the decoder, in parallel for many frames.
-        rotation_deg: Clockwise rotation from the container.
         longest_px: Maximum of a frame's longer side in pixels.
 
     Raises:
         BenchmarkError: The video cannot be decoded; the message says why.
     """
-    calls = list(frame_calls(path, times_s, rotation_deg=rotation_deg, longest_px=longest_px))
+    calls = list(frame_calls(path, times_s, longest_px=longest_px))
     parts: dict[int, list[FrameJpeg]] = {}
     for index, outcome in executor.map("reeltalk_build.construct.frames:decode_jpegs", calls):
         if isinstance(outcome, Failure):
@@ -58,13 +55,11 @@ def read_frames(
     return [frame for index in sorted(parts) for frame in parts[index]]
 
 
-def frame_calls(
-    path: Path, times_s: Sequence[float], *, rotation_deg: int = 0, longest_px: int = LONGEST_PX
-) -> Iterator[Call]:
+def frame_calls(path: Path, times_s: Sequence[float], *, longest_px: int = LONGEST_PX) -> Iterator[Call]:
     """Calls of `decode_jpegs` for the frames at some times, with a bounded number of frames each."""
     for start in range(0, len(times_s), FRAMES_A_CALL):
         part = list(times_s[start : start + FRAMES_A_CALL])
-        argument = {"path": str(path), "times_s": part, "rotation_deg": rotation_deg, "longest_px": longest_px}
+        argument = {"path": str(path), "times_s": part, "longest_px": longest_px}
         yield Call(argument, frame_limits(len(part)))
 
 
@@ -89,13 +84,13 @@ def decode_jpegs(argument: dict[str, Any]) -> list[tuple[float, str]]:
     """Decode frames. Runs in a child process.
 
     Args:
-        argument: `path`, `times_s`, `rotation_deg`, `longest_px`.
+        argument: `path`, `times_s`, `longest_px`.
 
     Returns:
         Time and JPEG in base64 of each frame.
     """
     found = []
     for frame in frames_at(Path(argument["path"]), argument["times_s"]):
-        picture = upright(within(rgb(frame.picture), argument["longest_px"]), argument["rotation_deg"])
+        picture = within(frame.pixels, argument["longest_px"])
         found.append((frame.pts_s, base64.b64encode(jpeg(picture, quality=JPEG_QUALITY)).decode()))
     return found

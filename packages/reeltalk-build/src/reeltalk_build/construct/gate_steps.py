@@ -162,7 +162,6 @@ def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
             video_path(run.benchmark, video),
             times_s,
             executor=run.executor,
-            rotation_deg=video.encoding.rotation_deg if video.encoding else 0,
             longest_px=run.settings.frame_width_px,
         )
         return dict(zip(times_s, (frame.jpeg for frame in found), strict=True))

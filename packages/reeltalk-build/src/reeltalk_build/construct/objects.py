@@ -27,10 +27,9 @@ from reeltalk.schema.media import Clip, SampledFrame, Video
 from reeltalk.schema.record import Json, Seconds
 from reeltalk.store.atomic import write_bytes
 from reeltalk.video.appearance import APPEARANCE_VALUES, colour_name, cut_box, describe_appearance
-from reeltalk.video.encode import jpeg, pixels_of, upright, within
+from reeltalk.video.encode import jpeg, pixels_of, within
 from reeltalk.video.frames import frames_at
 from reeltalk.video.sampling import fixed_rate
-from reeltalk.video.stream import rgb
 from reeltalk_build.construct.frames import LONGEST_PX, frame_calls, frame_limits, parse_frames
 from reeltalk_build.inference.detection import Detector
 
@@ -101,7 +100,7 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
     """Describe the objects in frames. Runs in a child process.
 
     Args:
-        argument: `path`, `rotation_deg`, and `frames`: for each its `pts_s` and its `boxes` as four numbers each.
+        argument: `path`, and `frames`: for each its `pts_s` and its `boxes` as four numbers each.
 
     Returns:
         A `DescribedFrame` as JSON for each frame.
@@ -111,7 +110,7 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
     for frame, wanted in zip(
         frames_at(Path(argument["path"]), [frame["pts_s"] for frame in frames]), frames, strict=True
     ):
-        picture = upright(within(rgb(frame.picture), LONGEST_PX), argument["rotation_deg"])
+        picture = within(frame.pixels, LONGEST_PX)
         objects = []
         for left, top, right, bottom in wanted["boxes"]:
             crop = cut_box(picture, Box(left=left, top=top, right=right, bottom=bottom))
@@ -183,11 +182,6 @@ class VideoWork:
     frames: list[FrameBoxes] = field(default_factory=list)
     failure: str | None = None
 
-    @property
-    def rotation_deg(self) -> int:
-        """Rotation of the video in degrees, clockwise."""
-        return self.video.encoding.rotation_deg if self.video.encoding else 0
-
 
 class _NonsenseError(Exception):
     """The result of a child process, which has read an untrusted file, does not fit the call."""
@@ -217,7 +211,7 @@ class ObjectCalls:
                 for pts_s, objects in found
             ]
 
-        calls = [(w, call) for w in watched for call in frame_calls(w.path, w.times_s, rotation_deg=w.rotation_deg)]
+        calls = [(w, call) for w in watched for call in frame_calls(w.path, w.times_s)]
         key = ["detect", detector.signature]
         self._run("finding objects", "reeltalk_build.construct.frames:decode_jpegs", calls, key, finish, read)
         for w, call in calls:
@@ -314,7 +308,7 @@ def _pictures(outcome: Any) -> Iterator[tuple[float, NDArray[np.uint8]]]:
 def _look_calls(w: VideoWork) -> Iterator[Call]:
     for part in group_frames(w.frames, most_boxes=BOXES_A_CALL):
         frames = [{"pts_s": frame.pts_s, "boxes": [numbers_of(found.box) for found in frame.objects]} for frame in part]
-        argument = {"path": str(w.path), "rotation_deg": w.rotation_deg, "frames": frames}
+        argument = {"path": str(w.path), "frames": frames}
         yield Call(argument, frame_limits(len(part)))
 
 

@@ -201,7 +201,6 @@ class Calls:
             candidate.scan_key = self.journal.key("scan", facts.sha256, settings, self.settings.save_frames)
             argument: dict[str, Any] = {
                 "path": str(candidate.source.path),
-                "rotation_deg": facts.probe.rotation_deg,
                 "settings": dict(settings),
             }
             if self.settings.save_frames:
@@ -238,7 +237,8 @@ class Calls:
         candidate.results = [whole if result.filter == whole.filter else result for result in candidate.results]
         candidate.reason = None if whole.reason is None else full_reason(whole)
         end_s = found.decoded_s if found.stopped else max(candidate.ingested.probe.duration_s, found.decoded_s)
-        candidate.shots = [Interval(start_s=start, end_s=end) for start, end in shots_between(found.cuts_s, end_s)]
+        bounds = shots_between(found.cuts_s, candidate.ingested.probe.start_s, end_s)
+        candidate.shots = [Interval(start_s=start, end_s=end) for start, end in bounds]
         candidate.hashes, candidate.decoded_s = found.hashes, found.decoded_s
         candidate.damaged_packets, candidate.has_sheet = found.damaged_packets, found.sheet is not None
         if candidate.reason is not None:
@@ -276,12 +276,9 @@ class Calls:
                     "folder": str(folder),
                     "target": f"{clip.id}.mp4",
                     "lossless": self.settings.cut == "lossless",
-                    "rotation_deg": facts.probe.rotation_deg,
                 }
                 limits = self._limits(candidate)
-                key = self.journal.key(
-                    "cut", facts.sha256, argument["interval"], argument["lossless"], argument["rotation_deg"]
-                )
+                key = self.journal.key("cut", facts.sha256, argument["interval"], argument["lossless"])
                 calls[len(clips)] = (key, Call(argument, limits))
                 clips.append((candidate, position))
         owners = [candidate for candidate, _ in clips]

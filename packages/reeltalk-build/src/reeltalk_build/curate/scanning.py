@@ -20,13 +20,13 @@ def scan(argument: dict[str, Any]) -> dict[str, Any]:
     """Scan one file.
 
     Args:
-        argument: `path`, `rotation_deg`, and `settings` as `ScanSettings`.
+        argument: `path`, and `settings` as `ScanSettings`.
 
     Returns:
         `Scan` as JSON.
     """
     settings = ScanSettings.model_validate(argument["settings"])
-    found = scan_video(Path(argument["path"]), settings, rotation_deg=argument["rotation_deg"], make_finder=_finder)
+    found = scan_video(Path(argument["path"]), settings, make_finder=_finder)
     return found.model_dump(mode="json")
 
 

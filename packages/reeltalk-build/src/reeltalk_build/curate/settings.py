@@ -46,8 +46,10 @@ class CurateSettings(BaseModel):
     """How cuts are found: PySceneDetect's content, adaptive, hash or threshold detector, or TransNetV2."""
     threshold: Annotated[float, Field(gt=0)] | None = None
     """The detector's threshold; its own by default."""
+    min_shot_s: Annotated[float, Field(ge=0, le=60)] | None = None
+    """Least time between two cuts, in seconds; .6 by default, as in PySceneDetect's command."""
     min_shot_frames: Annotated[int, Field(ge=0)] | None = None
-    """Least number of frames between two cuts; the detector's own by default."""
+    """The same in frames, whatever the rate, and flashes cut: 15 is the default of PySceneDetect's library."""
     min_duration_s: NonNegative = 60.0
     """Shortest video (SVBench)."""
     max_missing: Annotated[float, Field(ge=0, le=100)] = MAX_MISSING
@@ -130,7 +132,7 @@ class CurateSettings(BaseModel):
     @property
     def detector_settings(self) -> DetectorSettings:
         """The detector with its threshold."""
-        values = {"threshold": self.threshold, "min_shot_frames": self.min_shot_frames}
+        values = {"threshold": self.threshold, "min_shot_s": self.min_shot_s, "min_shot_frames": self.min_shot_frames}
         kind = DETECTORS[self.detector]
         unknown = [name for name, value in values.items() if value is not None and name not in kind.model_fields]
         if unknown:

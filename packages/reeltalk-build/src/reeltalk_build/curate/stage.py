@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk._version import __version__
-from reeltalk.attach.records import decoded_of, encoding_of
+from reeltalk.attach.records import decoded_of, encoding_of, unusual
 from reeltalk.attach.sources import VIDEO_SUFFIXES, find_videos, read_sidecar
 from reeltalk.attach.transcripts import open_transcript, speech_of
 from reeltalk.errors import BenchmarkError
@@ -127,7 +127,8 @@ def curate(
         if any(candidate.transcript for candidate in kept):
             counts["utterances"] = writer.add(SPEECH, _speech(kept, late))
         run.add_pictures(writer, kept)
-    warnings = [*_warnings(candidates, groups, settings), *_speech_warnings(kept, late)]
+    odd = unusual(_video(candidate, groups, splits) for candidate in kept)
+    warnings = [*_warnings(candidates, groups, settings), *odd, *_speech_warnings(kept, late)]
     if not kept:
         warnings.insert(0, _none_accepted(map(_screening, candidates), rejected))
     return StageReport(stage=STAGE, counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
@@ -349,7 +350,7 @@ def clips_of(shots: Sequence[Interval], duration_s: float, *, merge_below_s: flo
         before[after[first]] = first
         heappush(lengths, (parts[first].duration_s, first))
     return [
-        Interval(start_s=max(0.0, part.start_s - extend_s), end_s=min(duration_s, part.end_s + extend_s))
+        Interval(start_s=max(shots[0].start_s, part.start_s - extend_s), end_s=min(duration_s, part.end_s + extend_s))
         for part in parts.values()
     ]
 

@@ -8,10 +8,10 @@ from reeltalk.attach.records import FileFacts
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.manifest import hash_file
 from reeltalk.video.cut import cut_clip
-from reeltalk.video.encode import centre_square, upright
+from reeltalk.video.encode import centre_square
 from reeltalk.video.probe import probe
 from reeltalk.video.records import Probe
-from reeltalk.video.stream import VideoError, open_video, rgb
+from reeltalk.video.stream import VideoError, open_video
 from reeltalk_build.curate.records import CutClip
 from reeltalk_build.video.measure import brisque, load_brisque
 
@@ -59,12 +59,11 @@ def _key_frames(path: Path, facts: Probe) -> list[Any]:
     )
     pictures = []
     with open_video(path) as source:
-        start = source.stream.start_time or 0
         for key_s in wanted:
-            source.seek(start + round(key_s / source.time_base))
+            source.seek(source.zero_or(0) + round(key_s / source.time_base))
             picture = source.next_frame()
             if picture is not None:
-                pictures.append(upright(rgb(picture), facts.rotation_deg))
+                pictures.append(source.shown(picture))
     return pictures
 
 
@@ -72,8 +71,7 @@ def cut(argument: dict[str, Any]) -> dict[str, Any]:
     """Write one clip file.
 
     Args:
-        argument: `path`, `interval`, `lossless` and `rotation_deg` as for `cut_clip`; `folder` and `target` of the new
-            file.
+        argument: `path`, `interval` and `lossless` as for `cut_clip`; `folder` and `target` of the new file.
 
     Returns:
         `CutClip` as JSON.
@@ -83,6 +81,5 @@ def cut(argument: dict[str, Any]) -> dict[str, Any]:
         Interval.model_validate(argument["interval"]),
         Path(argument["folder"], argument["target"]),
         lossless=argument["lossless"],
-        rotation_deg=argument["rotation_deg"],
     )
     return CutClip(cut=made, target=argument["target"]).model_dump(mode="json")

@@ -12,27 +12,25 @@ import av
 import cv2
 import numpy as np
 
-from reeltalk.video.downscale import Downscaler, Picture
-from reeltalk.video.encode import Thumbs, contact_sheet, jpeg, upright
+from reeltalk.video.downscale import Downscaler, Picture, small_size
+from reeltalk.video.encode import Thumbs, contact_sheet, jpeg
 from reeltalk.video.missing import gaps
-from reeltalk.video.records import DetectorSettings, Sample, Scan, ScanSettings
-from reeltalk.video.stream import Source, VideoError, open_video, rgb
+from reeltalk.video.picture import as_shown
+from reeltalk.video.records import AdaptiveSettings, ContentSettings, DetectorSettings, Sample, Scan, ScanSettings
+from reeltalk.video.stream import Source, VideoError, open_video
 from reeltalk_build.video import measure
-from reeltalk_build.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, content_score
+from reeltalk_build.video.shots import CutFinder, NoFlash, PySceneDetectFinder, SmallFrame, content_score
 
 DECIMALS: Final = 4
 """Measures are rounded to this many decimals. Beyond them, processors differ."""
 
 
-def scan_video(
-    path: Path, settings: ScanSettings, *, rotation_deg: int = 0, make_finder: "FinderMaker | None" = None
-) -> Scan:
+def scan_video(path: Path, settings: ScanSettings, *, make_finder: "FinderMaker | None" = None) -> Scan:
     """Scan one file.
 
     Args:
         path: The video.
         settings: What to look for.
-        rotation_deg: The rotation in which the video is shown. Returned pictures are turned by it.
         make_finder: Makes the object that finds cuts, if the detector is not one of PySceneDetect's.
 
     Returns:
@@ -42,7 +40,7 @@ def scan_video(
     cv2.setNumThreads(1)
     try:
         with open_video(path, settings.decoder) as source:
-            return _Scanner(source, settings, rotation_deg, make_finder or pyscenedetect_finder).run()
+            return _Scanner(source, settings, make_finder or pyscenedetect_finder).run()
     except VideoError as error:
         return Scan(reason=str(error))
 
@@ -52,12 +50,16 @@ FinderMaker = Callable[[DetectorSettings, Source], CutFinder]
 
 def pyscenedetect_finder(settings: DetectorSettings, source: Source) -> CutFinder:
     """One of PySceneDetect's detectors for a source."""
-    return PySceneDetectFinder(
+    finder = PySceneDetectFinder(
         settings,
         time_base=source.time_base,
         frame_rate=source.frame_rate or Fraction(25),
         start_pts=source.stream.start_time or 0,
     )
+    if not isinstance(settings, ContentSettings | AdaptiveSettings) or settings.min_shot_frames is not None:
+        return finder
+    threshold = settings.threshold if isinstance(settings, ContentSettings) else settings.min_content
+    return NoFlash(finder, threshold=threshold, longest_s=settings.min_shot_s, time_base=source.time_base)
 
 
 class _Looked(NamedTuple):
@@ -70,8 +72,8 @@ class _Looked(NamedTuple):
 
 
 class _Scanner:
-    def __init__(self, source: Source, settings: ScanSettings, rotation_deg: int, make_finder: FinderMaker) -> None:
-        self.source, self.settings, self.rotation_deg = source, settings, rotation_deg
+    def __init__(self, source: Source, settings: ScanSettings, make_finder: FinderMaker) -> None:
+        self.source, self.settings = source, settings
         self.make_finder = make_finder
         self.small = Downscaler()
         self.motion = measure.Motion()
@@ -123,7 +125,7 @@ class _Scanner:
                 self._sample(before, end_s)
             self._cut(finder.finish(), None, 0.0)
         cuts = sorted(self.cuts)
-        cuts_s = tuple(float((cut - self.source.start_pts) * self.source.time_base) for cut in cuts)
+        cuts_s = tuple(map(self.source.seconds, cuts))
         thumbs = self.thumbs.chosen(cuts_s, end_s)
         return Scan(
             cuts_s=cuts_s,
@@ -189,11 +191,18 @@ class _Scanner:
         return round(self.motion(before[1], grey), DECIMALS)
 
     def _keep(self, seen: _Looked, grey: Picture) -> None:
-        self.thumbs.add(seen.pts_s, cv2.cvtColor(seen.bgra, cv2.COLOR_BGRA2BGR), self.rotation_deg)
+        look = self.source.look
+        if look.changes(seen.picture):
+            # Shrunk first, since HDR takes long to map.
+            width, height = small_size(look.width_px, look.height_px)
+            small = seen.picture.reformat(width, height)
+            bgr = as_shown(small, look._replace(width_px=width, height_px=height))[:, :, ::-1]
+        else:
+            bgr = cv2.cvtColor(seen.bgra, cv2.COLOR_BGRA2BGR)
+        self.thumbs.add(seen.pts_s, bgr)
         value = measure.perceptual_hash(grey)
         if value is not None:
             self.hashes.append(value)
         if self.settings.save_frames is not None:
             name = f"{round(seen.pts_s * 1000):09d}.jpg"
-            pixels = upright(rgb(seen.picture), self.rotation_deg)
-            Path(self.settings.save_frames, name).write_bytes(jpeg(pixels))
+            Path(self.settings.save_frames, name).write_bytes(jpeg(self.source.shown(seen.picture)))

@@ -1,10 +1,12 @@
 """Finds cuts while a video is decoded, with PySceneDetect's detectors, fed frame by frame.
 
 ContentDetector and AdaptiveDetector are PySceneDetect's own, except for the arithmetic of the score, which gives the
-same numbers in a fraction of the time. HashDetector and ThresholdDetector are used unchanged. TransNetV2 has the same
-interface, in `reeltalk_build.inference.transnet`.
+same numbers in a fraction of the time, and for flashes, which do not cut unless the shortest shot is given in frames.
+HashDetector and ThresholdDetector are used unchanged. TransNetV2 has the same interface, in
+`reeltalk_build.inference.transnet`.
 """
 
+from collections import deque
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
@@ -127,8 +129,10 @@ class PySceneDetectFinder:
             return False
         if self._asleep:
             return True
-        apart = (frame.pts - self._awake_from) * float(self._time_base) * float(self._rate)
-        self._asleep = apart > settings.min_shot_frames + 1
+        apart_s = float((frame.pts - self._awake_from) * self._time_base)
+        longest = settings.min_scene_len
+        longest_s = longest if isinstance(longest, float) else longest / float(self._rate)
+        self._asleep = apart_s > longest_s + 1 / float(self._rate)
         return False
 
     def _timecode(self, pts: int) -> FrameTimecode:
@@ -142,20 +146,78 @@ class PySceneDetectFinder:
         return int(pts) + self._start_pts
 
 
+class NoFlash:
+    """Lets a finder that goes by scores pass over flashes: after one, the picture is what it was before.
+
+    Args:
+        finder: Gets each frame `longest_s` later.
+        threshold: Two pictures whose content score is less are the same picture.
+        longest_s: Longest flash.
+        time_base: Unit of the time stamps in seconds.
+    """
+
+    def __init__(self, finder: CutFinder, *, threshold: float, longest_s: float, time_base: Fraction) -> None:
+        self._finder, self._threshold = finder, threshold
+        self._longest = round(longest_s / time_base)
+        self._held: deque[SmallFrame] = deque()
+        self._jumps: deque[tuple[int, Picture]] = deque()
+        """Time stamps of recent jumps, with the picture before each."""
+        self._before: Picture | None = None
+
+    def push(self, frame: SmallFrame) -> list[int]:
+        self._held.append(frame)
+        while self._jumps and frame.pts - self._jumps[0][0] > self._longest:
+            self._jumps.popleft()
+        if frame.content >= self._threshold and self._before is not None:
+            seen = _hsv(frame.bgra)
+            start = next((pts for pts, before in self._jumps if content_score(seen, before) < self._threshold), None)
+            if start is None:
+                self._jumps.append((frame.pts, _hsv(self._before)))
+            else:
+                self._pass_over(start)
+        self._before = frame.bgra
+        found: list[int] = []
+        while frame.pts - self._held[0].pts > self._longest:
+            found += self._finder.push(self._held.popleft())
+        return found
+
+    def finish(self) -> list[int]:
+        found: list[int] = []
+        while self._held:
+            found += self._finder.push(self._held.popleft())
+        return found + self._finder.finish()
+
+    def _pass_over(self, start: int) -> None:
+        # The scores of a flash become that of the frame before it.
+        calm = 0.0
+        for place, frame in enumerate(self._held):
+            if frame.pts < start:
+                calm = frame.content
+            elif frame.content >= self._threshold:
+                self._held[place] = frame._replace(content=calm)
+        while self._jumps and self._jumps[-1][0] >= start:
+            self._jumps.pop()
+
+
+def _hsv(bgra: Picture) -> Picture:
+    hsv: Picture = cv2.cvtColor(bgra, cv2.COLOR_BGR2HSV)
+    return hsv
+
+
 def _detector(settings: DetectorSettings) -> SceneDetector:
     match settings:
         case ContentSettings():
-            return _Content(threshold=settings.threshold, min_scene_len=settings.min_shot_frames)
+            return _Content(threshold=settings.threshold, min_scene_len=settings.min_scene_len)
         case AdaptiveSettings():
             return _Adaptive(
                 adaptive_threshold=settings.threshold,
-                min_scene_len=settings.min_shot_frames,
+                min_scene_len=settings.min_scene_len,
                 window_width=settings.window_frames,
                 min_content_val=settings.min_content,
             )
         case HashSettings():
-            return HashDetector(threshold=settings.threshold, min_scene_len=settings.min_shot_frames)
+            return HashDetector(threshold=settings.threshold, min_scene_len=settings.min_scene_len)
         case ThresholdSettings():
-            return ThresholdDetector(threshold=settings.threshold, min_scene_len=settings.min_shot_frames)
+            return ThresholdDetector(threshold=settings.threshold, min_scene_len=settings.min_scene_len)
         case _:
             raise ValueError(f"{settings.detector} is no detector of PySceneDetect")

@@ -336,8 +336,6 @@ def test_frames_come_as_jpeg_in_order_and_small(tmp_path: Path) -> None:
     frames = read_frames(tmp_path / "v.mp4", times, executor=LocalExecutor(2), longest_px=160)
     assert [frame.pts_s for frame in frames] == pytest.approx(times)
     assert pixels_of(frames[-1].jpeg).shape == (90, 160, 3)
-    turned = read_frames(tmp_path / "v.mp4", [1.0], executor=LocalExecutor(1), rotation_deg=90)
-    assert pixels_of(turned[0].jpeg).shape == (320, 180, 3)
     with pytest.raises(BenchmarkError, match="cannot be decoded"):
         read_frames(tmp_path / "absent.mp4", [0.0], executor=LocalExecutor(1))
     with pytest.raises(BenchmarkError, match="makes sense"):
@@ -349,7 +347,7 @@ def test_frames_come_as_jpeg_in_order_and_small(tmp_path: Path) -> None:
 def test_looking_describes_each_box(tmp_path: Path) -> None:
     write_video(tmp_path / "v.mp4", [scene(100)] * 3, fps=1)
     boxes = [[100 / 320, 60 / 180, 150 / 320, 120 / 180], [240 / 320, 40 / 180, 300 / 320, 100 / 180]]
-    argument = {"path": str(tmp_path / "v.mp4"), "rotation_deg": 0, "frames": [{"pts_s": 1.0, "boxes": boxes}]}
+    argument = {"path": str(tmp_path / "v.mp4"), "frames": [{"pts_s": 1.0, "boxes": boxes}]}
     (found,) = [DescribedFrame.model_validate(frame) for frame in json.loads(json.dumps(describe_objects(argument)))]
     assert [o.colour for o in found.objects] == ["red", "blue"]
     values = unpack_appearance(found.objects[0].appearance)

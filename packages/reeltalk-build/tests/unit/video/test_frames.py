@@ -16,11 +16,11 @@ from sample_videos import FILMS, Numbered, number_of
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
 from reeltalk.video.downscale import rows_of
-from reeltalk.video.encode import upright
 from reeltalk.video.frames import frames_at
+from reeltalk.video.picture import rgb
 from reeltalk.video.probe import probe
 from reeltalk.video.records import ContentSettings, How, ScanSettings
-from reeltalk.video.stream import DeviceError, VideoError, open_video, planar, rgb, try_nvdec
+from reeltalk.video.stream import DeviceError, VideoError, open_video, planar, try_nvdec
 from reeltalk_build.video.scan import scan_video
 from reeltalk_build.video.write import write_video
 
@@ -73,13 +73,13 @@ def test_the_scan_samples_the_frame_on_the_screen(film: Numbered, tmp_path: Path
         max_shots=1000,
         save_frames=str(tmp_path),
     )
-    found = scan_video(path, settings, rotation_deg=film.rotation_deg)
+    found = scan_video(path, settings)
     assert found.frames == film.frames
     for index, sample in enumerate(found.samples):
         picture: Any = cv2.imread(str(tmp_path / f"{round(sample.pts_s * 1000):09d}.jpg"))
         picture = picture[:, :, ::-1]
         if film.rotation_deg:
-            picture = upright(np.ascontiguousarray(picture), -film.rotation_deg)
+            picture = np.ascontiguousarray(np.rot90(picture, film.rotation_deg // 90))
         number = number_of(picture)
         assert sample.pts_s == pytest.approx(float(times[number]), abs=0.0011)
         # Times of a container are rounded to its ticks, so the frame at a whole half second is one of two.

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import TESTS
 
-from reeltalk.video.encode import MOST_KEPT, MOST_THUMBS, USUAL_THUMBS, Thumbs, centre_square, contact_sheet, upright
+from reeltalk.video.encode import MOST_KEPT, MOST_THUMBS, USUAL_THUMBS, Thumbs, centre_square, contact_sheet
 from reeltalk_build.video import measure
 from reeltalk_build.video.measure import brisque
 
@@ -84,7 +84,7 @@ def test_a_hash_survives_another_size_and_tells_pictures_apart() -> None:
 def thumbs_at(times: Iterable[float]) -> Thumbs:
     thumbs = Thumbs()
     for time in times:
-        thumbs.add(time, np.zeros((4, 8, 3), np.uint8), 0)
+        thumbs.add(time, np.zeros((4, 8, 3), np.uint8))
     return thumbs
 
 
@@ -120,17 +120,10 @@ def test_the_sheet_of_an_hour_has_a_picture_for_each_shot_or_quarter_of_a_minute
 def test_a_contact_sheet_is_a_png_of_the_thumbs() -> None:
     thumbs = Thumbs()
     for number in range(11):
-        thumbs.add(number * 7.5, np.full((144, 256, 3), 10 * number, np.uint8), 90)
+        thumbs.add(number * 7.5, np.full((256, 144, 3), 10 * number, np.uint8))
     sheet: Any = cv2.imdecode(np.frombuffer(contact_sheet(thumbs.kept), np.uint8), 1)
     assert sheet.shape[1] > sheet.shape[0] > 2 * 160
     assert {0, 50, 100} <= set(np.unique(sheet).tolist())
-
-
-def test_a_picture_is_turned_clockwise() -> None:
-    picture = np.zeros((2, 3, 3), np.uint8)
-    picture[0, 0] = 255
-    assert upright(picture, 90)[0, 1].all()
-    assert upright(upright(picture, 90), 270).tolist() == picture.tolist()
 
 
 def test_a_square_is_the_middle() -> None:

@@ -17,28 +17,33 @@ from reeltalk_build.video.shots import content_score
 
 CONTENT, ADAPTIVE = scenedetect.ContentDetector, scenedetect.AdaptiveDetector
 SETTINGS: list[tuple[str, dict[str, Any], Any]] = [
-    ("content", {}, (CONTENT, {})),
+    ("content", {}, (CONTENT, {"min_scene_len": 0.6})),
+    ("content", {"min_shot_frames": 15}, (CONTENT, {})),
     *(
         ("content", {"threshold": t, "min_shot_frames": n}, (CONTENT, {"threshold": t, "min_scene_len": n}))
         for t, n in ((8.0, 15), (12.0, 4), (15.0, 0), (20.0, 30), (27.0, 60), (40.0, 15))
     ),
-    ("adaptive", {}, (ADAPTIVE, {})),
+    ("adaptive", {}, (ADAPTIVE, {"min_scene_len": 0.6})),
     *(
         (
             "adaptive",
             {"threshold": t, "window_frames": w, "min_content": c},
-            (ADAPTIVE, {"adaptive_threshold": t, "window_width": w, "min_content_val": c}),
+            (ADAPTIVE, {"adaptive_threshold": t, "window_width": w, "min_content_val": c, "min_scene_len": 0.6}),
         )
         for t, w, c in ((2.0, 1, 10.0), (1.5, 4, 5.0), (5.0, 2, 15.0))
     ),
-    ("hash", {}, (scenedetect.HashDetector, {})),
+    ("hash", {}, (scenedetect.HashDetector, {"min_scene_len": 0.6})),
     (
         "hash",
         {"threshold": 0.2, "min_shot_frames": 5},
         (scenedetect.HashDetector, {"threshold": 0.2, "min_scene_len": 5}),
     ),
-    ("threshold", {}, (scenedetect.ThresholdDetector, {})),
-    ("threshold", {"threshold": 70.0}, (scenedetect.ThresholdDetector, {"threshold": 70.0})),
+    ("threshold", {}, (scenedetect.ThresholdDetector, {"min_scene_len": 0.6})),
+    (
+        "threshold",
+        {"threshold": 70.0},
+        (scenedetect.ThresholdDetector, {"threshold": 70.0, "min_scene_len": 0.6}),
+    ),
 ]
 """Our settings, and PySceneDetect's detector with the same ones."""
 
@@ -121,7 +126,7 @@ def test_cuts_are_those_of_its_default_back_end(clips: dict[str, Path], full: bo
     for video in everything if full else (*QUICK, "shots720", "ntsc.mp4"):
         if video == "phone.mp4":
             continue
-        scenes = scenedetect.detect(str(everything[video]), scenedetect.ContentDetector())
+        scenes = scenedetect.detect(str(everything[video]), scenedetect.ContentDetector(min_scene_len=0.6))
         expected = [start.seconds for start, _ in scenes[1:]]
         # OpenCV gives times in milliseconds.
         assert ours(everything[video], "content", {}) == pytest.approx(expected, abs=0.002), video
@@ -170,3 +175,46 @@ def test_the_score_is_that_of_content_detector() -> None:
     first, second = (generator.integers(0, 256, (144, 256, 3), dtype=np.uint8) for _ in range(2))
     parts = [_mean_pixel_distance(second[:, :, c], first[:, :, c]) for c in range(3)]
     assert content_score(second, first) == (parts[0] * 1.0 + parts[1] * 1.0 + parts[2] * 1.0 + 0.0) / 3.0
+
+
+def flashing(path: Path, rate: int, *, flash_s: float, cut_s: float) -> Path:
+    """Four seconds with a white flash at 1 s and a cut."""
+    before, after, white = (np.full((96, 160, 3), shade, np.uint8) for shade in (60, 120, 255))
+    before[:48] = (200, 40, 40)
+    after[:48] = (20, 60, 220)
+    with av.open(str(path), "w") as output:
+        stream: Any = output.add_stream("libx264", rate=rate, options={"preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        for n in range(4 * rate):
+            picture = after if n / rate >= cut_s else before
+            picture = white if 1 <= n / rate < 1 + flash_s else picture
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")))
+        output.mux(stream.encode(None))
+    return path
+
+
+@pytest.mark.parametrize("rate", [25, 60, 240])
+@pytest.mark.parametrize(("flash_s", "cut_s"), [(0.05, 3.0), (0.3, 3.0), (0.1, 1.5), (0.1, 0.6), (0.0, 2.0)])
+@pytest.mark.parametrize("name", ["content", "adaptive"])
+def test_a_flash_does_not_cut_at_any_rate(rate: int, flash_s: float, cut_s: float, name: str, tmp_path: Path) -> None:
+    path = flashing(tmp_path / "flash.mp4", rate, flash_s=flash_s, cut_s=cut_s)
+    assert ours(path, name, {}) == pytest.approx([cut_s], abs=1 / rate)
+
+
+def test_in_frames_a_flash_cuts_as_in_pyscenedetects_library(tmp_path: Path) -> None:
+    path = flashing(tmp_path / "flash.mp4", 240, flash_s=0.1, cut_s=3.0)
+    assert ours(path, "content", {"min_shot_frames": 15}) == theirs(path, (CONTENT, {}))
+
+
+@pytest.mark.parametrize("rate", [2, 5])
+def test_shots_of_two_seconds_are_found_at_a_low_rate(rate: int, tmp_path: Path) -> None:
+    path = tmp_path / "slow.mp4"
+    with av.open(str(path), "w") as output:
+        stream: Any = output.add_stream("libx264", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        for n in range(10 * rate):
+            picture = np.full((96, 160, 3), 40 + 50 * (n // (2 * rate) % 5), np.uint8)
+            picture[:, :, n // (2 * rate) % 3] = 255
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")))
+        output.mux(stream.encode(None))
+    assert ours(path, "content", {}) == [2.0, 4.0, 6.0, 8.0]

@@ -6,7 +6,8 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.stream import open_video, rgb
+from reeltalk.video.picture import rgb
+from reeltalk.video.stream import open_video
 from reeltalk_build.video.write import Caption, write_video
 
 

@@ -266,7 +266,6 @@ def _decoded(
             {
                 "path": str(benchmark.media.whole(video.sha256 or "")),
                 "times_s": times,
-                "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
                 "longest_px": max(shape.width_px, shape.height_px),
             },
             LIMITS,

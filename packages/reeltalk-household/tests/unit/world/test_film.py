@@ -18,7 +18,8 @@ from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 from reeltalk.store.validate import validate
-from reeltalk.video.stream import open_video, rgb
+from reeltalk.video.picture import rgb
+from reeltalk.video.stream import open_video
 from reeltalk_build.graph.activity import people_of
 from reeltalk_build.graph.rdf import curate_triples, parse_rdf, short_triples
 from reeltalk_build.graph.reading import build_activity, read_graphs

@@ -1,7 +1,7 @@
 """Tells if browsers play a file, and makes a proxy that they play: H.264 in MP4, or VP9 in WebM.
 
-Every frame of a proxy keeps its distance in time from the first, so statements about a time in the video hold for the
-proxy. The picture is upright, its pixels are square, and its longer side has at most 1280 pixels. A key frame comes
+Every frame of a proxy has the time that it has in the video, so statements about a time in the video hold for the
+proxy. Its pictures are those of `reeltalk.video.picture`, with a longer side of at most 1280 pixels. A key frame comes
 every second, so that a seek decodes little.
 
 The clock of browsers was found in Chromium by experiment: `currentTime` is the presentation time that FFmpeg gives a
@@ -21,10 +21,11 @@ from typing import Any, Final, NamedTuple
 import av
 import av.error
 from av.video.frame import PictureType
+from av.video.reformatter import ColorRange
 
-from reeltalk.video.encode import upright
+from reeltalk.video.picture import HDR, Look, black, state_colours
 from reeltalk.video.serving import REFUSED, UNWRITABLE
-from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video, rgb
+from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video
 
 MP4: Final = "video/mp4"
 WEBM: Final = "video/webm"
@@ -66,14 +67,15 @@ def playable(path: Path) -> Playable:
         media_type = MEDIA_TYPES.get(source.container.format.name)
         why = _why_not(source, media_type)
         # A file that lost its middle still has headers, so a file whose first frame cannot be decoded is refused here.
-        first = rgb(next(source.frames()).picture)
-        assert first.size
+        first = next(source.frames()).picture
+        why = why or _why_picture(source, first)
+        begins_s = float(source.zero * source.time_base)
     if why:
         return Playable(None, why, ())
-    with open_video(path) as source:
-        durations, are_hidden = _shown_packets(source)
+    with open_video(path) as again:
+        durations, are_hidden = _shown_packets(again)
         pts = sorted(durations)
-        tick_s, length, begins = source.time_base, source.container.duration, source.container.start_time or 0
+        tick_s, length, begins = again.time_base, again.container.duration, again.container.start_time or 0
     if not pts:
         return Playable(None, "its frames have no presentation times", ())
     if pts[0] < 0:
@@ -91,7 +93,7 @@ def playable(path: Path) -> Playable:
     if any(2 * (a + durations[a]) >= b + end for a, b, end in zip(pts, pts[1:], ends, strict=False)):
         why = "browsers skip some of its frames: the file gives the frame before too long a duration"
         return Playable(None, why, ())
-    times = dict.fromkeys(round(float(stamp * tick_s), DECIMALS) for stamp in pts)
+    times = dict.fromkeys(round(begins_s + source.seconds(stamp), DECIMALS) for stamp in pts)
     return Playable(media_type, "", tuple(times))
 
 
@@ -127,6 +129,20 @@ def _why_not(source: Source, media_type: str | None) -> str:
     return ""
 
 
+def _why_picture(source: Source, first: av.VideoFrame) -> str:
+    if first.color_trc in HDR:
+        return "browsers show HDR in colours of their own"
+    if first.interlaced_frame:
+        return "browsers show both of its half pictures at once"
+    if source.look.mirrored:
+        return "not all browsers mirror it"
+    if source.stream.index != source.container.streams.video[0].index:
+        return "browsers show another of its streams"
+    if source.seconds(first.pts or 0):
+        return "its pictures begin after its sound"
+    return ""
+
+
 def _shown_packets(source: Source) -> tuple[dict[int, int], bool]:
     """Duration of each shown frame by time stamp; 0 if the container states none. And whether others are hidden."""
     # In VP8, frames that only serve prediction have packets of their own.
@@ -155,10 +171,9 @@ VIDEO_CODECS: Final = {MP4: "libx264", WEBM: "libvpx-vp9"}
 AUDIO_CODECS: Final = {MP4: "aac", WEBM: "libopus"}
 OPTIONS: Final = {
     # Without B-frames, times need no edit list, which some video players ignore.
-    MP4: {"preset": "veryfast", "crf": "23", "bf": "0", "forced-idr": "1", "threads": "1"},
+    MP4: {"preset": "veryfast", "crf": "20", "bf": "0", "forced-idr": "1", "threads": "1"},
     WEBM: {"deadline": "realtime", "cpu-used": "7", "crf": "33", "b": "0", "row-mt": "0", "threads": "1"},
 }
-KEEP_COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 
 def proxy_type() -> str:
@@ -173,14 +188,13 @@ def proxy_type() -> str:
     raise VideoError("this build of PyAV has neither libx264 nor libvpx-vp9")
 
 
-def make_proxy(path: Path, target: Path, *, media_type: str, rotation_deg: int = 0) -> int:
+def make_proxy(path: Path, target: Path, *, media_type: str) -> int:
     """Write a proxy of a video.
 
     Args:
         path: The video.
         target: The file to write. After a failure, a broken file stays there.
         media_type: `video/mp4` or `video/webm`.
-        rotation_deg: The rotation of the video, clockwise. The proxy has none.
 
     Returns:
         The number of frames in the proxy.
@@ -197,14 +211,16 @@ def make_proxy(path: Path, target: Path, *, media_type: str, rotation_deg: int =
             first = next(frames)
             heard = opened.enter_context(open_video(path))
             output = opened.enter_context(av.open(str(target), "w", format=ENDINGS[media_type], options=options))
-            pictures = _Pictures(source, output, media_type, rotation_deg)
-            sound = _sound(heard, output, media_type, first.pts * source.time_base)
+            pictures = _Pictures(source, output, media_type, first.picture)
+            sound = _sound(heard, output, media_type, source.zero * source.time_base)
+            if first.pts_s:
+                pictures.write(black(source.look), 0)
             waiting = next(sound, None)
             for frame in itertools.chain([first], frames):
                 while waiting is not None and waiting[0] < frame.pts_s + SOUND_AHEAD_S:
                     output.mux(waiting[1])
                     waiting = next(sound, None)
-                pictures.write(frame.picture, frame.pts - first.pts)
+                pictures.write(frame.picture, frame.pts - source.zero if frame.pts_s else 0)
             while waiting is not None and waiting[0] < pictures.end_s:
                 output.mux(waiting[1])
                 waiting = next(sound, None)
@@ -228,11 +244,7 @@ def transcode(argument: dict[str, Any]) -> dict[str, Any]:
     """
     path, target = Path(argument["path"]), Path(argument["target"])
     try:
-        with open_video(path) as source:
-            picture: Any = next(source.frames()).picture
-            # PyAV counts anticlockwise.
-            turned = round(-picture.rotation / 90) % 4 * 90
-        make_proxy(path, target, media_type=argument["media_type"], rotation_deg=turned)
+        make_proxy(path, target, media_type=argument["media_type"])
         made = playable(target)
         return (
             {"pts_s": made.pts_s} if made.media_type is not None else {REFUSED: f"its proxy does not play: {made.why}"}
@@ -246,36 +258,34 @@ def transcode(argument: dict[str, Any]) -> dict[str, Any]:
 class _Pictures:
     """Encodes the pictures of a proxy."""
 
-    def __init__(self, source: Source, output: Any, media_type: str, rotation_deg: int) -> None:
-        self.source, self.output, self.rotation_deg = source, output, rotation_deg
+    def __init__(self, source: Source, output: Any, media_type: str, first: av.VideoFrame) -> None:
+        self.source, self.output = source, output
         self.count, self.last_pts, self._key_pts = 0, -1, 0
-        self._shape = source.stream.codec_context.sample_aspect_ratio or Fraction(1)
         self._key_every = int(KEY_FRAME_EVERY_S / source.time_base)
         rate = source.frame_rate or Fraction(25)
-        self.step = max(1, round(1 / (rate * source.time_base)))
         self.stream: Any = output.add_stream(VIDEO_CODECS[media_type], rate=rate, options=OPTIONS[media_type])
-        self.width, self.height = shown_size(source.width_px, source.height_px, self._shape)
-        sides = (self.width, self.height)
-        self.stream.width, self.stream.height = sides[::-1] if rotation_deg % 180 else sides
+        self.stream.width, self.stream.height = self.width, self.height = proxy_size(source.look)
         self.stream.pix_fmt = "yuv420p"
+        # Now, since sound may be written before the first picture and then opens the encoder.
+        state_colours(self.stream.codec_context, source.ready(first))
+        self.stream.codec_context.color_range = ColorRange.MPEG
         self.stream.time_base = self.stream.codec_context.time_base = source.time_base
 
     @property
     def end_s(self) -> float:
         """When the last frame ends, in seconds from the first."""
-        return float((self.last_pts + self.step) * self.source.time_base)
+        return float((self.last_pts + self.source.step) * self.source.time_base)
 
     def write(self, picture: av.VideoFrame, pts: int) -> None:
         """Encode a frame. A frame that does not come after the last one is left out, as video players do."""
         if pts <= self.last_pts:
             return
-        if self.count == 0:
-            for name in KEEP_COLOURS:
-                setattr(self.stream.codec_context, name, getattr(picture, name))
-        frame = picture.reformat(self.width, self.height, "yuv420p")
-        if self.rotation_deg:
-            frame = av.VideoFrame.from_ndarray(upright(rgb(frame), self.rotation_deg), format="rgb24")
-            frame = frame.reformat(format="yuv420p")
+        ready = self.source.ready(picture)
+        given = ColorRange.JPEG if ready.color_range == ColorRange.JPEG else ColorRange.MPEG
+        # Browsers are less sure of the full range.
+        frame = ready.reformat(
+            self.width, self.height, "yuv420p", src_color_range=given, dst_color_range=ColorRange.MPEG
+        )
         due = self.count == 0 or pts - self._key_pts >= self._key_every
         frame.pict_type = PictureType.I if due else PictureType.NONE
         frame.pts, frame.time_base = pts, self.source.time_base
@@ -288,25 +298,18 @@ class _Pictures:
         self.output.mux(self.stream.encode(None))
 
 
-def shown_size(width_px: int, height_px: int, shape: Fraction) -> tuple[int, int]:
-    """Width and height of a proxy's picture before rotation: square pixels, even numbers, at most 1280.
-
-    Args:
-        width_px: Width of the video.
-        height_px: Height of the video.
-        shape: Width of a pixel divided by its height.
-    """
-    # Non-square pixels never make the picture larger.
-    wide = width_px * shape if shape < 1 else Fraction(width_px)
-    high = height_px / shape if shape > 1 else Fraction(height_px)
-    scale = min(Fraction(1), LONGEST_SIDE_PX / max(wide, high))
-    return max(2, round(wide * scale / 2) * 2), max(2, round(high * scale / 2) * 2)
+def proxy_size(look: Look) -> tuple[int, int]:
+    """Width and height of a proxy's picture: even numbers, at most 1280."""
+    width, height = look.shown_size
+    scale = min(1, LONGEST_SIDE_PX / max(width, height))
+    return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 
 
 def _sound(heard: Source, output: Any, media_type: str, start_s: Fraction) -> Generator[tuple[float, Any], None, None]:
-    """Encoded sound with its times, in seconds from the first frame; nothing if there is no sound that we can read."""
+    """Encoded sound with its times, in seconds; nothing if there is no sound that we can read."""
     stream = next((each for each in heard.container.streams.audio if each.codec_context), None)
-    if stream is None:
+    # The sound of joined recordings has time stamps that start again.
+    if stream is None or heard.joined:
         return
     written = output.add_stream(AUDIO_CODECS[media_type], rate=SOUND_HZ)
     written.layout = "stereo" if stream.codec_context.channels > 1 else "mono"

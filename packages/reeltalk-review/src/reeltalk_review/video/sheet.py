@@ -4,18 +4,17 @@ This code runs in a child process, because the video may be hostile.
 """
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.encode import jpeg, upright
+from reeltalk.video.encode import jpeg, within
 from reeltalk.video.frames import frames_at
+from reeltalk.video.picture import as_shown
 from reeltalk.video.serving import REFUSED, UNWRITABLE, UnwritableError, write_picture
 from reeltalk.video.stream import VideoError, open_video
-from reeltalk_review.video.proxy import shown_size
 
 WIDEST_PX: Final = 160
 HIGHEST_PX: Final = 90
@@ -53,29 +52,22 @@ def make_sheet(argument: dict[str, Any]) -> dict[str, Any]:
 
 def _tiles(path: Path, times_s: Sequence[float]) -> Iterator[NDArray[np.uint8]]:
     with open_video(path) as source:
-        first: Any = source.next_frame()
-        if first is None:
+        if source.next_frame() is None:
             raise VideoError("no frame can be decoded")
-        shape = source.stream.codec_context.sample_aspect_ratio or Fraction(1)
-        rate, pixels = source.frame_rate or 25, source.width_px * source.height_px
-        # PyAV counts anticlockwise.
-        turned = round(-first.rotation / 90) % 4 * 90
-    width, height = shown_size(source.width_px, source.height_px, shape)
-    across, down = (height, width) if turned % 180 else (width, height)
-    scale = min(1.0, WIDEST_PX / across, HIGHEST_PX / down)
-    size = max(1, round(width * scale)), max(1, round(height * scale))
+        look, rate, pixels = source.look, source.frame_rate or 25, source.width_px * source.height_px
+    width, height = look.shown_size
+    scale = min(1.0, WIDEST_PX / width, HIGHEST_PX / height)
     is_short = (times_s[-1] - times_s[0]) * rate * pixels <= MOST_PIXELS
     pictures = (frame.picture for frame in frames_at(path, times_s)) if is_short else _key_frames(path, times_s)
     for picture in pictures:
-        yield upright(np.asarray(picture.reformat(*size, "rgb24").to_ndarray(), np.uint8), turned)
+        yield within(as_shown(picture, look), round(scale * max(width, height)))
 
 
 def _key_frames(path: Path, times_s: Sequence[float]) -> Iterator[Any]:
     """For each time the last key frame before it, which is decoded alone."""
     with open_video(path) as source:
         shown: Any = source.next_frame()
-        start = shown.pts or 0
         for time_s in times_s:
-            source.seek(start + round((time_s + MARGIN_S) / source.time_base))
+            source.seek(source.zero + round((time_s + MARGIN_S) / source.time_base))
             shown = source.next_frame() or shown
             yield shown

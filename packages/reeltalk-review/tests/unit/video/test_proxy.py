@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sample_videos import Numbered, beeping, number_of
 
-from reeltalk.video.encode import upright
+from reeltalk.video.picture import Look, rgb
 from reeltalk.video.probe import probe
-from reeltalk.video.stream import VideoError, open_video, rgb
-from reeltalk_review.video.proxy import ENDINGS, MP4, WEBM, make_proxy, playable, proxy_type, shown_size, transcode
+from reeltalk.video.stream import VideoError, open_video
+from reeltalk_review.video.proxy import ENDINGS, MP4, WEBM, make_proxy, playable, proxy_size, proxy_type, transcode
 
 QUIET = {"x265-params": "log-level=error"}
 NTSC = Fraction(30000, 1001)
@@ -60,7 +60,7 @@ def test_the_picture_is_upright(media_type: str, tmp_path: Path) -> None:
     facts = probe(proxy := made(path, tmp_path, media_type))
     assert (facts.width_px, facts.height_px, facts.rotation_deg) == (96, 320, 0)
     with open_video(proxy) as source:
-        numbers = [number_of(upright(rgb(frame.picture), 90)) for frame in source.frames()]
+        numbers = [number_of(np.ascontiguousarray(np.rot90(rgb(frame.picture), -1))) for frame in source.frames()]
     assert numbers == list(range(240))
 
 
@@ -74,8 +74,12 @@ def test_sound_stays_beside_its_picture(media_type: str, tmp_path: Path) -> None
             for frame in proxy.decode(audio=0)
             for first in np.flatnonzero(np.abs(frame.to_ndarray()[0]) > 0.1)[:1]
         ]
-    # The picture begins half a second into the file, and the proxy with it.
-    assert loud[0] == pytest.approx(1.5, abs=0.03)
+    # The picture begins half a second after the sound; until then a player shows a black one, and so does the proxy.
+    assert loud[0] == pytest.approx(2.0, abs=0.03)
+    with open_video(made(path, tmp_path, media_type)) as proxy:
+        frames = list(proxy.frames())
+    assert [frame.pts_s for frame in frames[:3]] == pytest.approx([0, 0.5, 0.5 + 1 / 24], abs=0.001)
+    assert rgb(frames[0].picture).max() < 20
 
 
 @pytest.mark.parametrize(
@@ -84,13 +88,13 @@ def test_sound_stays_beside_its_picture(media_type: str, tmp_path: Path) -> None
         ((1920, 1080), Fraction(1), (1280, 720)),
         ((1080, 1920), Fraction(1), (720, 1280)),
         ((321, 97), Fraction(1), (320, 96)),
-        ((720, 576), Fraction(16, 15), (720, 540)),
-        ((720, 480), Fraction(8, 9), (640, 480)),
+        ((720, 576), Fraction(16, 15), (768, 576)),
+        ((720, 480), Fraction(8, 9), (720, 540)),
         ((8000, 2), Fraction(1), (1280, 2)),
     ],
 )
 def test_sizes_are_even_and_at_most_1280(size: tuple[int, int], shape: Fraction, shown: tuple[int, int]) -> None:
-    assert shown_size(*size, shape) == shown
+    assert proxy_size(Look(*size, shape, 0, False)) == shown
 
 
 def test_h264_is_made_where_it_can_be() -> None:

@@ -20,10 +20,8 @@ import av.logging
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.encode import upright
-from reeltalk.video.probe import turned_deg
 from reeltalk.video.serving import sized
-from reeltalk.video.stream import Frame, Source, VideoError, open_video, rgb
+from reeltalk.video.stream import Frame, Source, VideoError, open_video
 
 HEAD: Final = struct.Struct(">dHH")
 """Header of a frame: presentation time in seconds, height, width."""
@@ -69,17 +67,13 @@ def _of_file(path: Path, fps: float) -> Iterator[tuple[float, NDArray[np.uint8]]
             # The frame before was on the screen until this one.
             last = math.ceil((frame.pts_s - HAIR_S) * fps) - 1
             if shown is not None and last >= moment:
-                yield shown.pts_s, _upright(source, shown)
+                yield shown.pts_s, source.shown(shown.picture)
                 moment = last + 1
             # If the times of a file go back, nothing new is shown until they have caught up.
             if shown is None or frame.pts_s > shown.pts_s:
                 shown = frame
         if shown is not None and (moment == 0 or shown.pts_s + HAIR_S >= moment / fps):
-            yield shown.pts_s, _upright(source, shown)
-
-
-def _upright(source: Source, frame: Frame) -> NDArray[np.uint8]:
-    return upright(rgb(frame.picture), turned_deg(source, frame.picture))
+            yield shown.pts_s, source.shown(shown.picture)
 
 
 def _live(opened: "contextlib.AbstractContextManager[Any]", fps: float) -> Iterator[tuple[float, NDArray[np.uint8]]]:
@@ -88,11 +82,12 @@ def _live(opened: "contextlib.AbstractContextManager[Any]", fps: float) -> Itera
             raise VideoError("it has no video stream")
         began_s: float | None = None
         moment = 0
-        for frame in Source(container).frames():
+        source = Source(container)
+        for frame in source.frames():
             now_s = time.monotonic()
             began_s = now_s if began_s is None else began_s
             if now_s - began_s >= moment / fps:
-                yield now_s - began_s, rgb(frame.picture)
+                yield now_s - began_s, source.shown(frame.picture)
                 moment = math.floor((now_s - began_s) * fps) + 1
 
 

@@ -20,7 +20,7 @@ from sample_videos import Numbered, number_of
 
 from reeltalk.parallel import Limits
 from reeltalk.video.frames import frames_at
-from reeltalk.video.stream import rgb
+from reeltalk.video.picture import rgb
 from reeltalk_streaming.video.feed import Feed
 from reeltalk_streaming.video.live import HEAD, REFUSED, follow
 

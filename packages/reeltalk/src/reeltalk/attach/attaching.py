@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from reeltalk.attach.records import FileFacts, decoded_of, encoding_of
+from reeltalk.attach.records import FileFacts, decoded_of, encoding_of, unusual
 from reeltalk.attach.sources import SourceVideo, find_videos
 from reeltalk.attach.transcripts import Transcript, open_transcript, speech_of
 from reeltalk.attach.wholeness import MAX_MISSING, full_reason, missing
@@ -118,6 +118,7 @@ def attach(
                     for video, names in doubtful
                 ),
                 *_told("transcripts go on after the end of their videos, and their last lines are left out", late),
+                *unusual(known.values()),
                 *_told("videos still have no file", [name for name in lacking if name not in unread]),
                 *_told("files belong to no video", idle),
             ]

@@ -1,11 +1,11 @@
 """Facts about one file, as a child process finds them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.schema.media import Encoding
+from reeltalk.schema.media import Encoding, Video
 from reeltalk.video.records import Gap, Probe
 
 WHOLE_S: Final = 1e-6
@@ -47,6 +47,38 @@ def encoding_of(probe: Probe) -> Encoding:
         frames=probe.frames,
         variable_frame_rate=probe.variable_frame_rate,
         rotation_deg=probe.rotation_deg,
+        mirrored=probe.mirrored,
+        pixel_aspect=probe.pixel_aspect,
+        transfer=probe.transfer,
+        interlaced=probe.interlaced,
+        start_s=probe.start_s,
+        hidden_frames=probe.hidden_frames,
+        recordings=probe.recordings,
+        streams=probe.streams,
         audio_codec=probe.audio_codec,
         subtitles=probe.subtitles,
     )
+
+
+def unusual(videos: Iterable[Video]) -> list[str]:
+    """What is unusual about some files and how they are read, with the first file of each kind."""
+    found: dict[str, list[str]] = {}
+    for video in videos:
+        for note in _notes(video.encoding) if video.encoding is not None else ():
+            found.setdefault(note, []).append(video.file or video.id)
+    return [
+        f"{names[0]}{f' and {len(names) - 1:,} more' if names[1:] else ''}: {note}" for note, names in found.items()
+    ]
+
+
+def _notes(encoding: Encoding) -> Iterator[str]:
+    if encoding.start_s:
+        yield "the pictures begin after the sound; until then a black one is shown, as by players"
+    if encoding.recordings > 1:
+        yield "recordings were joined; their times follow each other, and clips of them have no sound"
+    if encoding.streams > 1:
+        yield "it holds several films; the one that is marked as the default, or the largest, is read"
+    if encoding.transfer is not None:
+        yield "HDR is shown in SDR, by Hable's curve"
+    if encoding.interlaced:
+        yield "half pictures are filled up to whole ones"

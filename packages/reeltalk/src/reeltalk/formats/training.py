@@ -194,11 +194,6 @@ class _FilmFile:
     path: Path
     duration_s: float
 
-    @property
-    def rotation_deg(self) -> int:
-        """Clockwise rotation that a video player applies."""
-        return self.video.encoding.rotation_deg if self.video.encoding is not None else 0
-
 
 def frame_folder(video_id: str) -> str:
     """Folder of a video's pictures, relative to the root: its identifier if every file system accepts it."""
@@ -273,7 +268,7 @@ def write_frames(
         for start in range(0, len(missing), FRAMES_A_CALL):
             part = missing[start : start + FRAMES_A_CALL]
             argument = {
-                "path": str(film.path), "stills": part, "rotation_deg": film.rotation_deg, "square_px": size,
+                "path": str(film.path), "stills": part, "square_px": size,
                 "quality": quality, "folder": str(folder),
             }  # fmt: skip
             calls.append(Call(argument, Limits(DECODE_S + SECONDS_A_FRAME * len(part), MEMORY_BYTES)))

@@ -110,7 +110,6 @@ class SiteMedia:
                 "path": str(path),
                 "interval": interval.model_dump(mode="json"),
                 "target": str(self.folder / _name(path, interval)),
-                "rotation_deg": self._rotation(video_id),
             }
             calls.append(Call(argument, Limits(wall_s=CALL_S + 5 * interval.duration_s, memory_bytes=MEMORY_BYTES)))
         found = {}
@@ -145,7 +144,6 @@ class SiteMedia:
                 argument = {
                     "path": str(path),
                     "times_s": part,
-                    "rotation_deg": self._rotation(video_id),
                     "longest_side_px": FRAME_PX,
                     "square_px": None,
                     "quality": FRAME_QUALITY,
@@ -168,16 +166,12 @@ class SiteMedia:
                     found[video_id, moment] = f"{FOLDER}/{name}"
         return found
 
-    def _rotation(self, video_id: str) -> int:
-        encoding = self.videos[video_id].encoding
-        return encoding.rotation_deg if encoding is not None else 0
-
 
 def cut_part(argument: dict[str, Any]) -> dict[str, float]:
     """Write one clip. Runs in a child process.
 
     Args:
-        argument: `path`, `interval`, `target` and `rotation_deg` of `cut_clip`.
+        argument: `path`, `interval` and `target` of `cut_clip`.
 
     Returns:
         The interval that the file shows.
@@ -191,7 +185,6 @@ def cut_part(argument: dict[str, Any]) -> dict[str, float]:
         Path(argument["target"]),
         # Copied packets may start before the part, and browsers that ignore edit lists would show them.
         lossless=False,
-        rotation_deg=argument["rotation_deg"],
     )
     return {"start_s": made.interval.start_s, "end_s": made.interval.end_s}
 

@@ -40,6 +40,21 @@ class Encoding(BaseModel):
     variable_frame_rate: bool
     rotation_deg: Literal[0, 90, 180, 270] = 0
     """Clockwise rotation that a video player applies. Width and height are as stored, before it."""
+    mirrored: bool = False
+    """Whether a player then swaps left and right."""
+    pixel_aspect: FrameRate = Fraction(1)
+    """Width of a pixel divided by its height, as an exact fraction."""
+    transfer: Literal["pq", "hlg"] | None = None
+    """The transfer function of HDR. Pictures are mapped to SDR."""
+    interlaced: bool = False
+    start_s: Seconds = 0.0
+    """When the first picture appears; more than 0 if the sound begins before it."""
+    hidden_frames: Annotated[int, Field(ge=0)] = 0
+    """Frames that an edit list hides."""
+    recordings: Annotated[int, Field(ge=1)] = 1
+    """Recordings that were joined to this file, each with time stamps of its own."""
+    streams: Annotated[int, Field(ge=1)] = 1
+    """Streams of pictures; the one that is marked as the default, or the largest, is read."""
     audio_codec: Name | None = None
     subtitles: tuple[Name, ...] = ()
     """Languages of the subtitle streams, `und` for one without a name."""

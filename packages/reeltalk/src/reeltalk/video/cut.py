@@ -13,14 +13,13 @@ from typing import Any, Final
 
 import av
 import av.error
-import numpy as np
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.atomic import PARTIAL_PREFIX
-from reeltalk.video.encode import upright
 from reeltalk.video.frames import MARGIN_S
+from reeltalk.video.picture import state_colours
 from reeltalk.video.records import Cut, How
-from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video, rgb
+from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video
 
 COPIED_CODECS: Final = frozenset({"h264", "hevc", "mpeg4", "av1", "vp9"})
 """Codecs that an MP4 file may hold and that browsers or FFmpeg play from it."""
@@ -30,15 +29,14 @@ MOST_REORDERED: Final = 32
 ENCODER_OPTIONS: Final = {"crf": "18", "preset": "veryfast"}
 
 
-def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, rotation_deg: int = 0) -> Cut:
+def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool) -> Cut:
     """Write one clip as an MP4 file.
 
     Args:
         path: The video.
-        interval: The part to cut out, in seconds from the video's first presentation time.
+        interval: The part to cut out, in seconds on the clock of a player.
         target: The file to write, whole or not at all.
         lossless: Copy whenever the codec allows it. If false, only a clip that begins on a key frame is copied.
-        rotation_deg: The rotation of the video. An encoded clip has none.
 
     Raises:
         VideoError: No part of the interval can be decoded, or the target cannot be written.
@@ -47,26 +45,27 @@ def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, ro
     # name.
     partial = target.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(6)}")
     try:
-        made = _cut(path, interval, partial, lossless, rotation_deg)
+        made = _cut(path, interval, partial, lossless)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     return made
 
 
-def _cut(path: Path, interval: Interval, target: Path, lossless: bool, rotation_deg: int) -> Cut:
+def _cut(path: Path, interval: Interval, target: Path, lossless: bool) -> Cut:
     with open_video(path) as source:
-        start_pts = _first_pts(source)
-        first = start_pts + _ticks(interval.start_s, source)
-        end = start_pts + _ticks(interval.end_s, source)
+        if source.next_frame() is None:
+            raise VideoError("no frame can be decoded")
+        first = source.zero + _ticks(interval.start_s, source)
+        end = source.zero + _ticks(interval.end_s, source)
         source.seek(first)
-        if source.codec in COPIED_CODECS:
+        if source.codec in COPIED_CODECS and not source.joined:
             key = next((p.pts for p in source.container.demux(source.stream) if p.pts is not None), None)
             on_key = key is not None and abs(key - first) * source.time_base <= Fraction(1, 1000)
             if key is not None and key <= first + 1 and (lossless or on_key):
-                shown = _copy(source, target, start_pts, first, end)
+                shown = _copy(source, target, first, end)
                 return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
-        shown = _encode(source, target, start_pts, first, end, rotation_deg)
+        shown = _encode(source, target, first, end)
         return Cut(how=How.ENCODE, interval=shown)
 
 
@@ -80,14 +79,7 @@ def _ticks(seconds: float, source: Source) -> int:
     return round((Fraction(seconds) - Fraction(1, 1_000_000)) / source.time_base)
 
 
-def _first_pts(source: Source) -> int:
-    picture = source.next_frame()
-    if picture is None:
-        raise VideoError("no frame can be decoded")
-    return picture.pts or 0
-
-
-def _copy(source: Source, target: Path, start_pts: int, first: int, end: int) -> Interval:
+def _copy(source: Source, target: Path, first: int, end: int) -> Interval:
     source.seek(first)
     options = {"movflags": "+faststart", "avoid_negative_ts": "disabled"}
     audio = _audio(source)
@@ -125,7 +117,7 @@ def _copy(source: Source, target: Path, start_pts: int, first: int, end: int) ->
         target.unlink(missing_ok=True)
         place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
         raise VideoError(f"the clip cannot be copied{place} ({_told(error)})") from None
-    return _interval(source, start_pts, first, last_end)
+    return _interval(source, first, last_end)
 
 
 def _with_decoding_times(source: Source, audio: Any) -> Iterator[Any]:
@@ -166,11 +158,12 @@ def _mux(output: Any, packet: Any, copied: dict[int, Any], zero: int) -> None:
     output.mux(packet)
 
 
-def _encode(source: Source, target: Path, start_pts: int, first: int, end: int, rotation_deg: int) -> Interval:
+def _encode(source: Source, target: Path, first: int, end: int) -> Interval:
     # Seek far enough back, because containers index by decoding time.
-    source.seek(max(start_pts, first - int(MARGIN_S / source.time_base)))
+    source.seek(max(source.zero, first - int(MARGIN_S / source.time_base)))
     rate = source.frame_rate or Fraction(25)
-    audio = _audio(source)
+    # The sound of joined recordings has time stamps that start again.
+    audio = None if source.joined else _audio(source)
     try:
         with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}) as output:
             stream: Any = None
@@ -179,18 +172,17 @@ def _encode(source: Source, target: Path, start_pts: int, first: int, end: int, 
                     continue
                 if picture.pts >= end:
                     break
-                pixels = upright(rgb(picture), rotation_deg) if rotation_deg else None
+                pts = picture.pts - first
+                picture = source.ready(picture)
                 if stream is None:
-                    height, width = pixels.shape[:2] if pixels is not None else (picture.height, picture.width)
+                    width, height = picture.width, picture.height
                     stream = output.add_stream("libx264", rate=rate, options=ENCODER_OPTIONS)
                     stream.width, stream.height = width - width % 2, height - height % 2
                     stream.pix_fmt = "yuv420p"
                     stream.time_base = source.time_base
+                    state_colours(stream.codec_context, picture)
                     stream.codec_context.time_base = source.time_base
                     copied = output.add_stream_from_template(audio, opaque=True) if audio is not None else None
-                pts = picture.pts - first
-                if pixels is not None:
-                    picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
                 picture = picture.reformat(stream.width, stream.height, "yuv420p")
                 picture.pts, picture.time_base = pts, source.time_base
                 picture.pict_type = 0
@@ -213,9 +205,9 @@ def _encode(source: Source, target: Path, start_pts: int, first: int, end: int, 
         target.unlink(missing_ok=True)
         place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
         raise VideoError(f"the clip cannot be encoded{place} ({_told(error)})") from None
-    return _interval(source, start_pts, first, end)
+    return _interval(source, first, end)
 
 
-def _interval(source: Source, start_pts: int, first: int, end: int) -> Interval:
+def _interval(source: Source, first: int, end: int) -> Interval:
     base = source.time_base
-    return Interval(start_s=float(max(0, first - start_pts) * base), end_s=float((end - start_pts) * base))
+    return Interval(start_s=float(max(0, first - source.zero) * base), end_s=float((end - source.zero) * base))

@@ -62,11 +62,6 @@ def within(rgb: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
     return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def upright(pixels: Picture, rotation_deg: int) -> Picture:
-    """Turns a picture clockwise by 0, 90, 180 or 270 degrees, as a video player shows it."""
-    return np.ascontiguousarray(np.rot90(pixels, -rotation_deg // 90))
-
-
 def centre_square(rgb: NDArray[np.uint8], *, side: int = 224) -> NDArray[np.uint8]:
     """The middle of a picture, prepared as for CLIP: the shorter side is resized to `side`, the longer one is cropped.
 
@@ -99,8 +94,8 @@ class Thumbs:
         self.kept: list[Thumb] = []
         self._every, self._seen = 1, 0
 
-    def add(self, pts_s: float, bgr: Picture, rotation_deg: int) -> None:
-        """Offer a picture. If its turn has come, it is shrunk and kept."""
+    def add(self, pts_s: float, bgr: Picture) -> None:
+        """Offer a picture as a player shows it, in any size. If its turn has come, it is shrunk and kept."""
         due = self._seen % self._every == 0
         self._seen += 1
         if not due:
@@ -110,11 +105,10 @@ class Thumbs:
             self._every *= 2
             if (self._seen - 1) % self._every:
                 return
-        turned = upright(bgr, rotation_deg)
-        height, width = turned.shape[:2]
+        height, width = bgr.shape[:2]
         scale = THUMB_WIDTH_PX / max(width, height)
         size = max(1, round(width * scale)), max(1, round(height * scale))
-        self.kept.append(Thumb(pts_s, cv2.resize(turned, size, interpolation=cv2.INTER_AREA)))
+        self.kept.append(Thumb(pts_s, cv2.resize(bgr, size, interpolation=cv2.INTER_AREA)))
 
     def chosen(self, cuts_s: Sequence[float], duration_s: float) -> list[Thumb]:
         """The pictures of a contact sheet in order: the first of each shot, and others evenly from the rest.

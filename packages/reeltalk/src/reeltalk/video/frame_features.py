@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.video.appearance import BROWN_VALUE, COLOURED_SATURATION, DARK_VALUE, HUES, LIGHT_VALUE
-from reeltalk.video.encode import upright
 from reeltalk.video.frames import frames_at
-from reeltalk.video.stream import rgb
 
 SMALL: Final = (36, 64)
 """Rows and columns."""
@@ -144,14 +142,11 @@ def decode_features(argument: dict[str, Any]) -> dict[str, Any]:
     """Decode frames and shrink them. Runs in a child process.
 
     Args:
-        argument: `path`, `times_s`, `rotation_deg`.
+        argument: `path`, `times_s`.
 
     Returns:
         `times_s`, and `pixels` as base64 of (T, 36, 64, 3) uint8 RGB.
     """
-    found = [
-        (frame.pts_s, shrunk(upright(rgb(frame.picture), argument["rotation_deg"])))
-        for frame in frames_at(Path(argument["path"]), argument["times_s"])
-    ]
+    found = [(frame.pts_s, shrunk(frame.pixels)) for frame in frames_at(Path(argument["path"]), argument["times_s"])]
     pixels = b"".join(small.tobytes() for _, small in found)
     return {"times_s": [pts_s for pts_s, _ in found], "pixels": base64.b64encode(pixels).decode()}

@@ -11,8 +11,9 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.encode import upright, within
-from reeltalk.video.stream import Source, VideoError, open_video, rgb
+from reeltalk.video.encode import within
+from reeltalk.video.picture import Look, Pixels, as_shown, black
+from reeltalk.video.stream import Source, VideoError, open_video
 
 SEEK_AHEAD_S: Final = 4.0
 """The reader seeks a frame that is further ahead than this. It reaches a nearer one by decoding, which is cheaper."""
@@ -26,10 +27,16 @@ class FrameAt(NamedTuple):
     """The frame that is on the screen at a moment."""
 
     pts_s: float
-    """Presentation time in seconds from that of the first frame."""
+    """When it appears on the clock of a player, in seconds."""
     picture: av.VideoFrame
     stands_in: bool
     """True if later packets could not be decoded, so that this frame may stand in for a lost one."""
+    look: Look
+
+    @property
+    def pixels(self) -> Pixels:
+        """(H, W, 3) uint8 RGB, as a player shows it."""
+        return as_shown(self.picture, self.look)
 
 
 def frames_at(path: Path, times_s: Iterable[float]) -> Iterator[FrameAt]:
@@ -37,8 +44,8 @@ def frames_at(path: Path, times_s: Iterable[float]) -> Iterator[FrameAt]:
 
     Args:
         path: The video.
-        times_s: In rising order, in seconds from the first presentation time. A time after the end gives the last
-            frame.
+        times_s: In rising order, in seconds on the clock of a player. A time after the end gives the last frame. If
+            the sound begins before the pictures, a time before the first of them gives a black one, as players show.
 
     Yields:
         One frame for each time. Two times may give the same frame.
@@ -63,7 +70,6 @@ class _Reader:
         first = source.next_frame()
         if first is None:
             raise VideoError("no frame can be decoded")
-        self.step = round(1 / (source.frame_rate * source.time_base)) if source.frame_rate else 1
         self.start = self._pts(first, None)
         self.shown: tuple[int, av.VideoFrame] = (self.start, first)
         self.damaged = deque([0], maxlen=DELAY)
@@ -71,14 +77,16 @@ class _Reader:
 
     def at(self, time_s: float) -> FrameAt:
         # A tiny amount is added, so that a time that was rounded earlier still falls on its frame.
-        target = self.start + int((Fraction(time_s) + Fraction(1, 1_000_000)) / self.source.time_base)
-        if self.next is not None and target - self.next[0] > SEEK_AHEAD_S / self.source.time_base:
+        target = self.source.zero + int((Fraction(time_s) + Fraction(1, 1_000_000)) / self.source.time_base)
+        if target < self.start and self.source.seconds(self.start):
+            return FrameAt(0.0, black(self.source.look), False, self.source.look)
+        far = self.next is not None and target - self.next[0] > SEEK_AHEAD_S / self.source.time_base
+        if far and not self.source.joined:
             self._seek(target)
         while self.next is not None and self.next[0] <= target:
             self.shown, self.next = self.next, self._read()
         pts, picture = self.shown
-        pts_s = float((pts - self.start) * self.source.time_base)
-        return FrameAt(pts_s, picture, self.source.damaged > self.damaged[0])
+        return FrameAt(self.source.seconds(pts), picture, self.source.damaged > self.damaged[0], self.source.look)
 
     def _seek(self, target: int) -> None:
         wanted, margin = target, int(MARGIN_S / self.source.time_base)
@@ -107,7 +115,7 @@ class _Reader:
 
     def _pts(self, picture: av.VideoFrame, before: int | None) -> int:
         if picture.pts is None:
-            return 0 if before is None else before + self.step
+            return 0 if before is None else before + self.source.step
         return int(picture.pts)
 
 
@@ -119,14 +127,13 @@ def decode_whole_frames(argument: dict[str, Any]) -> dict[str, Any]:
     """Decode frames. Runs in a child process.
 
     Args:
-        argument: `path`, `times_s` in rising order, `rotation_deg`, and `longest_px`; pictures with a longer side are
-            shrunk.
+        argument: `path`, `times_s` in rising order, and `longest_px`; pictures with a longer side are shrunk.
 
     Returns:
         `times_s` of the frames, `shape` (T, H, W, 3) and `pixels` as base64 of uint8 RGB.
     """
     found = [
-        (frame.pts_s, within(upright(rgb(frame.picture), argument["rotation_deg"]), argument["longest_px"]))
+        (frame.pts_s, within(frame.pixels, argument["longest_px"]))
         for frame in frames_at(Path(argument["path"]), argument["times_s"])
     ]
     pixels = np.stack([picture for _, picture in found])

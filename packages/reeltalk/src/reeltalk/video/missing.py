@@ -31,12 +31,16 @@ LENGTH_IN_HEADER: Final = ("matroska", "flv")
 """Containers that state one length for all their streams together."""
 
 
-def promised_s(source: Any, *, duration_s: float, last_dts: int, ends_s: Sequence[float]) -> float:
+def promised_s(
+    source: Any, *, zero: int, ahead: int, duration_s: float, last_dts: int, ends_s: Sequence[float]
+) -> float:
     """How long the pictures last according to the header; the measured length if the header states none or less.
 
     Args:
         source: The `Source` whose packets were read.
-        duration_s: From the first to the end of the last packet of the pictures.
+        zero: The time stamp at which a player's clock is 0.
+        ahead: How many ticks before its appearance the first shown frame is decoded.
+        duration_s: The end of the last packet of the pictures.
         last_dts: Largest decoding time stamp of the pictures' packets, in the stream's time base.
         ends_s: The end of the packets of the pictures, and of each other stream that was read.
     """
@@ -45,14 +49,15 @@ def promised_s(source: Any, *, duration_s: float, last_dts: int, ends_s: Sequenc
     if name == "mov" and stream.frames and len(index := stream.index_entries):
         # The index lists exactly the samples that remain after edit lists, so a whole file misses none of them.
         if index[-1].timestamp > last_dts:
-            found = float((index[-1].timestamp - index[0].timestamp) * source.time_base)
+            found = float((index[-1].timestamp + ahead - zero) * source.time_base)
             found += float(1 / source.frame_rate) if source.frame_rate else 0.0
     elif name == "avi" and stream.frames and source.frame_rate:
         found += float(stream.frames / source.frame_rate - (last_dts + 1) * source.time_base)
     elif name == "mxf" and stream.duration:
         found = float(stream.duration * source.time_base)
     elif name in LENGTH_IN_HEADER and source.container.duration:
-        found = _of_pictures(stream, source.container.duration / av.time_base, ends_s) or duration_s
+        whole_s = _of_pictures(stream, source.container.duration / av.time_base, ends_s)
+        found = duration_s if whole_s is None else whole_s - float(zero * source.time_base)
     missing_s = found - duration_s
     return found if missing_s > max(TOLERATED_S, TOLERATED_SHARE * found) else duration_s
 

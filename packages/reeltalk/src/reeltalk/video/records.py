@@ -11,46 +11,49 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.schema.intervals import Interval
 
 
-class ContentSettings(BaseModel):
-    """ContentDetector's settings, with its own defaults."""
+class _ShortestShot(BaseModel):
+    """The distance between cuts, as PySceneDetect's command has it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    min_shot_s: Annotated[float, Field(ge=0, le=60)] = 0.6
+    min_shot_frames: Annotated[int, Field(ge=0)] | None = None
+    """In place of `min_shot_s`, as PySceneDetect's library has it; its default there is 15."""
+
+    @property
+    def min_scene_len(self) -> int | float:
+        """The same for PySceneDetect, which takes a whole number for frames and any other for seconds."""
+        return self.min_shot_s if self.min_shot_frames is None else self.min_shot_frames
+
+
+class ContentSettings(_ShortestShot):
+    """ContentDetector's settings, with its own defaults."""
 
     detector: Literal["content"] = "content"
     threshold: Annotated[float, Field(gt=0)] = 27.0
-    min_shot_frames: Annotated[int, Field(ge=0)] = 15
 
 
-class AdaptiveSettings(BaseModel):
+class AdaptiveSettings(_ShortestShot):
     """AdaptiveDetector's settings, with its own defaults."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     detector: Literal["adaptive"] = "adaptive"
     threshold: Annotated[float, Field(gt=0)] = 3.0
-    min_shot_frames: Annotated[int, Field(ge=0)] = 15
     window_frames: Annotated[int, Field(ge=1)] = 2
     min_content: Annotated[float, Field(ge=0)] = 15.0
 
 
-class HashSettings(BaseModel):
+class HashSettings(_ShortestShot):
     """HashDetector's settings, with its own defaults."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     detector: Literal["hash"] = "hash"
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.35
-    min_shot_frames: Annotated[int, Field(ge=0)] = 15
 
 
-class ThresholdSettings(BaseModel):
+class ThresholdSettings(_ShortestShot):
     """ThresholdDetector's settings, with its own defaults: fades to and from black."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     detector: Literal["threshold"] = "threshold"
     threshold: Annotated[float, Field(ge=0, le=255)] = 12.0
-    min_shot_frames: Annotated[int, Field(ge=0)] = 15
 
 
 class TransNetSettings(BaseModel):
@@ -74,11 +77,11 @@ DETECTORS: Final = {
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Gap = tuple[Finite, Finite]
-"""Start and end of a part without pictures, in seconds from the first presentation time stamp."""
+"""Start and end of a part without pictures, in seconds."""
 
 
 class Probe(BaseModel):
-    """Facts of a video file. Times are seconds from the first presentation time stamp."""
+    """Facts of a video file. Times are seconds on the clock of a player: 0 is where pictures or sound begin."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,18 +90,34 @@ class Probe(BaseModel):
     pixel_format: str
     width_px: int
     height_px: int
-    """As stored; a rotation of 90 or 270 degrees swaps the two on the screen."""
+    """As stored; see `rotation_deg` and `pixel_aspect`."""
     rotation_deg: int
     """Clockwise rotation that a player applies: 0, 90, 180 or 270."""
+    mirrored: bool
+    """Whether a player then swaps left and right."""
+    pixel_aspect: Fraction
+    """Width of a pixel divided by its height."""
+    transfer: Literal["pq", "hlg"] | None
+    """`pq` or `hlg` for HDR."""
+    interlaced: bool
+    start_s: Finite
+    """When the first picture appears; more than 0 if the sound begins before it."""
     duration_s: Finite
-    """From the first packet of the pictures to the end of the last."""
+    """The end of the last packet of the pictures."""
     promised_s: Finite
-    """The length of the pictures according to the header; more than `duration_s` if the file was cut off."""
+    """The end of the pictures according to the header; more than `duration_s` if the file was cut off."""
     gaps_s: tuple[Gap, ...]
     """Parts before the end whose packets were lost to damage."""
     frame_rate: Fraction | None
     variable_frame_rate: bool
     frames: int
+    """Frames that are shown."""
+    hidden_frames: int
+    """Frames before the beginning or after the end that an edit list hides."""
+    recordings: int
+    """Recordings that were joined to this file, each with time stamps of its own."""
+    streams: int
+    """Streams of pictures, without covers; one of them is read."""
     audio_codec: str | None
     subtitles: tuple[str, ...]
     """Languages of the subtitle streams; `und` if a language is not named."""
@@ -145,7 +164,7 @@ class ScanSettings(BaseModel):
 
 
 class Scan(BaseModel):
-    """The results of a scan. Times are seconds from the first presentation time."""
+    """The results of a scan. Times are seconds on the clock of a player."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -183,9 +202,9 @@ def joined(parts: Sequence[Gap]) -> list[Gap]:
     return found
 
 
-def shots_between(cuts_s: tuple[float, ...], end_s: float) -> Iterator[tuple[float, float]]:
-    """Start and end of each shot."""
-    bounds = [0.0, *cuts_s, end_s]
+def shots_between(cuts_s: tuple[float, ...], start_s: float, end_s: float) -> Iterator[tuple[float, float]]:
+    """Start and end of each shot of a film whose pictures begin and end at these times."""
+    bounds = [start_s, *cuts_s, end_s]
     yield from itertools.pairwise(bounds)
 
 

@@ -11,10 +11,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.video.encode import jpeg, upright, within
+from reeltalk.video.encode import jpeg, within
 from reeltalk.video.frames import frames_at
 from reeltalk.video.probe import probe
-from reeltalk.video.stream import VideoError, rgb
+from reeltalk.video.stream import VideoError
 
 REFUSED: Final = "refused"
 """Key of an answer with the reason why a file cannot be read."""
@@ -25,19 +25,19 @@ UNWRITABLE: Final = "unwritable"
 
 
 def probe_length(argument: dict[str, Any]) -> dict[str, Any]:
-    """Length and rotation of a video.
+    """Length and damage of a video.
 
     Args:
         argument: `path`.
 
     Returns:
-        `duration_s`, `rotation_deg`, `promised_s` and `gaps_s`, or `refused`.
+        `duration_s`, `promised_s` and `gaps_s`, or `refused`.
     """
     try:
         facts = probe(Path(argument["path"]))
     except VideoError as error:
         return {REFUSED: str(error)}
-    known = facts.model_dump(mode="json", include={"duration_s", "rotation_deg", "promised_s", "gaps_s"})
+    known = facts.model_dump(mode="json", include={"duration_s", "promised_s", "gaps_s"})
     return dict(known)
 
 
@@ -45,9 +45,9 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
     """Write the frames that are on the screen at some times, each once, whole or not at all.
 
     Args:
-        argument: `path` of the video; `times_s` in rising order, seconds from the first frame; `rotation_deg`,
-            clockwise; `longest_side_px` and `square_px`, or null; `quality`, 1–100; `folder`; `name`, a file's name
-            with a `%f` for the frame's time in seconds.
+        argument: `path` of the video; `times_s` in rising order, seconds on the clock of a player;
+            `longest_side_px` and `square_px`, or null; `quality`, 1–100; `folder`; `name`, a file's name with a `%f`
+            for the frame's time in seconds.
 
     Returns:
         `pts_s`, the presentation time of the frame at each requested time, and `lost`, the times whose own frame could
@@ -59,8 +59,8 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
     try:
         for time_s, frame in zip(times_s, frames_at(Path(argument["path"]), times_s), strict=True):
             if not found or found[-1] != frame.pts_s:
-                picture = sized(rgb(frame.picture), argument["longest_side_px"], argument["square_px"])
-                content = jpeg(upright(picture, argument["rotation_deg"]), quality=argument["quality"])
+                picture = sized(frame.pixels, argument["longest_side_px"], argument["square_px"])
+                content = jpeg(picture, quality=argument["quality"])
                 write_picture(Path(argument["folder"]), argument["name"] % frame.pts_s, content)
             found.append(frame.pts_s)
             if frame.stands_in and time_s - frame.pts_s > LOST_S:
@@ -116,7 +116,7 @@ def write(argument: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         argument: `path` of the video; `stills`, pairs of a time in seconds and a file name, in rising order of time;
-            `rotation_deg`, clockwise; `square_px`, width and height; `quality`, 1 to 100; `folder`.
+            `square_px`, width and height; `quality`, 1 to 100; `folder`.
 
     Returns:
         `pts_s`, the presentation time of the frame at each requested time; or `refused`, or `unwritable`.
@@ -129,7 +129,7 @@ def write(argument: dict[str, Any]) -> dict[str, Any]:
             stills, frames_at(Path(argument["path"]), [at_s for at_s, _ in stills]), strict=True
         ):
             if not found or found[-1] != frame.pts_s:
-                picture = sized(upright(rgb(frame.picture), argument["rotation_deg"]), None, argument["square_px"])
+                picture = sized(frame.pixels, None, argument["square_px"])
                 content = jpeg(picture, quality=argument["quality"])
             write_picture(Path(argument["folder"]), name, content)
             found.append(frame.pts_s)

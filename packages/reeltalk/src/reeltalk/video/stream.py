@@ -8,6 +8,7 @@ that would open a network connection or a second file are refused before they ar
 
 import contextlib
 import errno
+import functools
 import io
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,10 +19,11 @@ import av
 import av.error
 import numpy as np
 from av.codec.hwaccel import HWAccel
-from numpy.typing import NDArray
+from av.stream import Disposition
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.video.missing import unfinished_box
+from reeltalk.video.picture import Look, Pixels, as_shown, look_of, shown_frame
 from reeltalk.video.records import Decoder
 
 CONTAINERS: Final = (
@@ -43,10 +45,18 @@ CONTAINERS: Final = (
     "m4v",
     "dv",
     "rm",
+    "gif",
 )
 """FFmpeg's names of the allowed demuxers. None of them reads a second file by default."""
 PLANAR_OF: Final = {"nv12": "yuv420p", "p010le": "yuv420p10le"}
 """Layouts of frames from a GPU, with those of the same frames from a decoder of the CPU."""
+JOINABLE: Final = frozenset({"mpegts", "mpeg"})
+"""Containers whose files stay playable if they are joined byte by byte."""
+GOES_BACK_S: Final = 0.1
+JUMPS_S: Final = 10.0
+"""FFmpeg's own bounds for time stamps that start again or jump in these containers."""
+COVERS: Final = Disposition.attached_pic | Disposition.still_image | Disposition.timed_thumbnails
+STILL_CODECS: Final = frozenset({"png", "mjpeg", "bmp", "gif", "webp", "tiff"})
 MOST_DAMAGED: Final = 10_000
 LARGEST_FRAME_PX: Final = 8192 * 4352
 """Frames larger than 8K are refused. One of 16384 × 16384 takes 400 MB, and a decoder holds several."""
@@ -70,7 +80,7 @@ class Frame(NamedTuple):
     """A decoded frame."""
 
     pts_s: float
-    """Presentation time in seconds from that of the first frame."""
+    """When it appears on the clock of a player, in seconds."""
     picture: av.VideoFrame
     pts: int
     """The time stamp itself, in the stream's time base."""
@@ -100,20 +110,42 @@ def open_video(path: Path, decoder: Decoder = "software") -> Iterator["Source"]:
         why = unfinished_box(path) or _words(error)
         raise VideoError(f"no container that we read ({why})") from None
     with container:
-        if not container.streams.video:
-            raise VideoError("it has no video stream")
-        yield Source(container)
+        yield Source(container, path)
+
+
+def _film_of(container: Any) -> Any:
+    """The stream that players show: one marked as the default before others, then the largest; never a cover."""
+    films = [stream for stream in container.streams.video if not stream.disposition & COVERS]
+    if not films:
+        raise VideoError("its only picture is a cover" if container.streams.video else "it has no video stream")
+    return max(films, key=_rank)
+
+
+def _rank(stream: Any) -> tuple[bool, bool, int, int]:
+    context = stream.codec_context
+    still = stream.frames == 1 or (not stream.frames and context is not None and context.name in STILL_CODECS)
+    size = (context.width or 0) * (context.height or 0) if context is not None else 0
+    return not still, bool(stream.disposition & Disposition.default), size, -stream.index
+
+
+class _Place(NamedTuple):
+    """Where a packet stands."""
+
+    dts: int
+    pos: int
 
 
 class Source:
-    """One open file. Made by `open_video`."""
+    """One open file. Made by `open_video`.
 
-    def __init__(self, container: Any) -> None:
-        self.container = container
-        self.stream = next(
-            (stream for stream in container.streams.video if not stream.disposition & stream.disposition.attached_pic),
-            container.streams.video[0],
-        )
+    Args:
+        container: As PyAV opens it.
+        path: The file, if it is one.
+    """
+
+    def __init__(self, container: Any, path: Path | None = None) -> None:
+        self.container, self.path = container, path
+        self.stream = _film_of(container)
         context = self.stream.codec_context
         if context is None or not context.name:
             raise VideoError("its codec is not known")
@@ -129,18 +161,61 @@ class Source:
         self.time_base: Fraction = Fraction(self.stream.time_base or Fraction(1, 1000))
         rate = self.stream.guessed_rate or self.stream.average_rate
         self.frame_rate: Fraction | None = Fraction(rate) if rate else None
+        self.step = max(1, round(1 / ((self.frame_rate or Fraction(25)) * self.time_base)))
+        """Ticks from one frame to the next at the stated rate."""
         self.damaged = 0
         """Packets so far that could not be decoded."""
-        self._start_pts: int | None = None
+        self.joints = 0
+        """Places so far where time stamps started again or jumped, since recordings were joined."""
+        begins = container.start_time
+        self._zero = None if begins is None else round(Fraction(begins, av.time_base) / self.time_base)
+        self._look: Look | None = None
+        self._start: int | None = None
         # One generator until the next seek, because a packet may hold several frames and the decoder holds more.
         self._decoding: Iterator[av.VideoFrame] | None = None
+        self._offset = 0
+        self._first: _Place | None = None
+        self._last: _Place | None = None
 
     @property
-    def start_pts(self) -> int:
-        """Presentation time stamp of the first frame. It is known after that frame has been decoded."""
-        if self._start_pts is None:
+    def zero(self) -> int:
+        """The time stamp at which a player's clock is 0: where pictures or sound begin, whichever is first."""
+        if self._zero is None:
+            raise ValueError("its header states no start, and no frame has been decoded yet")
+        return self._zero
+
+    def zero_or(self, first: int) -> int:
+        """`zero`; the first time stamp if the header states no start."""
+        return first if self._zero is None else self._zero
+
+    @property
+    def look(self) -> Look:
+        """How its frames are shown. It is known after a frame has been decoded."""
+        if self._look is None:
             raise ValueError("no frame has been decoded yet")
-        return self._start_pts
+        return self._look
+
+    @property
+    def heeds_rotation(self) -> bool:
+        """Whether players turn pictures of this container."""
+        return self.container.format.name.split(",")[0] in ("mov", "matroska")
+
+    def seconds(self, pts: int) -> float:
+        """A time stamp on the clock of a player."""
+        ticks = max(0, pts - self.zero)
+        # Players show the first picture at once if the sound begins less than a frame before it.
+        if pts == self._start and ticks <= self.step:
+            return 0.0
+        # Integers until the last step: a Fraction for every frame would cost as much as measuring it.
+        return ticks * self.time_base.numerator / self.time_base.denominator
+
+    def shown(self, picture: av.VideoFrame) -> Pixels:
+        """A decoded frame as a player shows it: (H, W, 3) uint8 RGB."""
+        return as_shown(picture, self.look)
+
+    def ready(self, picture: av.VideoFrame) -> av.VideoFrame:
+        """A frame for an encoder: itself if it is shown as it is stored, else the shown picture."""
+        return shown_frame(picture, self.look) if self.look.changes(picture) else picture
 
     def frames(self) -> Iterator[Frame]:
         """All frames in display order.
@@ -148,26 +223,16 @@ class Source:
         Damaged packets are skipped and counted in `damaged`, as video players do.
 
         Raises:
-            VideoError: Nothing can be decoded, or the size of the frames changes.
+            VideoError: Nothing can be decoded.
         """
         last_pts: int | None = None
-        size = self.width_px, self.height_px
-        # Integers until the last step: a Fraction for every frame would cost as much as measuring it.
-        tick_s, ticks = self.time_base.numerator, self.time_base.denominator
         for decoded in self._decoded():
             picture = planar(decoded)
-            if (picture.width, picture.height) != size:
-                raise VideoError(
-                    f"the frames change their size, from {self.width_px} × {self.height_px} "
-                    f"to {picture.width} × {picture.height}"
-                )
             pts = picture.pts
             if pts is None:
                 pts = self._pts_after(last_pts)
-            if self._start_pts is None:
-                self._start_pts = pts
             last_pts = pts
-            yield Frame((pts - self._start_pts) * tick_s / ticks, picture, pts)
+            yield Frame(self.seconds(pts), picture, pts)
         if last_pts is None:
             raise VideoError("no frame can be decoded")
 
@@ -175,12 +240,20 @@ class Source:
         # Raw streams have no time stamps, only a rate.
         if self.frame_rate is None:
             raise VideoError("its frames have no presentation times and no rate")
-        return 0 if last_pts is None else last_pts + round(1 / (self.frame_rate * self.time_base))
+        return 0 if last_pts is None else last_pts + self.step
 
     def _decoded(self) -> Iterator[av.VideoFrame]:
+        pictures = self._as_decoded()
+        return _in_turn(pictures) if self.container.format.name == "avi" else pictures
+
+    def _as_decoded(self) -> Iterator[av.VideoFrame]:
         while True:
             try:
-                yield from self.container.decode(self.stream)
+                for packet in self.packets():
+                    for picture in packet.decode():
+                        if self._look is None:
+                            self._begin(picture)
+                        yield picture
                 return
             except av.error.EOFError:
                 return
@@ -196,13 +269,65 @@ class Source:
                     raise DeviceError(f"the GPU stopped decoding ({_words(error)})") from None
                 raise VideoError(f"it cannot be decoded ({_words(error)})") from None
 
+    def _begin(self, first: av.VideoFrame) -> None:
+        self._look = look_of(self.stream, first, turns=self.heeds_rotation)
+        self._start = first.pts or 0
+        self._zero = self._start if self._zero is None else self._zero
+
+    def packets(self, *others: Any) -> Iterator[Any]:
+        """Packets of the film, and of other streams. Those of joined recordings follow each other in time."""
+        joinable = self.container.format.name in JOINABLE
+        for packet in self.container.demux(self.stream, *others):
+            if joinable and packet.size and packet.stream_index == self.stream.index:
+                self._follow(packet)
+            yield packet
+
+    def _follow(self, packet: Any) -> None:
+        """Let the packet follow the one before if its time stamp goes back, or jumps although nothing is lost."""
+        stamp = packet.dts if packet.dts is not None else packet.pts
+        if stamp is None:
+            return
+        here = _Place(stamp, packet.pos or 0)
+        if self._first is None or self._last is None:
+            self._first = here
+        else:
+            ahead_s = float((here.dts - self._last.dts) * self.time_base)
+            if ahead_s < -GOES_BACK_S or (ahead_s > JUMPS_S and not self._lost(self._first, self._last, here)):
+                self._offset -= here.dts - self._last.dts - self.step
+                self.joints += 1
+        self._last = here
+        if self._offset:
+            packet.dts = None if packet.dts is None else packet.dts + self._offset
+            packet.pts = None if packet.pts is None else packet.pts + self._offset
+
+    def _lost(self, first: "_Place", last: "_Place", here: "_Place") -> bool:
+        """Whether the bytes between two packets are many enough for the pictures between them."""
+        known = last.dts + self._offset - first.dts
+        if known <= 0:
+            return False
+        due = (last.pos - first.pos) / known * (here.dts - last.dts)
+        return here.pos - last.pos > due / 4
+
+    @functools.cached_property
+    def joined(self) -> bool:
+        """Whether it holds several recordings. Only reading all of its packets tells, so seek as little as possible."""
+        if self.path is None or self.container.format.name not in JOINABLE:
+            return False
+        with open_video(self.path) as other, contextlib.suppress(av.error.FFmpegError, ValueError, OSError):
+            for _ in other.packets():
+                if other.joints:
+                    return True
+        return False
+
     def seek(self, pts: int) -> None:
-        """Go to the last key frame at or before a presentation time stamp.
+        """Go to the last key frame at or before a presentation time stamp; in joined recordings, to the start.
 
         Raises:
             VideoError: The container cannot seek.
         """
-        self._decoding = None
+        self._decoding, self._offset, self._last = None, 0, None
+        if self.joined:
+            pts = self.zero - round(JUMPS_S / self.time_base)
         try:
             self.container.seek(pts, stream=self.stream, backward=True)
         except (av.error.FFmpegError, OSError) as error:
@@ -215,15 +340,23 @@ class Source:
         return next(self._decoding, None)
 
 
+def _in_turn(pictures: Iterator[av.VideoFrame]) -> Iterator[av.VideoFrame]:
+    """Lets time stamps rise. An AVI gives them in the order of storing, and B-frames are stored in another one."""
+    held: av.VideoFrame | None = None
+    for picture in pictures:
+        if held is not None:
+            if held.pts is not None and picture.pts is not None and picture.pts < held.pts:
+                held.pts, picture.pts = picture.pts, held.pts
+            yield held
+        held = picture
+    if held is not None:
+        yield held
+
+
 def planar(picture: av.VideoFrame) -> av.VideoFrame:
     """A frame in the layout of the decoders of the CPU; NVDEC's has its two chroma planes in one. No value changes."""
     layout = PLANAR_OF.get(picture.format.name)
     return picture if layout is None else picture.reformat(format=layout)
-
-
-def rgb(picture: av.VideoFrame) -> NDArray[np.uint8]:
-    """A frame's pixels: (H, W, 3) uint8 RGB, as stored, without the container's rotation."""
-    return np.asarray(picture.to_ndarray(format="rgb24"), np.uint8)
 
 
 def _words(error: Exception) -> str:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,9 +27,10 @@ from reeltalk.evaluate.settings import FramePolicy, FrameSettings
 from reeltalk.parallel import Limits
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
-from reeltalk.video.encode import pixels_of, upright
+from reeltalk.video.encode import pixels_of
+from reeltalk.video.picture import rgb
 from reeltalk.video.probe import probe
-from reeltalk.video.stream import VideoError, open_video, rgb
+from reeltalk.video.stream import VideoError, open_video
 
 T = TypeVar("T")
 NTSC = Fraction(30000, 1001)
@@ -84,7 +86,7 @@ def numbers(path: Path, chosen: FrameSettings, folder: Path, told: Script, *, ro
 
 async def number(pictures: Pictures, frame: ShownFrame, rotation_deg: int) -> int:
     pixels = pixels_of(await pictures.jpeg(frame.reference))
-    return number_of(upright(pixels, -rotation_deg))
+    return number_of(np.ascontiguousarray(np.rot90(pixels, rotation_deg // 90)))
 
 
 def exact_times(path: Path) -> list[float]:
@@ -430,7 +432,7 @@ def hang(argument): time.sleep(60)
 def future(argument): return {"pts_s": [time + 1 for time in argument["times_s"]]}
 def short(argument): return {"pts_s": argument["times_s"][1:]}
 def words(argument): return {"pts_s": ["a"] * len(argument["times_s"])}
-def long(argument): return {"duration_s": 1e12, "rotation_deg": 0}
+def long(argument): return {"duration_s": 1e12}
 def nothing(argument): return None
 """
 

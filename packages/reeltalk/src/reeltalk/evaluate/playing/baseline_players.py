@@ -421,7 +421,6 @@ def _decoded(
         argument = {
             "path": str(benchmark.media.whole(video.sha256 or "")),
             "times_s": [float(time_s) for time_s in times],
-            "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
         }
         calls.append(Call(argument, Limits(wall_s=CALL_S, memory_bytes=MEMORY_BYTES)))
     found: dict[str, tuple[list[float], NDArray[np.uint8]]] = {}

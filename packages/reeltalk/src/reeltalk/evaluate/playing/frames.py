@@ -121,7 +121,7 @@ def loop_time(time_s: float, duration_s: float) -> float:
 
 LOOK: Final = "reeltalk.video.serving:probe_length"
 SERVE: Final = "reeltalk.video.serving:serve"
-MADE_BY: Final = 1
+MADE_BY: Final = 2
 """Increase it if frames of the same size are encoded differently. Then stored pictures are made again."""
 CALL_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
@@ -133,21 +133,19 @@ LONGEST_S: Final = 14 * 86400.0
 """Longest plausible length. A longer one is wrong, and counting its seconds would need too much memory."""
 NAME_DIGITS: Final = 32
 """Digits of a video's hash that name its pictures."""
-FACTS: Final = ("duration_s", "rotation_deg", "promised_s", "gaps_s")
+FACTS: Final = ("duration_s", "promised_s", "gaps_s")
 """Fields of a `VideoFile` that the folder keeps."""
 HINT: Final = "replace the file or leave the video out"
 
 
 @dataclass
 class VideoFile:
-    """A video's file: its length, rotation, damage, and the frames that were decoded."""
+    """A video's file: its length, damage, and the frames that were decoded."""
 
     path: Path
     name: str
     """The first digits of its hash."""
     duration_s: float
-    rotation_deg: int
-    """Clockwise rotation that a video player applies."""
     promised_s: float = 0.0
     """Length that the file states. It is more than `duration_s` if the file was cut off."""
     gaps_s: tuple[tuple[float, float], ...] = ()
@@ -230,7 +228,6 @@ class FrameDecoder:
         argument: dict[str, Json] = {
             "path": str(film.path),
             "times_s": times_s,
-            "rotation_deg": film.rotation_deg,
             "longest_side_px": self._settings.longest_side_px,
             "square_px": self._settings.square_px,
             "quality": self._settings.quality,
@@ -321,13 +318,12 @@ def _film(path: Path, name: str, facts: Any) -> VideoFile | None:
             path,
             name,
             float(facts["duration_s"]),
-            int(facts["rotation_deg"]),
             promised_s=float(facts["promised_s"]),
             gaps_s=gaps_s,
         )
     except (KeyError, OverflowError, TypeError, ValueError):
         return None
-    return film if 0 <= film.duration_s <= LONGEST_S and film.rotation_deg in (0, 90, 180, 270) else None
+    return film if 0 <= film.duration_s <= LONGEST_S else None
 
 
 def _no_sense(path: Path) -> InputError:
