@@ -1,50 +1,67 @@
-"""Layouts that consist of JSON documents: recognise a file, read it into records, and write it back as it was.
+"""Layouts that consist of JSON documents: recognise a file, and read it into records.
 
-A layout is a list of kinds of documents. `decode` makes records from a document, and `encode` makes the document from
-the records; a layout that is only read has no `encode`. The importer encodes each document again and keeps every
-difference from the source with the file: an alias, `"1"` for `1`, a key left out, an order. The export restores a
-difference only if our side still has the value that it had at import, so an edited record is never overwritten by an
-old spelling. Names of new files come from labels, models and splits, which may hold any character.
+A layout is a list of kinds of documents, each with a function that makes records of a document. A layout that is
+written too keeps the form of its source: the importer writes each document again, and keeps every difference from the
+source with the file, be it an alias, `"1"` for `1`, a key left out, or an order. The export restores a difference only
+if our side still has the value that it had at import, so an edited record is never overwritten by an old spelling.
+Names of new files come from labels, models and splits, which may hold any character.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
 from reeltalk.errors import InputError
-from reeltalk.formats.export_losses import (
-    ADDED_LATER,
-    FILE_FIELDS,
-    added_since_import,
-    fields_like_ours,
-    source_keys_like_ours,
-    without_our_fields,
-)
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import ClipId, DialogueId, Json, Record, VideoId
+from reeltalk.schema.record import ClipId, DialogueId, Json, VideoId
 from reeltalk.store.content import Content
-from reeltalk.store.documents import read_json, record_errors, write_json
+from reeltalk.store.documents import parse, read_json, record_errors
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.rows import NamedRows, rows_by
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Record)
 
 SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|test)(?:$|[^a-z])")
 
 
 @dataclass
-class SourceDocument:
-    """A file that is being read, and the records that receive its content."""
+class OpenedFile:
+    """A file that is being read, and the errors at its places."""
 
     path: Path
     name: str
+    """Relative to the imported folder."""
     value: Json
+
+    def error(
+        self, problem: str, place: str, value: object = None, hint: str | None = None, line: int | None = None
+    ) -> InputError:
+        """An error at a place of this file."""
+        return InputError(problem, file=self.path, line=line, place=place, value=value, hint=hint)
+
+    def parse(self, kind: type[T], value: Json, place: str = "$", line: int | None = None) -> T:
+        """A value at a place of this file, checked against a type.
+
+        Raises:
+            InputError: It does not fit.
+        """
+        return parse(kind, value, file=self.path, line=line, place=place)
+
+    def making(self, place: str, line: int | None = None) -> AbstractContextManager[None]:
+        """A context in which records are made of what is at a place; their errors name the place."""
+        return record_errors(self.path, place, line=line)
+
+
+@dataclass
+class SourceDocument(OpenedFile):
+    """A file that is being read, and the records that receive its content."""
+
     records: "LayoutRecords"
 
     @property
@@ -57,10 +74,6 @@ class SourceDocument:
         """The split in the file's name, if any."""
         found = SPLIT_IN_NAME.search(self.path.stem.lower())
         return found[1] if found else None
-
-    def error(self, problem: str, place: str, value: object = None, hint: str | None = None) -> InputError:
-        """An error at a place of this document."""
-        return InputError(problem, file=self.path, place=place, value=value, hint=hint)
 
 
 @dataclass
@@ -192,26 +205,18 @@ class DocumentKind:
     """Whether a document is of this kind, from the file's name (in lower case) and its value."""
     decode: Callable[[SourceDocument], Iterable[str]]
     """Add records, and yield their identifiers in the document's order."""
-    encode: Callable[[Index, SourceFile], Json] | None = None
-    """The document that holds the records of a file; None in a layout that is only read."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A published layout of JSON documents."""
+    """A published layout of JSON documents that is only read."""
 
     name: str
     kinds: Sequence[DocumentKind]
     expected: str
     """A description of the expected files, for error messages."""
-    default_files: Callable[[Index], list[SourceFile]] = lambda _: []
-    """The files to write for a benchmark that was not imported from this layout."""
-    lost: Callable[[Content], list[str]] = lambda _: []
-    """Lines for each part of a benchmark that the layout cannot express."""
     read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
     """The value of a file, or None if the layout has no such files."""
-    unfilled: Collection[str] = ADDED_LATER
-    """Tables that the layout does not fill."""
 
     def read(self, source: Path) -> Content:
         """Read a folder or one file.
@@ -222,11 +227,10 @@ class Layout:
         if not source.exists():
             raise InputError("no such file or folder", file=source, hint="check the path")
         root = source if source.is_dir() else source.parent
-        paths = visible_files(source) if source.is_dir() else [source]
-        records, files, values = LayoutRecords(), [], []
+        records, files = LayoutRecords(), []
         strange: list[InputError] = []
         same: dict[tuple[str, str], list[tuple[Json, tuple[str, ...]]]] = {}
-        for path in paths:
+        for path in visible_files(source) if source.is_dir() else [source]:
             value = self.read_file(path)
             if value is None:
                 continue
@@ -245,48 +249,17 @@ class Layout:
                     ids = tuple(kind.decode(SourceDocument(path, name, value, records)))
                     read.append((value, ids))
                 files.append(SourceFile(format=self.name, path=name, kind=kind.name, records=ids))
-            values.append((kind, value))
         if strange and not files:
             raise strange[0]
-        records.content.warnings += [
+        content = records.content
+        content.warnings += [
             f"{Path(str(one.file)).relative_to(root).as_posix()} was not read: {one.problem}" for one in strange
         ]
         if not files:
             raise InputError(f"nothing of {self.name} here", file=source, hint=f"expected {self.expected}")
-        content = records.content
         content.videos, content.clips = list(records.videos.values()), list(records.clips.values())
-        content.dialogues = list(records.dialogues.values())
-        own = fields_like_ours(one.extra for row in content.dialogues for one in (row, *row.turns))
-        if own:
-            files = [file.model_copy(update={"extra": {**file.extra, FILE_FIELDS: own}}) for file in files]
-        index = Index(content)
-        content.source_files = [
-            keep_form(file, value, kind.encode(index, file)) if kind.encode else file
-            for file, (kind, value) in zip(files, values, strict=True)
-        ]
+        content.dialogues, content.source_files = list(records.dialogues.values()), files
         return content
-
-    def write(self, content: Content, folder: Path) -> list[str]:
-        """Write into an empty folder; return a line for each thing that the layout cannot express."""
-        files = content.source_files_of(self.name)
-        lost = [] if files else self.lost(content)
-        named = source_keys_like_ours(files)
-        dialogues = [without_our_fields(dialogue, named) for dialogue in content.dialogues]
-        chains = [without_our_fields(chain, named) for chain in content.chains]
-        if not files:
-            changed = zip((*dialogues, *chains), (*content.dialogues, *content.chains), strict=True)
-            count = sum(one != other for one, other in changed)
-            lost += [f"dialogues or chains lose fields of ours in their extra: {count:,}"] if count else []
-        index = Index(replace(content, dialogues=dialogues, chains=chains))
-        encoders = {kind.name: kind.encode for kind in self.kinds if kind.encode}
-        files = files or [file for file in self.default_files(index) if file.records]
-        if not files:
-            lost.append("the benchmark holds nothing that this layout can hold")
-        for file in files:
-            path = folder / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(write_json(restore_form(file, encoders[file.kind](index, file))), encoding="utf-8")
-        return lost + added_since_import(content, self.name, self.unfilled)
 
 
 def lost_beyond_dialogues(content: Content, *, options: bool | None, several_turns: bool) -> list[str]:
