@@ -16,7 +16,6 @@ from reeltalk.formats.training_units import (
     TOO_LONG,
     UNCARRIED,
     Cutter,
-    FrameRule,
     Segment,
     TaughtTurn,
     TrainingConversation,
@@ -78,9 +77,9 @@ def drawn_segments(draw: st.DrawFn) -> list[Segment]:
 def test_every_sample_can_be_trained_on(
     segments: list[Segment], limits: SampleLimits, fps: float, frames: str, carry_over: int
 ) -> None:
-    cutter = Cutter(limits, len, FrameRule(fps, frames), carry_over)  # type: ignore[arg-type]
+    cutter = Cutter(limits, len, fps, frames, carry_over)  # type: ignore[arg-type]
     samples = cut(segments, cutter)
-    whole = cut(segments, Cutter(PLENTY, len, FrameRule(fps, frames)))  # type: ignore[arg-type]
+    whole = cut(segments, Cutter(PLENTY, len, fps, frames))  # type: ignore[arg-type]
     place = {turn.question: number for number, part in enumerate(segments) for turn in part.turns}
     for sample in samples:
         assert len(sample.frames) <= limits.max_frames
@@ -130,7 +129,7 @@ def test_a_question_inside_a_segment_sees_what_was_shown_by_then() -> None:
 def test_a_gap_is_shown_only_in_a_stream() -> None:
     parts = [segment(0, 2, "a"), segment(4, 6, "b")]
     assert times(cut(parts, Cutter(PLENTY, len))[0]) == [[0, 1], [4, 5]]
-    assert times(cut(parts, Cutter(PLENTY, len, FrameRule(frames="stream")))[0]) == [[0, 1], [2, 3, 4, 5]]
+    assert times(cut(parts, Cutter(PLENTY, len, frames="stream"))[0]) == [[0, 1], [2, 3, 4, 5]]
 
 
 def test_a_question_about_what_comes_later_sees_the_first_frame_only() -> None:
