@@ -19,7 +19,7 @@ from reeltalk.formats.svbench_layout import (
     relation_of,
     seconds_of,
 )
-from reeltalk.formats.table_rows import read_table_rows
+from reeltalk.formats.table_rows import read_table
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -94,11 +94,11 @@ class SVBenchReader(ReleaseReader):
         """Open a JSON file or a table."""
         if path.suffix.lower() != ".csv":
             return super().open_file(name, path)
-        columns: list[str] = []
-        rows = list(read_table_rows(path, columns))
+        table = read_table(path)
         kinds = {"meta": layout.META_COLUMNS, "scenes": layout.SCENE_COLUMNS}
-        kind = next((kind for kind, needed in kinds.items() if {*needed} <= {*columns}), "")
-        return ReleaseFile(path, name, [row for *_, row in rows], kind, columns, [line or 0 for line, *_ in rows])
+        kind = next((kind for kind, needed in kinds.items() if {*needed} <= {*table.header}), "")
+        lines = [row.line or 0 for row in table.rows]
+        return ReleaseFile(path, name, [row.cells for row in table.rows], kind, table.header, lines)
 
     def subject(self, file: ReleaseFile) -> tuple[object, ...]:
         """What a file is about."""
