@@ -7,7 +7,6 @@ import restores all tables unchanged: nested records are structs, free-form JSON
 Every part is a Parquet file, because the `datasets` package reads all parts of a repository as the kind of the first.
 """
 
-import contextlib
 import json
 import re
 import shutil
@@ -27,7 +26,7 @@ from pydantic_core import PydanticSerializationError
 
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS
-from reeltalk.formats.parquet import ParquetRows, pyarrow_modules, read_arrow_rows, refuse_pointer
+from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_rows
 from reeltalk.metrics.turn_checks import Quality, measure_quality, quality_card, quality_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video
@@ -319,52 +318,26 @@ def flat_schema(columns: Mapping[str, str]) -> Any:
 
 
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
+TERMS: Final = (
+    "citeAs", "column", "containedIn", "dataBiases", "dataCollection", "equivalentProperty", "extract", "field",
+    "fileObject", "fileProperty", "fileSet", "format", "includes", "isArray", "arrayShape", "isLiveDataset", "jsonPath",
+    "key", "md5", "parentField", "path", "personalSensitiveInformation", "recordSet", "references", "regex", "repeated",
+    "replace", "samplingRate", "separator", "source", "subField", "transform",
+)  # fmt: skip
 CONTEXT: Final[dict[str, Any]] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
     "cr": "http://mlcommons.org/croissant/",
     "data": {"@id": "cr:data", "@type": "@json"},
-    "dataBiases": "cr:dataBiases",
-    "dataCollection": "cr:dataCollection",
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isArray": "cr:isArray",
-    "arrayShape": "cr:arrayShape",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "personalSensitiveInformation": "cr:personalSensitiveInformation",
     "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+    **{term: f"cr:{term}" for term in TERMS},
 }
-
-
+"""Croissant's own vocabulary, as its specification lists it."""
 ENCODINGS: Final = {
     ".parquet": "application/x-parquet",
     ".nq": "application/n-quads",
@@ -629,9 +602,7 @@ def _write_table(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> No
     pyarrow, _ = pyarrow_modules()
     path.parent.mkdir(exist_ok=True)
     try:
-        with contextlib.closing(ParquetRows(path, schema)) as table:
-            for row in rows:
-                table.append(row)
+        write_rows(path, rows, schema)
     except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise InputError(f"a value does not fit a Parquet column: {str(error).splitlines()[0]}", file=path) from None
 

@@ -8,22 +8,20 @@ Names of new files come from labels, models and splits, which may hold any chara
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
 from reeltalk.errors import InputError
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import ClipId, DialogueId, Json, VideoId
+from reeltalk.schema.record import DialogueId, Json
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, record_errors
 from reeltalk.store.foreign import visible_files
-from reeltalk.store.rows import NamedRows, rows_by
 
 T = TypeVar("T")
 
@@ -144,56 +142,16 @@ class Repeated(Iterable[T]):
         return iter(self._make())
 
 
-class _DialoguesById(Mapping[DialogueId, Dialogue]):
-    def __init__(self, content: Content) -> None:
-        self._chains, self._dialogues = rows_by(content.chains, "id"), rows_by(content.dialogues, "id")
+def dialogues_of(content: Content) -> Repeated[Dialogue]:
+    """The chains and dialogues of a benchmark, all as dialogues, for a layout without chains."""
 
-    def __getitem__(self, name: DialogueId) -> Dialogue:
-        if name in self._dialogues:
-            return self._dialogues[name][-1]
-        return chain_as_dialogue(self._chains[name][-1])
+    def all_of_them() -> Iterator[Dialogue]:
+        for chain in content.chains:
+            clips = (chain.clip_id,) if chain.clip_id else ()
+            yield Dialogue(id=DialogueId(chain.id), video_id=chain.video_id, clip_ids=clips, turns=chain.turns)
+        yield from content.dialogues
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._dialogues or name in self._chains
-
-    def __iter__(self) -> Iterator[DialogueId]:
-        yield from map(DialogueId, self._chains)
-        yield from (DialogueId(name) for name in self._dialogues if name not in self._chains)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-@dataclass
-class Index:
-    """A benchmark's records by identifier, for writing."""
-
-    content: Content
-
-    @cached_property
-    def videos(self) -> Mapping[VideoId, Video]:
-        """Videos by identifier."""
-        return NamedRows(self.content.videos)
-
-    @cached_property
-    def clips(self) -> Mapping[ClipId, Clip]:
-        """Clips by identifier."""
-        return NamedRows(self.content.clips)
-
-    @cached_property
-    def dialogues(self) -> Mapping[DialogueId, Dialogue]:
-        """Dialogues by identifier; chains count as dialogues if the layout has no chains."""
-        return _DialoguesById(self.content)
-
-
-def chain_as_dialogue(chain: QAChain) -> Dialogue:
-    """A chain as a dialogue, for a layout without chains."""
-    return Dialogue(
-        id=DialogueId(chain.id),
-        video_id=chain.video_id,
-        clip_ids=(chain.clip_id,) if chain.clip_id else (),
-        turns=chain.turns,
-    )
+    return Repeated(all_of_them)
 
 
 @dataclass(frozen=True)
@@ -262,16 +220,14 @@ class Layout:
         return content
 
 
-def lost_beyond_dialogues(content: Content, *, options: bool | None, several_turns: bool) -> list[str]:
+def lost_beyond_dialogues(content: Content, *, options: bool) -> list[str]:
     """Lines for everything that a layout of dialogues cannot express.
 
     Args:
         content: The benchmark.
-        options: True for a layout whose turns all have options, False for one without; None if a turn may have some.
-        several_turns: The layout has dialogues of several turns.
+        options: The turns of the layout may have options.
     """
-    units = Index(content).dialogues.values()
-    turns = Repeated(lambda: (turn for unit in units for turn in unit.turns))
+    turns = Repeated(lambda: (turn for unit in dialogues_of(content) for turn in unit.turns))
     counts = {
         "chains became dialogues": len(content.chains),
         "linkages are left out": len(content.linkages),
@@ -280,11 +236,7 @@ def lost_beyond_dialogues(content: Content, *, options: bool | None, several_tur
         "scores are left out": len(content.scores),
         "graphs are left out": len(content.graphs),
         "checklists are left out": sum(turn.checklist is not None for turn in turns),
-        "turns without options are left out": sum(turn.options is None for turn in turns) if options else 0,
-        "turns lose their options": sum(turn.options is not None for turn in turns) if options is False else 0,
-        "dialogues of several turns become single questions without history": 0
-        if several_turns
-        else sum(len(unit.turns) > 1 for unit in units),
+        "turns lose their options": 0 if options else sum(turn.options is not None for turn in turns),
     }
     return [f"{what}: {count:,}" for what, count in counts.items() if count]
 

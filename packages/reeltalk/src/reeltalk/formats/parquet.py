@@ -6,9 +6,10 @@ videos as structs of `bytes` and `path`: `FilesInside` names them, and writes th
 """
 
 import hashlib
+import itertools
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -233,50 +234,23 @@ GROUP_BYTES: Final = 4 << 20
 """Size in memory from which rows are written, as a row group of the file."""
 
 
-class ParquetRows:
-    """Writes rows to a Parquet file as they come.
+def write_rows(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> None:
+    """Write rows to a Parquet file as they come.
 
-    Args:
-        path: The file; its folder exists.
-        schema: Types of the columns.
+    Raises:
+        pyarrow.ArrowException: A value does not fit its column.
     """
-
-    def __init__(self, path: Path, schema: Any) -> None:
-        _, parquet = pyarrow_modules()
-        self._schema = schema
-        self._rows: list[dict[str, Json]] = []
-        self._batches: list[Any] = []
-        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
-
-    def append(self, row: dict[str, Json]) -> None:
-        """Add a row.
-
-        Raises:
-            pyarrow.ArrowException: A value does not fit its column.
-        """
-        self._rows.append(row)
-        if len(self._rows) == ROWS_AT_ONCE:
-            self._pack()
-            if sum(batch.nbytes for batch in self._batches) >= GROUP_BYTES:
-                self._write()
-
-    def close(self) -> None:
-        """Write what is left."""
-        self._pack()
-        self._write()
-        self._writer.close()
-
-    def _pack(self) -> None:
-        pyarrow, _ = pyarrow_modules()
-        if self._rows:
-            self._batches.append(pyarrow.RecordBatch.from_pylist(self._rows, schema=self._schema))
-            self._rows = []
-
-    def _write(self) -> None:
-        pyarrow, _ = pyarrow_modules()
-        if self._batches:
-            self._writer.write_table(pyarrow.Table.from_batches(self._batches).combine_chunks())
-            self._batches = []
+    pyarrow, parquet = pyarrow_modules()
+    batches: list[Any] = []
+    remaining = iter(rows)
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while some := list(itertools.islice(remaining, ROWS_AT_ONCE)):
+            batches.append(pyarrow.RecordBatch.from_pylist(some, schema=schema))
+            if len(some) < ROWS_AT_ONCE or sum(batch.nbytes for batch in batches) >= GROUP_BYTES:
+                writer.write_table(pyarrow.Table.from_batches(batches).combine_chunks())
+                batches = []
+        if batches:
+            writer.write_table(pyarrow.Table.from_batches(batches).combine_chunks())
 
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"

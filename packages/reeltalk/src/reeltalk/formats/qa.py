@@ -19,9 +19,8 @@ from reeltalk.formats.export_losses import fields_left_out, labels_left_out, sou
 from reeltalk.formats.folder import VIDEO_SUFFIXES
 from reeltalk.formats.layout import (
     SPLIT_IN_NAME,
-    Index,
     Repeated,
-    chain_as_dialogue,
+    dialogues_of,
     lost_beyond_dialogues,
 )
 from reeltalk.formats.multiple_choice import LETTERS, equal_options, without_letters
@@ -46,6 +45,7 @@ from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
 from reeltalk.store.documents import record_errors
 from reeltalk.store.foreign import visible_files
+from reeltalk.store.rows import NamedRows
 
 FORMAT: Final = "qa"
 NEEDED: Final = ("video", "question", "answer")
@@ -656,14 +656,14 @@ def write_table(content: Content, path: Path) -> list[str]:
     """
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise SettingError(f"{path}: a table ends in {', '.join(TABLE_SUFFIXES)}")
-    index = Index(content)
+    dialogues, videos = dialogues_of(content), NamedRows(content.videos)
     is_csv = path.suffix.lower() in (".csv", ".tsv")
     # In CSV a list becomes a repeated column, and options have a column each.
     left_out = re.compile("options" if is_csv else _OPTION.pattern)
 
     def questions() -> Iterator[dict[str, Json]]:
-        for dialogue in index.dialogues.values():
-            video = index.videos[dialogue.video_id]
+        for dialogue in dialogues:
+            video = videos[dialogue.video_id]
             for place, turn in enumerate(dialogue.turns):
                 values = _values(dialogue, place, turn, video)
                 extra = {key: value for key, value in source_fields(turn.extra).items() if key not in (ID, *values)}
@@ -678,8 +678,7 @@ def write_table(content: Content, path: Path) -> list[str]:
         used |= {key for key, value in row.items() if value not in (None, [])}
     columns = [key for key in dict.fromkeys([*COLUMNS, *there]) if key in used]
     lost = _lost(content)
-    units = index.dialogues.values()
-    doubled = sum(equal_options(turn.options or ()) is not None for unit in units for turn in unit.turns)
+    doubled = sum(equal_options(turn.options or ()) is not None for unit in dialogues for turn in unit.turns)
     lost += [f"questions with two equal options, which no table may hold, are left out: {doubled:,}"] if doubled else []
     if not there:
         return [*lost, "the benchmark holds no question"]
@@ -688,7 +687,7 @@ def write_table(content: Content, path: Path) -> list[str]:
 
 
 def _lost(content: Content) -> list[str]:
-    dialogues = Repeated(lambda: itertools.chain(content.dialogues, map(chain_as_dialogue, content.chains)))
+    dialogues = dialogues_of(content)
     turns = Repeated(lambda: (turn for dialogue in dialogues for turn in dialogue.turns))
     about = {dialogue.video_id for dialogue in dialogues}
     silent = sum(video.id not in about for video in content.videos)
@@ -696,7 +695,7 @@ def _lost(content: Content) -> list[str]:
     empty = sum(not turn.question.strip() for turn in turns)
     kept = {"question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels", "extra"}
     return [
-        *lost_beyond_dialogues(content, options=None, several_turns=True),
+        *lost_beyond_dialogues(content, options=True),
         *tables_left_out(content, ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews")),
         *fields_left_out("dialogues", dialogues, {"id", "video_id", "task", "turns"}),
         *fields_left_out("turns", turns, kept | {"checklist"}),
