@@ -79,7 +79,7 @@ def test_what_was_exported_trains_an_adapter_that_is_evaluated_on_the_same_bench
 
     base, out, trained = save_tiny("internvl", tmp_path / "tiny"), tmp_path / "out", tmp_path / "trained"
     command = ["export", "streamingchat", str(household), str(out), "--split", "dev", "--size", "32", "--fps", "0.1"]
-    limits = ["--frame-tokens", "4", "--max-frames", "4", "--carry-over", "1"]
+    limits = ["--frame-tokens", "4", "--max-frames", "4"]
     assert run([*command, *limits, "--limit", "2"]) == 0
     learn = ["train", "lora", str(out / "streamingchat.jsonl"), "--base", str(base), "--out", str(trained), "--cpu"]
     capsys.readouterr()

@@ -21,7 +21,7 @@ from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
-from reeltalk.schema.sft import TokenCounter, TrainingSample, sample_tokens
+from reeltalk.schema.sft import TokenCounter, TrainingSample, tokens_of
 from reeltalk.store.atomic import storage_errors, write_bytes, writing
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
@@ -139,7 +139,7 @@ def export_training(
         choices=options.choices == "told",
     )
     films = _available_films(content, found, media, options, executor)
-    cutter = Cutter(options.limits, count, options.fps, options.frames, options.carry_over)
+    cutter = Cutter(options.limits, count, options.fps, options.frames)
     samples = [
         sample
         for one in found.conversations
@@ -162,7 +162,7 @@ def export_training(
         frames=sum(len(sample.frames) for sample in samples),
         answers=sum(len(sample.turns) for sample in samples),
         most_frames=max(len(sample.frames) for sample in samples),
-        most_tokens=max(sample_tokens(sample, options.limits, count) for sample in samples),
+        most_tokens=max(tokens_of(sample.turns, options.limits, count) for sample in samples),
         pictures=pictures,
         decoded=decoded,
         told=[f"{what}: {number:,}" for what, number in (found.counts + cutter.counts).items() if number],

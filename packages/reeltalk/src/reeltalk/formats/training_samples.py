@@ -4,8 +4,8 @@
 - `sharegpt`: `images` and `messages` (`role`, `content` with `<image>`), for LLaMA-Factory.
 - `trl`: `images`, `prompt` and `completion` whose `content` is a list of parts, for TRL: a line for each answer.
 
-In the first two, one `<image>` stands for each frame. A line also has `id`, `video_id`, `frame_times_s`, `asked_at_s`
-and `carried`, which trainers ignore.
+In the first two, one `<image>` stands for each frame. A line also has `id`, `video_id`, `frame_times_s` and
+`asked_at_s`, which trainers ignore.
 """
 
 import json
@@ -21,12 +21,10 @@ from reeltalk.errors import InputError
 from reeltalk.schema.record import Json
 from reeltalk.schema.sft import (
     PLACEHOLDER,
-    CarriedTurn,
     TrainingFrame,
     TrainingMessage,
     TrainingSample,
     TrainingTurn,
-    carried_text,
     reserved_in,
 )
 from reeltalk.store.documents import SourceModel, parse, read_json_lines, record_errors
@@ -51,7 +49,6 @@ class _Line(SourceModel):
     video_id: str | None = None
     frame_times_s: list[float | None] | None = None
     asked_at_s: list[float | None] | None = None
-    carried: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
 
 
 def to_lines(sample: TrainingSample, layout: SampleLayout) -> Iterator[dict[str, Json]]:
@@ -73,12 +70,10 @@ def to_lines(sample: TrainingSample, layout: SampleLayout) -> Iterator[dict[str,
 
 
 def _about(sample: TrainingSample) -> dict[str, Json]:
-    carried = [[turn.question, turn.answer] for turn in sample.carried]
     return {
         "video_id": sample.video_id,
         "frame_times_s": [frame.at_s for frame in sample.frames],
         "asked_at_s": [turn.asked_at_s for turn in sample.turns],
-        **({"carried": carried} if carried else {}),
     }
 
 
@@ -133,16 +128,11 @@ def _sample(row: _Line, *, file: Path, line: int) -> TrainingSample:
             raise error(f"{len(given)} entries where {wanted} are needed", f"$.{name}")
     times, asked = row.frame_times_s or [None] * len(images), row.asked_at_s or [None] * count
     with record_errors(file, "$", line=line):
-        carried = tuple(CarriedTurn(question=question, answer=answer) for question, answer in row.carried)
         frames = iter([TrainingFrame(file=name, at_s=at_s) for name, at_s in zip(images, times, strict=True)])
         turns: list[TrainingTurn] = []
         for index in range(count):
             place, answer_place = f"$.conversations[{2 * index}].value", f"$.conversations[{2 * index + 1}].value"
             text, answer = said[2 * index].value, said[2 * index + 1].value
-            told = carried_text(carried) if index == 0 else ""
-            if not text.startswith(told):
-                raise error("does not begin with the carried turns", place, text)
-            text = text.removeprefix(told)
             leading = _LEADING.match(text)
             assert leading is not None
             shown, text = leading[0].count(PLACEHOLDER), text[leading.end() :]
@@ -156,7 +146,6 @@ def _sample(row: _Line, *, file: Path, line: int) -> TrainingSample:
         return TrainingSample(
             id=str(row.id) if row.id is not None else f"line-{line}",
             video_id=row.video_id,
-            carried=carried,
             turns=tuple(turns),
             extra=row.unknown,
         )

@@ -21,16 +21,14 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.sft import (
-    CarriedTurn,
     SampleLimits,
     TokenCounter,
     TrainingFrame,
     TrainingSample,
     TrainingTurn,
-    carried_text,
     escape_reserved,
     reserved_in,
-    text_tokens,
+    tokens_of,
 )
 from reeltalk.store.content import Content
 from reeltalk.video.sampling import fixed_rate
@@ -68,8 +66,6 @@ class TrainingOptions(BaseModel):
     """Frames of a sample at most."""
     reserve: Annotated[int, Field(ge=0)] = 128
     """Tokens kept free for a system message."""
-    carry_over: Annotated[int, Field(ge=0, le=100)] = 0
-    """Number of turns before a cut that the next sample repeats as text, without loss."""
     tokenizer: Path | None = None
     """Folder of the tokenizer of the trained model; without it, the tokens of a text are counted as its bytes."""
     skip_missing: bool = False
@@ -315,7 +311,6 @@ THINNED: Final = "segments lost frames, as they alone are too long"
 TOO_LONG: Final = "segments are left out, as their text alone is too long"
 TOO_EARLY: Final = "turns are left out, as they are asked before what has been shown by then"
 CUT: Final = "conversations are cut into several samples"
-UNCARRIED: Final = "turns were not carried over, for want of room"
 
 
 @dataclass
@@ -327,14 +322,12 @@ class Cutter:
         count: Counts the tokens of a text.
         fps: Frames per second.
         frames: As in `TrainingOptions`.
-        carry_over: Number of turns before a cut that the next sample repeats as text.
     """
 
     limits: SampleLimits
     count: TokenCounter
     fps: float = 1.0
     frames: Literal["segment", "stream"] = "segment"
-    carry_over: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
     def samples(self, conversation: TrainingConversation, *, duration_s: float, folder: str) -> list[TrainingSample]:
@@ -345,28 +338,23 @@ class Cutter:
             duration_s: Length of its video: a turn without a moment is asked then.
             folder: Folder of the video's pictures, relative to the root of the data set.
         """
-        parts: list[_Part] = []
-        said: list[CarriedTurn] = []
+        parts: list[list[TrainingTurn]] = []
         broken = True
         for turns in self._segments(conversation, duration_s, folder):
             fitted = self._fitted(turns)
-            if fitted is None:
-                # Later turns have not seen this segment, so they are in another sample.
-                broken = True
-                continue
-            if broken or not self._fits(parts[-1].carried, (*parts[-1].turns, *fitted)):
-                parts.append(_Part(self._carried(said, fitted), []))
-            parts[-1].turns += fitted
-            said += [CarriedTurn(question=turn.question, answer=turn.answer) for turn in fitted]
-            broken = False
+            # Later turns have not seen a segment that is left out, so they are in another sample.
+            if fitted and (broken or not self._fits((*parts[-1], *fitted))):
+                parts.append([])
+            if fitted:
+                parts[-1] += fitted
+            broken = fitted is None
         self.counts[CUT] += len(parts) > 1
-        many, name = len(parts) > 1, conversation.id[:LONGEST_ID].strip()
+        name = conversation.id[:LONGEST_ID].strip()
         return [
             TrainingSample(
-                id=name if not many else f"{name}#{number}",
+                id=name if len(parts) == 1 else f"{name}#{number}",
                 video_id=conversation.video_id,
-                carried=part.carried,
-                turns=tuple(part.turns),
+                turns=tuple(part),
             )
             for number, part in enumerate(parts, start=1)
         ]
@@ -415,21 +403,19 @@ class Cutter:
             found = {0.0}
         return sorted(found)
 
-    def _fits(self, carried: Sequence[CarriedTurn], turns: Sequence[TrainingTurn]) -> bool:
+    def _fits(self, turns: Sequence[TrainingTurn]) -> bool:
         frames = sum(len(turn.frames) for turn in turns)
-        return frames <= self.limits.max_frames and self._tokens(carried, turns) <= self.limits.budget
+        return frames <= self.limits.max_frames and self._tokens(turns) <= self.limits.budget
 
-    def _tokens(self, carried: Sequence[CarriedTurn], turns: Sequence[TrainingTurn]) -> int:
-        told = carried_text(tuple(carried))
-        text = sum(text_tokens(turn, self.count) for turn in turns) + (self.count(told) if told else 0)
-        return self.limits.reserve + text + self.limits.per_frame * sum(len(turn.frames) for turn in turns)
+    def _tokens(self, turns: Sequence[TrainingTurn]) -> int:
+        return tokens_of(turns, self.limits, self.count)
 
     def _fitted(self, turns: list[TrainingTurn]) -> list[TrainingTurn] | None:
         """The segment with as many frames as fit into one sample; None if its text alone does not fit."""
-        if self._fits((), turns):
+        if self._fits(turns):
             return turns
         text = [turn.model_copy(update={"frames": ()}) for turn in turns]
-        room = min(self.limits.max_frames, (self.limits.budget - self._tokens((), text)) // self.limits.per_frame)
+        room = min(self.limits.max_frames, (self.limits.budget - self._tokens(text)) // self.limits.per_frame)
         there = [(n, frame) for n, turn in enumerate(turns) for frame in turn.frames]
         if room < 1 or not there:
             self.counts[TOO_LONG] += 1
@@ -441,21 +427,6 @@ class Cutter:
             turn.model_copy(update={"frames": tuple(frame for at, frame in kept if at == n)})
             for n, turn in enumerate(turns)
         ]
-
-    def _carried(self, said: Sequence[CarriedTurn], turns: Sequence[TrainingTurn]) -> tuple[CarriedTurn, ...]:
-        """The last turns before a cut, as many as there is room for."""
-        wanted = tuple(said[len(said) - min(self.carry_over, len(said)) :])
-        kept = wanted
-        while kept and not self._fits(kept, turns):
-            kept = kept[1:]
-        self.counts[UNCARRIED] += len(wanted) - len(kept)
-        return kept
-
-
-@dataclass
-class _Part:
-    carried: tuple[CarriedTurn, ...]
-    turns: list[TrainingTurn]
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> list[T]:

@@ -13,14 +13,13 @@ from reeltalk.errors import InputError
 from reeltalk.formats.training_samples import line_text, read_samples, to_lines
 from reeltalk.schema.sft import (
     RESERVED,
-    CarriedTurn,
     SampleLimits,
     TrainingFrame,
     TrainingSample,
     TrainingTurn,
     escape_reserved,
     reserved_in,
-    sample_tokens,
+    tokens_of,
 )
 
 TEXTS = st.text(
@@ -40,8 +39,7 @@ def drawn_samples(draw: st.DrawFn) -> TrainingSample:
         times = [at_s := at_s + draw(st.integers(1, 9)) / 4 for _ in range(draw(st.integers(0, 3)))]
         frames = tuple(TrainingFrame(file=f"frames/v/{time_s:g}.jpg", at_s=time_s) for time_s in times)
         turns.append(TrainingTurn(frames=frames, question=draw(TEXTS), answer=draw(TEXTS), asked_at_s=at_s))
-    carried = tuple(CarriedTurn(question=draw(TEXTS), answer=draw(TEXTS)) for _ in range(draw(st.integers(0, 2))))
-    return TrainingSample(id="path-1", video_id="v", carried=carried, turns=tuple(turns))
+    return TrainingSample(id="path-1", video_id="v", turns=tuple(turns))
 
 
 @given(sample=drawn_samples())
@@ -60,9 +58,6 @@ def test_placeholders_equal_images_and_roles_alternate(sample: TrainingSample) -
     assert [message["role"] for message in shared["messages"]] == ["user", "assistant"] * len(sample.turns)
     assert [message["content"] for message in shared["messages"]] == [message["value"] for message in said]
     assert shared["images"] == line["image"]
-    # No loss falls on carried turns: they stand in what the human says.
-    for turn in sample.carried:
-        assert f"Question: {turn.question}\nAnswer: {turn.answer}" in said[0]["value"]
 
 
 @given(sample=drawn_samples())
@@ -89,7 +84,7 @@ def test_tokens_are_those_of_frames_texts_and_template() -> None:
     sample = TrainingSample(id="s", turns=(turn, turn.model_copy(update={"frames": ()})))
     limits = SampleLimits(frame_tokens=10, reserve=5)
     # Two frames with three marks each; twice five characters; four messages with eight marks each; the reserve.
-    assert sample_tokens(sample, limits, len) == 2 * 13 + 10 + 32 + 5
+    assert tokens_of(sample.turns, limits, len) == 2 * 13 + 10 + 32 + 5
 
 
 def test_what_others_wrote_is_read(tmp_path: Path) -> None:
@@ -136,8 +131,6 @@ GOOD: dict[str, Any] = {
         ({"asked_at_s": [0.5]}, "asked at 0.5 s but a frame of 1 s comes before it", "$"),
         ({"frame_times_s": [1.0, 0.0]}, "step back", "$"),
         ({"frame_times_s": [1.0]}, "1 entries where 2 are needed", "$.frame_times_s"),
-        ({"carried": [["Q", "A"]]}, "does not begin with the carried turns", "[0].value"),
-        ({"carried": [["Q"]]}, "at least 2 items", "$.carried[0]"),
         ({"conversations": []}, "at least 2 items", "$.conversations"),
         ({"image": ["0.jpg", "../1.jpg"]}, "must lie below the root", "$.image[1]"),
         ({"image": ["/0.jpg", "1.jpg"]}, "must lie below the root", "$.image[0]"),
