@@ -183,15 +183,15 @@ def _decode_visual(document: SourceDocument) -> Iterator[str]:
         yield clip_id
 
 
-def _is_visual(_: str, value: Json) -> bool:
-    return isinstance(value, dict) and bool(value) and all(isinstance(member, list) for member in value.values())
-
-
 LAYOUT: Final = Layout(
     FORMAT,
     [
         DocumentKind("questions", lambda _, value: isinstance(value, list), _decode_questions),
-        DocumentKind("visual", _is_visual, _decode_visual),
+        DocumentKind(
+            "visual",
+            lambda _, value: isinstance(value, dict) and {*map(type, value.values())} == {list},
+            _decode_visual,
+        ),
         DocumentKind("script", lambda _, value: isinstance(value, dict), _decode_script),
     ],
     "AnotherMissOhQA_{train,val,test}_set.json, AnotherMissOh_script.json, AnotherMissOh_visual.json",

@@ -168,7 +168,10 @@ class _Reader:
         if row.licence and row.license and row.licence != row.license:
             raise at.error("licence and license differ", "license", row.license)
         found = self.present.get(name) or file_inside(self.root, name)
-        sha256 = _hash(found) if found else None
+        try:
+            sha256 = hash_file(found)[0] if found else None
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=str(found)) from None
         stated = row.sha256.lower() if row.sha256 else None
         if found is None:
             self.content.warnings.append(f"{name} is missing ({at.path.name}:{at.line or at.place})")
@@ -228,10 +231,3 @@ def _with_main_column(row: TableRow, cells: dict[str, Json]) -> dict[str, Json]:
             hint="name the video in a column 'file_name' or 'video_file_name'",
         )
     return {"file_name" if column == main else column: value for column, value in cells.items()}
-
-
-def _hash(path: Path) -> str:
-    try:
-        return hash_file(path)[0]
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
