@@ -13,7 +13,7 @@ import shutil
 import types
 import typing
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -149,21 +149,33 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
     return "\n".join(lines) + "\n"
 
 
-FLAT_TURN: Final = {
-    "unit": "string",
-    "unit_id": "string",
-    "video_id": "string",
-    "split": "string",
-    "task": "string",
-    "turn_index": "int64",
-    "question": "string",
-    "references": "list",
-    "options": "list",
-    "correct_option": "int64",
-    "asked_at_s": "float64",
-    "labels_json": "string",
-}
-"""Columns of the flat table of turns."""
+class FlatTurn(BaseModel):
+    """Columns of the part `turns`."""
+
+    unit: str
+    unit_id: str
+    video_id: str
+    split: str | None
+    task: str | None
+    turn_index: int
+    question: str
+    references: tuple[str, ...]
+    options: tuple[str, ...] | None
+    correct_option: int | None
+    asked_at_s: float | None
+    labels_json: str
+
+
+class MediaFile(BaseModel):
+    """Columns of the part `media`. A path is relative to the repository."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    video_ids: tuple[str, ...]
+    clip_ids: tuple[str, ...]
+    licences: tuple[str, ...]
+    sources: tuple[str, ...]
 
 
 def arrow_schema(kind: type[BaseModel]) -> Any:
@@ -305,18 +317,6 @@ def flat_turns(content: Content) -> Iterable[dict[str, Json]]:
                 }
 
 
-def flat_schema(columns: Mapping[str, str]) -> Any:
-    """The Arrow schema of `FLAT_TURN` or `MEDIA_COLUMNS`."""
-    pyarrow, _ = pyarrow_modules()
-    kinds = {
-        "string": pyarrow.string(),
-        "int64": pyarrow.int64(),
-        "float64": pyarrow.float64(),
-        "list": pyarrow.list_(pyarrow.string()),
-    }
-    return pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
-
-
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
 TERMS: Final = (
     "citeAs", "column", "containedIn", "dataBiases", "dataCollection", "equivalentProperty", "extract", "field",
@@ -455,16 +455,6 @@ MEDIA: Final = "media"
 """The part with a row for each video file."""
 MEDIA_METADATA: Final = "metadata.jsonl"
 """File in `videos/` from which `datasets` makes a column of videos."""
-MEDIA_COLUMNS: Final = {
-    "path": "string",
-    "sha256": "string",
-    "size_bytes": "int64",
-    "video_ids": "list",
-    "clip_ids": "list",
-    "licences": "list",
-    "sources": "list",
-}
-"""Columns of the part `media`. A path is relative to the repository."""
 CLIP_SUFFIX: Final = ".mp4"
 VIDEO_LINES: Final = (
     "The part `media` has a row for each file in `videos/`, with its path and the identifiers of its videos and clips. "
@@ -492,7 +482,8 @@ def read(source: Path) -> Content:
         if path.parent != data or path.suffix != ".parquet":
             continue
         if path.stem in TABLES:
-            setattr(content, path.stem, list(_records(path)))
+            kind, rows = TABLES[path.stem].record, enumerate(read_arrow_rows(path))
+            setattr(content, path.stem, [from_columns(row, kind, path, number) for number, row in rows])
         elif path.stem not in (TURNS, MEDIA) and not path.stem.startswith(f"{TURNS}-"):
             content.warnings.append(f"data/{path.name} is no table of a benchmark and was not read")
     for path in _in(source / "graphs", files):
@@ -518,12 +509,6 @@ def _in(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
             yield path
         elif path.is_relative_to(folder):
             raise InputError("a folder, not a file", file=path.parent)
-
-
-def _records(path: Path) -> Iterator[Record]:
-    table = TABLES[path.stem]
-    for number, row in enumerate(read_arrow_rows(path)):
-        yield from_columns(row, table.record, path, number)
 
 
 def write(
@@ -554,7 +539,7 @@ def write(
     for split in sorted(set(splits.values())):
         path = f"data/{TURNS}-{split}.parquet" if len(set(splits.values())) > 1 else f"data/{TURNS}.parquet"
         part = (turn for turn in flat_turns(content) if splits[turn["split"]] == split)
-        _write_table(folder / path, part, flat_schema(FLAT_TURN))
+        _write_table(folder / path, part, arrow_schema(FlatTurn))
         configs.setdefault(TURNS, []).append((split, path))
     for name, records in content.rows():
         if records:
@@ -564,7 +549,7 @@ def write(
             configs[name] = [(FULL, path)]
     lost = _write_graphs(content, folder)
     if content.media:
-        _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), flat_schema(MEDIA_COLUMNS))
+        _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), arrow_schema(MediaFile))
         configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
     units = chain[QAChain | Dialogue](content.chains, content.dialogues)
     quality = measure_quality(units, content.gates, content.rewrites, content.videos)

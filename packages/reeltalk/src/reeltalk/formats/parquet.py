@@ -290,7 +290,8 @@ def read_arrow_rows(path: Path, files: FilesInside | None = None) -> list[dict[s
         raise InputError("a column appears twice", file=path, place=doubled[0])
     try:
         for index, column in enumerate(schema):
-            if _is_text_in_json(column.type):
+            types, kind = pyarrow.types, column.type
+            if types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind) or types.is_decimal(kind):
                 table = table.set_column(index, column.name, table.column(index).cast(pyarrow.string()))
         rows: list[dict[str, Json]] = table.to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
@@ -300,12 +301,6 @@ def read_arrow_rows(path: Path, files: FilesInside | None = None) -> list[dict[s
         for name, value in row.items():
             _refuse_what_is_not_json(value, path, f"row {number}.{name}", 0)
     return rows
-
-
-def _is_text_in_json(kind: Any) -> bool:
-    pyarrow, _ = pyarrow_modules()
-    types = pyarrow.types
-    return bool(types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind) or types.is_decimal(kind))
 
 
 def _refuse_what_is_not_json(value: object, path: Path, place: str, depth: int) -> None:

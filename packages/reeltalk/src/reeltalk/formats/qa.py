@@ -113,7 +113,9 @@ def read_questions(
     wanted = dict(columns or {})
     for name in wanted:
         if name not in (*COLUMNS, *LABELS) and not _OPTION.fullmatch(name):
-            raise SettingError(f"--columns: there is no column {name!r}{nearest_hint(name, _meanings())}")
+            raise SettingError(
+                f"--columns: there is no column {name!r}{nearest_hint(name, (*COLUMNS, *LABELS, 'option_a'))}"
+            )
     if not source.exists():
         raise InputError("no such file or folder", file=source, hint="check the path")
     reader = _Reader(source, wanted, one_dialogue_per_video)
@@ -257,6 +259,7 @@ class _Reader:
     def _question(self, row: TableRow, meanings: Mapping[str, str]) -> _Question | None:
         theirs = {ours: name for name, ours in meanings.items()}
         extra = {name: value for name, value in row.cells.items() if name not in meanings}
+        in_name = SPLIT_IN_NAME.search(row.path.stem.lower()) if self.source.is_dir() else None
 
         def cell(name: str) -> SourceCell:
             return row.cell(theirs.get(name, name))
@@ -291,15 +294,11 @@ class _Reader:
                 dialogue=cell("dialogue").name(),
                 order=cell("turn").whole(),
                 task=cell("task").name(),
-                split=cell("split").name() or self._split_of(row.path),
+                split=cell("split").name() or (in_name[1] if in_name else None),
             )
         except InputError as problem:
             self.problems.append(problem)
             return None
-
-    def _split_of(self, path: Path) -> str | None:
-        found = SPLIT_IN_NAME.search(path.stem.lower()) if self.source.is_dir() else None
-        return found[1] if found else None
 
     def finish(self) -> QuestionTable:
         """Make videos, dialogues and source files of all rows."""
@@ -474,10 +473,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
-def _meanings() -> tuple[str, ...]:
-    return (*COLUMNS, *LABELS, "option_a")
-
-
 @dataclass(frozen=True)
 class _Options:
     """The options of a row, as the table has them, and without the letters that they carry."""
@@ -608,6 +603,9 @@ def _without_list(value: Json) -> Json:
 def _values(dialogue: Dialogue, place: int, turn: Turn, video: Video) -> dict[str, Json]:
     """The values of a turn by our names of columns."""
     evidence = turn.evidence[0] if turn.evidence else None
+    right = turn.correct_option if turn.options else None
+    # The letter of the right option, or its text behind Z.
+    marked = None if right is None or not turn.options else [*LETTERS, *turn.options[len(LETTERS) :]][right]
     values: dict[str, Json] = {
         "id": turn.extra.get(ID) or item_id(dialogue.id, place),
         "video": video.file or video.source or video.id,
@@ -619,20 +617,13 @@ def _values(dialogue: Dialogue, place: int, turn: Turn, video: Video) -> dict[st
         "start_s": evidence.start_s if evidence else None,
         "end_s": evidence.end_s if evidence else None,
         "options": list(turn.options) if turn.options else None,
-        "correct": _marked(turn),
+        "correct": marked,
         "task": next(iter(turn.labels.get(TASK, ())), None) or dialogue.task,
         "split": video.split,
     }
     values |= {label: list(turn.labels[label]) for label in LABELS if label in turn.labels}
     lettered = zip(LETTERS.lower(), turn.options or (), strict=False)
     return values | {f"option_{letter}": text for letter, text in lettered}
-
-
-def _marked(turn: Turn) -> str | None:
-    """The letter of the right option, or its text behind Z."""
-    if turn.options is None or turn.correct_option is None:
-        return None
-    return LETTERS[turn.correct_option] if turn.correct_option < len(LETTERS) else turn.options[turn.correct_option]
 
 
 def write(content: Content, folder: Path) -> list[str]:

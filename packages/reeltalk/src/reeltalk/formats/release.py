@@ -139,7 +139,8 @@ class ReleaseReader:
         single, whole = self.source.is_file(), self.source.absolute()
         root = whole.parent if single else whole
         # A part of a release keeps the folders that give its kind and language.
-        while self.is_layout_folder(root.name) and not (root == whole and self._has_layout_folder(root)):
+        has_parts = not single and any(self.is_layout_folder(child.name) for child in root.iterdir() if child.is_dir())
+        while self.is_layout_folder(root.name) and not (root == whole and has_parts):
             root = root.parent
         files: list[ReleaseFile] = []
         strange: list[InputError] = []
@@ -172,9 +173,6 @@ class ReleaseReader:
             for file in files:
                 file.name = f"{root.name}/{file.name}"
         return files
-
-    def _has_layout_folder(self, folder: Path) -> bool:
-        return any(child.is_dir() and self.is_layout_folder(child.name) for child in folder.iterdir())
 
     def add_file(self, file: ReleaseFile, records: Iterable[str], **extra: Json) -> None:
         """Note a file with the identifiers of its records, in order; empty values of `extra` are left out."""

@@ -173,12 +173,12 @@ def _write_csv(path: Path, rows: Iterable[dict[str, Json]]) -> None:
         writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
         writer.writerow([name for name, count in most.items() for _ in range(count)])
         for row in rows:
-            writer.writerow([cell for name, count in most.items() for cell in _cells(row.get(name), count)])
-
-
-def _cells(value: Json, count: int) -> list[str]:
-    texts = [csv_cell(one) for one in (value if isinstance(value, list) else [value])]
-    return texts + [""] * (count - len(texts))
+            cells: list[str] = []
+            for name, count in most.items():
+                value = row.get(name)
+                texts = [csv_cell(one) for one in (value if isinstance(value, list) else [value])]
+                cells += texts + [""] * (count - len(texts))
+            writer.writerow(cells)
 
 
 def csv_cell(value: Json) -> str:
