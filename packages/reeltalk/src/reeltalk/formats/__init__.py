@@ -5,7 +5,7 @@ A set of questions that is only read is an entry of `question_sets`. Any other l
 importing them all would take most of a command's start-up time.
 
 Other packages decode videos and ask models; `store` checks and saves what is read. Begin with `question_sets`, and with
-`layout`, which all layouts of JSON documents build on; `load_format` finds a layout by its name.
+`release`, which the layouts of JSON documents build on; `load_format` finds a layout by its name.
 """
 
 from collections.abc import Callable

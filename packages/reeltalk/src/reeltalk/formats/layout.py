@@ -1,27 +1,24 @@
-"""Layouts that consist of JSON documents: recognise a file, and read it into records.
+"""What all layouts of JSON documents build on: errors with a place, what a layout loses, and the form of a source.
 
-A layout is a list of kinds of documents, each with a function that makes records of a document. A layout that is
-written too keeps the form of its source: the importer writes each document again, and keeps every difference from the
-source with the file, be it an alias, `"1"` for `1`, a key left out, or an order. The export restores a difference only
-if our side still has the value that it had at import, so an edited record is never overwritten by an old spelling.
-Names of new files come from labels, models and splits, which may hold any character.
+A layout that is written keeps the form of its source: the importer writes each document again, and keeps every
+difference from the source with the file, be it an alias, `"1"` for `1`, a key left out, or an order. The export
+restores a difference only if our side still has the value that it had at import, so an edited record is never
+overwritten by an old spelling. Names of new files come from labels, models and splits, which may hold any character.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
 from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import DialogueId, Json
 from reeltalk.store.content import Content
-from reeltalk.store.documents import parse, read_json, record_errors
-from reeltalk.store.foreign import visible_files
+from reeltalk.store.documents import parse, record_errors
 
 T = TypeVar("T")
 
@@ -56,82 +53,6 @@ class OpenedFile:
         return record_errors(self.path, place, line=line)
 
 
-@dataclass
-class SourceDocument(OpenedFile):
-    """A file that is being read, and the records that receive its content."""
-
-    records: "LayoutRecords"
-
-    @property
-    def stem(self) -> str:
-        """The file's name without its ending."""
-        return self.path.stem
-
-    @property
-    def split(self) -> str | None:
-        """The split in the file's name, if any."""
-        found = SPLIT_IN_NAME.search(self.path.stem.lower())
-        return found[1] if found else None
-
-
-@dataclass
-class LayoutRecords:
-    """Records of a layout while its files are read. Several files may name the same video or clip."""
-
-    content: Content = field(default_factory=Content)
-    videos: dict[str, Video] = field(default_factory=dict)
-    clips: dict[str, Clip] = field(default_factory=dict)
-    dialogues: dict[str, Dialogue] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-    """The file of each dialogue."""
-
-    def add_video(self, document: SourceDocument, place: str, video: Video) -> None:
-        """Add a video, or fill in the fields that an earlier file left empty.
-
-        Raises:
-            InputError: It is in two splits.
-        """
-        known = self.videos.get(video.id)
-        if known is None:
-            self.videos[video.id] = video
-            return
-        if video.split and known.split and video.split != known.split:
-            raise document.error(
-                f"video '{video.id}' is in split '{known.split}' too", place, video.split, "splits never share a video"
-            )
-        missing = {
-            name: value
-            for name in type(video).model_fields
-            if (value := getattr(video, name)) and not getattr(known, name) and name != "extra"
-        }
-        missing["extra"] = {**video.extra, **known.extra}
-        missing["summaries"] = {**video.summaries, **known.summaries}
-        self.videos[video.id] = known.model_copy(update=missing)
-
-    def add_clip(self, clip: Clip) -> None:
-        """Add a clip, or fill in the fields that an earlier file left empty."""
-        known = self.clips.get(clip.id)
-        if known is not None:
-            clip = known.model_copy(
-                update={"interval": known.interval or clip.interval, "extra": {**clip.extra, **known.extra}}
-            )
-        self.clips[clip.id] = clip
-
-    def add_dialogue(self, document: SourceDocument, place: str, dialogue: Dialogue) -> str:
-        """Add a dialogue and return its identifier.
-
-        Raises:
-            InputError: The identifier is taken in this file, or by another dialogue.
-        """
-        origin = self.origins.setdefault(dialogue.id, document.name)
-        if dialogue.id in self.dialogues and (origin == document.name or self.dialogues[dialogue.id] != dialogue):
-            raise document.error(
-                "this identifier appears twice", place, dialogue.id, "remove one of the two, or give it another"
-            )
-        self.dialogues[dialogue.id] = dialogue
-        return dialogue.id
-
-
 class Repeated(Iterable[T]):
     """What a function gives, each time anew: it can be read several times, and is never whole in memory."""
 
@@ -152,72 +73,6 @@ def dialogues_of(content: Content) -> Repeated[Dialogue]:
         yield from content.dialogues
 
     return Repeated(all_of_them)
-
-
-@dataclass(frozen=True)
-class DocumentKind:
-    """One kind of document in a layout."""
-
-    name: str
-    recognises: Callable[[str, Json], bool]
-    """Whether a document is of this kind, from the file's name (in lower case) and its value."""
-    decode: Callable[[SourceDocument], Iterable[str]]
-    """Add records, and yield their identifiers in the document's order."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A published layout of JSON documents that is only read."""
-
-    name: str
-    kinds: Sequence[DocumentKind]
-    expected: str
-    """A description of the expected files, for error messages."""
-    read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
-    """The value of a file, or None if the layout has no such files."""
-
-    def read(self, source: Path) -> Content:
-        """Read a folder or one file.
-
-        Raises:
-            InputError: A file is damaged or unknown, or there is none of this layout.
-        """
-        if not source.exists():
-            raise InputError("no such file or folder", file=source, hint="check the path")
-        root = source if source.is_dir() else source.parent
-        records, files = LayoutRecords(), []
-        strange: list[InputError] = []
-        same: dict[tuple[str, str], list[tuple[Json, tuple[str, ...]]]] = {}
-        for path in visible_files(source) if source.is_dir() else [source]:
-            value = self.read_file(path)
-            if value is None:
-                continue
-            name = path.relative_to(root).as_posix()
-            kind = next((kind for kind in self.kinds if kind.recognises(path.name.lower(), value)), None)
-            if kind is None:
-                strange.append(
-                    InputError(f"not a file of {self.name}", file=path, value=value, hint=f"expected {self.expected}")
-                )
-                continue
-            read = same.setdefault((kind.name, path.name), [])
-            with record_errors(path, "$"):
-                # The same file in two folders is read once.
-                ids = next((ids for other, ids in read if other == value), None)
-                if ids is None:
-                    ids = tuple(kind.decode(SourceDocument(path, name, value, records)))
-                    read.append((value, ids))
-                files.append(SourceFile(format=self.name, path=name, kind=kind.name, records=ids))
-        if strange and not files:
-            raise strange[0]
-        content = records.content
-        content.warnings += [
-            f"{Path(str(one.file)).relative_to(root).as_posix()} was not read: {one.problem}" for one in strange
-        ]
-        if not files:
-            raise InputError(f"nothing of {self.name} here", file=source, hint=f"expected {self.expected}")
-        content.videos, content.clips = list(records.videos.values()), list(records.clips.values())
-        content.dialogues, content.source_files = list(records.dialogues.values()), files
-        return content
 
 
 def lost_beyond_dialogues(content: Content, *, options: bool) -> list[str]:

@@ -163,10 +163,8 @@ class _AnswerReader(MTVideoReader):
         about: The benchmark. Its dialogues have the names of its files, or those that its export would give them.
     """
 
-    expected: ClassVar = (
-        "expected a model's folder with <task>.json in it: {video: {event: [an answer for each round]}}"
-    )
-    elsewhere: ClassVar = "--bench must name the benchmark that the answers are about"
+    expected = "expected a model's folder with <task>.json in it: {video: {event: [an answer for each round]}}"
+    elsewhere = "--bench must name the benchmark that the answers are about"
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)

@@ -41,15 +41,15 @@ class _Entry:
 class MTVideoReader(ReleaseReader):
     """Reads all files of MT-Video-Bench at `source`."""
 
-    format: ClassVar = layout.FORMAT
-    title: ClassVar = "MT-Video-Bench"
-    expected: ClassVar = (
+    format = layout.FORMAT
+    title = "MT-Video-Bench"
+    expected = (
         "expected mtqa/<task>.json, checklist/<task>_CheckList.json, model_answers/<model>/<task>.json or "
         "eval_results/<model>_eval_<judge>/<task>.json, tasks being object_reference, memory_recall, summary, "
         "answer_refusal, topic_shifting, proactive_interaction"
     )
     named: ClassVar = ("answers", "results")
-    elsewhere: ClassVar = "import the folder that holds mtqa/ as well"
+    elsewhere = "import the folder that holds mtqa/ as well"
     """Advice for a dialogue that is not known."""
 
     def __init__(self, source: Path) -> None:

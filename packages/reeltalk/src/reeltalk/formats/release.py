@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
 from reeltalk.errors import InputError
-from reeltalk.formats.layout import OpenedFile, keep_form
+from reeltalk.formats.layout import SPLIT_IN_NAME, OpenedFile, keep_form
 from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.media import Video
+from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
@@ -36,6 +36,12 @@ class ReleaseFile(OpenedFile):
     lines: list[int] = field(default_factory=list)
     """The line of each row of a table."""
 
+    @property
+    def split(self) -> str | None:
+        """The split in the file's name, if any."""
+        found = SPLIT_IN_NAME.search(self.path.stem.lower())
+        return found[1] if found else None
+
 
 class ReleaseReader:
     """Reads the files of a release, kind by kind.
@@ -44,11 +50,11 @@ class ReleaseReader:
         source: The folder or file that is imported.
     """
 
-    format: ClassVar[str]
-    title: ClassVar[str]
-    expected: ClassVar[str]
+    format: str
+    title: str
+    expected: str
     """A description of the expected files, for error messages."""
-    named: ClassVar[tuple[str, ...]]
+    named: ClassVar[tuple[str, ...]] = ()
     """Kinds of files whose folders name a model."""
 
     def __init__(self, source: Path) -> None:
@@ -64,11 +70,11 @@ class ReleaseReader:
 
     def is_layout_folder(self, name: str) -> bool:
         """True for a folder that the layout names."""
-        raise NotImplementedError
+        return False
 
     def names(self, path: str) -> Sequence[str]:
         """The folders above a file that are not of the layout: those of a model, or of a judge and a model."""
-        raise NotImplementedError
+        return ()
 
     def open_file(self, name: str, path: Path) -> ReleaseFile | None:
         """Open a file; None if it is one of another kind that the layout does not speak of.
@@ -89,11 +95,11 @@ class ReleaseReader:
 
     def subject(self, file: ReleaseFile) -> tuple[object, ...]:
         """What a file is about. Two files of one kind, subject and value are the same."""
-        raise NotImplementedError
+        return (file.path.name,)
 
-    def plain(self) -> Callable[[SourceFile], Json]:
-        """Makes the document of a file in our form."""
-        raise NotImplementedError
+    def plain(self) -> Callable[[SourceFile], Json] | None:
+        """Makes the document of a file in our form; None for a layout that is only read."""
+        return None
 
     def assemble(self) -> None:
         """Put what was read into the tables of `content`."""
@@ -111,9 +117,9 @@ class ReleaseReader:
         self.read_files(files)
         self.assemble()
         plain = self.plain()
-        self.content.source_files = [
-            keep_form(self.files[file.name], file.value, plain(self.files[file.name])) for file in files
-        ]
+        for file in files:
+            record = self.files[file.name]
+            self.content.source_files.append(keep_form(record, file.value, plain(record)) if plain else record)
         return self.content
 
     def read_files(self, files: list[ReleaseFile]) -> None:
@@ -181,6 +187,71 @@ class ReleaseReader:
             self.files[file.name] = SourceFile(
                 format=self.format, path=file.name, kind=file.kind, records=tuple(records), extra=kept
             )
+
+
+class DocumentReader(ReleaseReader):
+    """Reads JSON documents of a layout that is only read. Several files may name the same video or clip."""
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(source)
+        self.clips: dict[str, Clip] = {}
+        self.origins: dict[str, str] = {}
+        """The file of each dialogue."""
+
+    def open_file(self, name: str, path: Path) -> ReleaseFile | None:
+        """Open a JSON file; the layout has no others."""
+        return super().open_file(name, path) if path.suffix == ".json" else None
+
+    def assemble(self) -> None:
+        """Put what was read into the tables."""
+        self.content.videos, self.content.clips = list(self.videos.values()), list(self.clips.values())
+        self.content.dialogues = list(self.dialogues.values())
+
+    def add_video(self, file: ReleaseFile, place: str, video: Video) -> None:
+        """Add a video, or fill in the fields that an earlier file left empty.
+
+        Raises:
+            InputError: It is in two splits.
+        """
+        known = self.videos.get(video.id)
+        if known is None:
+            self.videos[video.id] = video
+            return
+        if video.split and known.split and video.split != known.split:
+            raise file.error(
+                f"video '{video.id}' is in split '{known.split}' too", place, video.split, "splits never share a video"
+            )
+        missing = {
+            name: value
+            for name in type(video).model_fields
+            if (value := getattr(video, name)) and not getattr(known, name) and name != "extra"
+        }
+        missing["extra"] = {**video.extra, **known.extra}
+        missing["summaries"] = {**video.summaries, **known.summaries}
+        self.videos[video.id] = known.model_copy(update=missing)
+
+    def add_clip(self, clip: Clip) -> None:
+        """Add a clip, or fill in the fields that an earlier file left empty."""
+        known = self.clips.get(clip.id)
+        if known is not None:
+            clip = known.model_copy(
+                update={"interval": known.interval or clip.interval, "extra": {**clip.extra, **known.extra}}
+            )
+        self.clips[clip.id] = clip
+
+    def add_dialogue(self, file: ReleaseFile, place: str, dialogue: Dialogue) -> str:
+        """Add a dialogue and return its identifier.
+
+        Raises:
+            InputError: The identifier is taken in this file, or by another dialogue.
+        """
+        origin = self.origins.setdefault(dialogue.id, file.name)
+        if dialogue.id in self.dialogues and (origin == file.name or self.dialogues[dialogue.id] != dialogue):
+            raise file.error(
+                "this identifier appears twice", place, dialogue.id, "remove one of the two, or give it another"
+            )
+        self.dialogues[dialogue.id] = dialogue
+        return dialogue.id
 
 
 @dataclass

@@ -305,7 +305,7 @@ class _AnswerReader(SVBenchReader):
         about: The benchmark. Its chains and paths are numbered as in its files, or as in its export.
     """
 
-    expected: ClassVar = (
+    expected = (
         "expected a model's folder with Dialogue_EN/<video>.json or Streaming_EN/<video>.json in it, lists of "
         "{questions, gt_answers, answers}"
     )

@@ -38,9 +38,9 @@ SPLITS: Final = ("train", "dev", "test")
 class SVBenchReader(ReleaseReader):
     """Reads all files of SVBench at `source`."""
 
-    format: ClassVar = layout.FORMAT
-    title: ClassVar = "SVBench"
-    expected: ClassVar = (
+    format = layout.FORMAT
+    title = "SVBench"
+    expected = (
         "expected Meta, Dialogue, Con, Path or Streaming files of a release (Dialogue/Dialogue_EN/<video>.json, …), "
         f"tables with the columns {', '.join(layout.META_COLUMNS)}, or {', '.join(layout.SCENE_COLUMNS)}, models' "
         "answers (Answers/<model>/<video>.json) or judges' records (Judged/<judge>/<model>/<name>.json)"
