@@ -1,6 +1,6 @@
 """Train a vision-language model with TRL on an export of reeltalk: a script to start yours from.
 
-reeltalk export trl benchmarks/kitchen out/train --answer-rows
+reeltalk export trl benchmarks/kitchen out/train
 python examples/train_with_trl.py out/train/trl.jsonl models/my-vlm models/tuned
 reeltalk evaluate benchmarks/kitchen --model transformers:models/tuned --out runs/tuned
 
@@ -16,7 +16,7 @@ LEARNT = ["prompt", "completion", "images"]
 
 
 def read_rows(file: Path) -> Any:
-    """The rows of `reeltalk export trl --answer-rows`; frames are opened when they are needed."""
+    """The rows of `reeltalk export trl`; frames are opened when they are needed."""
     from datasets import Image, List, load_dataset
 
     rows = load_dataset("json", data_files=str(file), split="train").select_columns(LEARNT)

@@ -659,7 +659,7 @@ GIVEN = {
     "prompts": ["construct", "SAMPLE", "--rubrics", "--writer", "scripted", "--prompts", "FIFO"],
     "adopt": ["prompts", "--from", "svbench", "--clone", "FIFO", "--out", "TARGET"],
     "review restore": ["review", "restore", "FIFO", "--into", "BENCH"],
-    "validate-sft": ["export", "trl", "FIFO", "--check"],
+    "export": ["export", "trl", "FIFO", "TARGET"],
     "report": ["report", "FIFO", "--out", "TARGET"],
     "about": ["report", "SAMPLE", "--about", "FIFO", "--out", "TARGET"],
     "run": ["run", "FIFO"],

@@ -61,14 +61,13 @@ def test_a_number_carries_interval_counts_and_signature(
         "not applicable = 0; match by reeltalk: kitchen|metric:match|v:1"
     )
     assert words["value"] == 0.5
-    tasks = yaml.safe_load((tmp_path / "out/eval.yaml").read_text(encoding="utf-8"))["tasks"]
-    assert [task["id"] for task in tasks] == ["talk", "rouge_l"]
+    assert words["dataset"]["task_id"] == "rouge_l"
     assert "beta: match is not exported: withheld: 10 of 100 are unscored" in capsys.readouterr().out
 
 
 def test_withheld_numbers_floors_and_people_have_no_file(folder: Path, tmp_path: Path) -> None:
     assert export(folder, tmp_path / "out", "--task", "match") == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["alpha", "eval.yaml"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["alpha"]
     assert export(folder, tmp_path / "floor", "--task", "match", "--model", "empty") == 0
     assert (tmp_path / "floor/empty/.eval_results/kitchen.yaml").is_file()
 
@@ -81,7 +80,6 @@ def test_withheld_numbers_floors_and_people_have_no_file(folder: Path, tmp_path:
         (["--task", "=match"], "a task needs a name"),
         (["--task", "match", "--model", "gamma"], "they have alpha, beta, us, empty"),
         (["--task", "match", "--model", "beta"], "none of match has a number"),
-        (["--task", "match", "--source-name", "Logs"], "give that too"),
         (["--task", "match", "--revision", "main"], "40 hexadecimal"),
     ],
 )

@@ -68,4 +68,4 @@ def write(content: Content, folder: Path) -> list[str]:
             lines.append(f"Q: {' '.join(turn.question.split())}")
             lines += [f"A: {' '.join(answer.split())}" for answer in turn.references[:1]]
     (folder / "interviews.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return lost_beyond_dialogues(content, options=False, several_turns=True)
+    return lost_beyond_dialogues(content, options=False)

@@ -25,15 +25,15 @@ from reeltalk.formats.export_losses import (
     FILE_FIELDS,
     MADE_ON_THE_WAY,
     UNHELD,
-    LostFields,
-    LostLabels,
     added_since_import,
     fields_left_out,
     fields_like_ours,
+    labels_left_out,
     source_keys_like_ours,
     tables_left_out,
     without_our_fields,
 )
+from reeltalk.formats.layout import OpenedFile, Repeated
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Clip, Video
@@ -43,7 +43,6 @@ from reeltalk.store.archives import read_zip
 from reeltalk.store.content import Content
 from reeltalk.store.documents import (
     SourceModel,
-    parse,
     read_json,
     read_text,
     record_errors,
@@ -60,6 +59,8 @@ from reeltalk_build.graph.reading import graph_of_clip
 FORMAT: Final = "vdact"
 SCENARIO_SUFFIX_DIGITS: Final = 2
 GRAPH_SUFFIXES: Final = (".ttl.nt", ".nt")
+TYPES: Final = "vdact.question_type"
+"""Vocabulary of the types of a question."""
 
 SPLIT_FILE: Final = re.compile(r"(?P<split>[a-z]+)_ids\.txt")
 SCENE_FOLDER: Final = re.compile(r"scene\d+")
@@ -124,25 +125,24 @@ def read(source: Path) -> Content:
 class _Reader:
     source: Path
     content: Content = field(default_factory=Content)
-    videos: dict[str, dict[str, Any]] = field(default_factory=dict)
+    videos: dict[str, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
     splits: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The split of each scenario, and the file that says so."""
     parts: dict[str, list[str]] = field(default_factory=dict)
     """The activities of each scenario, in order."""
     rooms: dict[str, str] = field(default_factory=dict)
     """Start rooms by activity."""
+    outputs: list[OpenedFile] = field(default_factory=list)
 
     def read(self) -> Content:
         root = self.source if self.source.is_dir() else self.source.parent
         if not self.source.exists():
             raise InputError("no such file or folder", file=self.source, hint="check the path")
-        paths = visible_files(self.source) if self.source.is_dir() else [self.source]
-        outputs: list[tuple[str, Path, list[Json]]] = []
-        for path in paths:
-            name = path.relative_to(root).as_posix()
+        for path in visible_files(self.source) if self.source.is_dir() else [self.source]:
             with record_errors(path, "$"):
-                self._read_file(name, path, outputs)
-        self._read_outputs(outputs)
+                self._read_file(OpenedFile(path, path.relative_to(root).as_posix(), None))
+        self._read_outputs()
         if not self.content.source_files:
             raise InputError(
                 "nothing of VDAct here",
@@ -153,117 +153,101 @@ class _Reader:
         self.content.dialogues = list(self.dialogues.values())
         self._place_activities()
         for scenario, (split, _) in self.splits.items():
-            self._video(scenario)["split"] = split
+            self.videos[scenario]["split"] = split
         with record_errors(self.source, "$"):
             self.content.videos = [Video(id=VideoId(key), **fields) for key, fields in sorted(self.videos.items())]
         return self.content
 
-    def _read_file(self, name: str, path: Path, outputs: list[tuple[str, Path, list[Json]]]) -> None:
+    def _read_file(self, file: OpenedFile) -> None:
+        path = file.path
         if match := SPLIT_FILE.fullmatch(path.name):
-            self._read_split(name, path, match["split"])
+            self._read_split(file, match["split"])
         elif path.suffix == ".nt":
-            self._read_graphs(name, path, [(path.name, read_text(path))])
+            self._read_graphs(file, [(path.name, read_text(path))])
         elif path.suffix == ".zip":
-            self._read_zip(name, path)
-        elif path.suffix == ".txt" and (match := SUMMARY_FOLDER.fullmatch(path.parent.name)):
-            self._read_summaries(name, path, match["kind"], [(path.name, read_text(path))])
-        elif path.suffix == ".json":
-            value = read_json(path)
-            kind = _kind_of(value, path)
-            if kind == "answers":
-                outputs.append((name, path, value))
-            elif kind == "dialogues":
-                self._read_dialogues(name, path, value)
-            elif kind == "scenario activities":
-                self._read_scenario_activities(name, path, value)
+            members = read_zip(path)
+            if members and all(member.endswith(GRAPH_SUFFIXES) for member, _ in members):
+                self._read_graphs(file, members)
+            elif members and (match := SUMMARY_FOLDER.fullmatch(path.stem)):
+                self._read_summaries(file, match["kind"], members)
             else:
-                self._read_initial_rooms(name, path, value)
+                problem = "neither an archive of activity graphs (*.nt) nor of scenario summaries"
+                raise InputError(f"{problem} (scenario_*_summaries.zip)", file=path)
+        elif path.suffix == ".txt" and (match := SUMMARY_FOLDER.fullmatch(path.parent.name)):
+            self._read_summaries(file, match["kind"], [(path.name, read_text(path))])
+        elif path.suffix == ".json":
+            file.value = read_json(path)
+            kind = _kind_of(file)
+            if kind == "answers":
+                self.outputs.append(file)
+            elif kind == "dialogues":
+                self._read_dialogues(file)
+            elif kind == "scenario activities":
+                self._read_scenario_activities(file)
+            else:
+                self._read_initial_rooms(file)
 
-    def _video(self, video_id: str) -> dict[str, Any]:
-        return self.videos.setdefault(video_id, {})
-
-    def _add_file(self, path: str, kind: str, records: Iterable[str], **extra: Json) -> None:
+    def _add_file(self, file: OpenedFile, kind: str, records: Iterable[str], **extra: Json) -> None:
         self.content.source_files.append(
-            SourceFile(format=FORMAT, path=path, kind=kind, records=tuple(records), extra=extra)
+            SourceFile(format=FORMAT, path=file.name, kind=kind, records=tuple(records), extra=extra)
         )
 
-    def _read_split(self, name: str, path: Path, split: str) -> None:
-        ids = read_text(path).split()
+    def _read_split(self, file: OpenedFile, split: str) -> None:
+        ids = read_text(file.path).split()
         for number, dialogue_id in enumerate(ids, start=1):
             if len(dialogue_id) <= SCENARIO_SUFFIX_DIGITS or not dialogue_id.isdigit():
-                raise InputError(
-                    "not a dialogue identifier", file=path, line=number, value=dialogue_id, hint="seven digits a line"
-                )
+                raise file.error("not a dialogue identifier", "", dialogue_id, "seven digits a line", number)
             scenario = scenario_of(dialogue_id)
-            self._video(scenario)
-            other, other_file = self.splits.setdefault(scenario, (split, name))
+            self.videos.setdefault(scenario, {})
+            other, other_file = self.splits.setdefault(scenario, (split, file.name))
             if other != split:
-                raise InputError(
-                    f"scenario {scenario} is in split '{other}' too ({other_file})",
-                    file=path,
-                    line=number,
-                    value=dialogue_id,
-                    hint="splits never share a video",
-                )
-        self._refuse_repeats(ids, path)
-        self._add_file(name, "split", ids)
-
-    @staticmethod
-    def _refuse_repeats(ids: list[str], path: Path) -> None:
+                problem = f"scenario {scenario} is in split '{other}' too ({other_file})"
+                raise file.error(problem, "", dialogue_id, "splits never share a video", number)
         for dialogue_id, times in Counter(ids).items():
             if times > 1:
-                raise InputError(
-                    f"stands {times} times", file=path, value=dialogue_id, hint="remove the repeated lines"
-                )
+                raise file.error(f"stands {times} times", "", dialogue_id, "remove the repeated lines")
+        self._add_file(file, "split", ids)
 
-    def _read_dialogues(self, name: str, path: Path, value: Json) -> None:
+    def _read_dialogues(self, file: OpenedFile) -> None:
         ids: list[str] = []
-        for index, item in enumerate(value):
-            row = parse(VDActDialogue, item, file=path, place=f"$[{index}]")
+        for index, item in enumerate(file.value):
+            row = file.parse(VDActDialogue, item, f"$[{index}]")
             turns = tuple(
                 Turn(
                     question=turn.question,
                     references=(turn.answer,),
-                    labels={"vdact.question_type": tuple(turn.types)} if turn.types is not None else {},
+                    labels={TYPES: tuple(turn.types)} if turn.types is not None else {},
                     extra=turn.unknown,
                 )
                 for turn in row.turns
             )
-            extra = row.unknown
-            for key in ("scenario_video", "activity_videos"):
-                if key in row.model_fields_set:
-                    extra[key] = getattr(row, key)
+            paths = {"scenario_video", "activity_videos"} & row.model_fields_set
+            extra = row.unknown | {key: getattr(row, key) for key in sorted(paths, reverse=True)}
             scenario = scenario_of(row.id)
-            with record_errors(path, f"$[{index}]"):
+            with file.making(f"$[{index}]"):
                 dialogue = Dialogue(id=DialogueId(row.id), video_id=scenario, turns=turns, extra=extra)
                 if self.dialogues.setdefault(row.id, dialogue) != dialogue:
-                    problem = "this dialogue appears twice, with other content"
-                    raise InputError(problem, file=path, place=f"$[{index}].id", value=row.id)
-                self._video(scenario).setdefault("file", row.scenario_video)
+                    raise file.error("this dialogue appears twice, with other content", f"$[{index}].id", row.id)
+                self.videos[scenario].setdefault("file", row.scenario_video)
             ids.append(row.id)
-        own = fields_like_ours(
-            one.extra
-            for dialogue_id in ids
-            for one in (self.dialogues[dialogue_id], *self.dialogues[dialogue_id].turns)
-        )
-        self._add_file(name, "dialogues", ids, **({FILE_FIELDS: own} if own else {}))
+        read = [self.dialogues[dialogue_id] for dialogue_id in ids]
+        own = fields_like_ours(one.extra for dialogue in read for one in (dialogue, *dialogue.turns))
+        self._add_file(file, "dialogues", ids, **({FILE_FIELDS: own} if own else {}))
 
-    def _read_scenario_activities(self, name: str, path: Path, value: dict[str, list[str]]) -> None:
-        for scenario, activities in value.items():
+    def _read_scenario_activities(self, file: OpenedFile) -> None:
+        for scenario, activities in file.value.items():
             for index, activity in enumerate(activities):
-                parse(Name, activity, file=path, place=f"$.{scenario}[{index}]")
-            self._video(scenario)
+                file.parse(Name, activity, f"$.{scenario}[{index}]")
+            self.videos.setdefault(scenario, {})
             if self.parts.setdefault(scenario, activities) != activities:
-                raise InputError(
-                    "another file has other activities", file=path, place=f"$.{scenario}", value=activities
-                )
-        self._add_file(name, "scenario activities", value)
+                raise file.error("another file has other activities", f"$.{scenario}", activities)
+        self._add_file(file, "scenario activities", file.value)
 
-    def _read_initial_rooms(self, name: str, path: Path, value: dict[str, str]) -> None:
-        for activity, room in value.items():
+    def _read_initial_rooms(self, file: OpenedFile) -> None:
+        for activity, room in file.value.items():
             if self.rooms.setdefault(activity, room) != room:
-                raise InputError("another file has another room", file=path, place=f"$.{activity}", value=room)
-        self._add_file(name, "initial rooms", value)
+                raise file.error("another file has another room", f"$.{activity}", room)
+        self._add_file(file, "initial rooms", file.value)
 
     def _place_activities(self) -> None:
         """Make activities clips of the scenarios that name them; an activity that no scenario names becomes a video."""
@@ -273,130 +257,93 @@ class _Reader:
         for scenario, activities in self.parts.items():
             for index, activity in enumerate(activities):
                 room = {"initial_room": self.rooms[activity]} if activity in self.rooms else {}
+                name, extra = ClipId(f"{scenario}/{index}"), {"activity": activity, **room}
                 with record_errors(self.source, f"activity {index} of scenario {scenario}"):
-                    self.content.clips.append(
-                        Clip(
-                            id=ClipId(f"{scenario}/{index}"),
-                            video_id=VideoId(scenario),
-                            extra={"activity": activity, **room},
-                        )
-                    )
+                    self.content.clips.append(Clip(id=name, video_id=VideoId(scenario), extra=extra))
         inside = {activity for activities in self.parts.values() for activity in activities}
         for activity in (*self.content.graphs, *self.rooms):
             if activity not in inside:
-                video = self._video(activity)
+                video = self.videos.setdefault(activity, {})
                 if activity in self.rooms:
                     video["extra"] = {"initial_room": self.rooms[activity]}
 
-    def _read_zip(self, name: str, path: Path) -> None:
-        members = read_zip(path)
-        if members and all(member.endswith(GRAPH_SUFFIXES) for member, _ in members):
-            self._read_graphs(name, path, members)
-        elif members and (match := SUMMARY_FOLDER.fullmatch(path.stem)):
-            self._read_summaries(name, path, match["kind"], members)
-        else:
-            raise InputError(
-                "neither an archive of activity graphs (*.nt) nor of scenario summaries (scenario_*_summaries.zip)",
-                file=path,
-            )
-
-    def _read_graphs(self, name: str, path: Path, members: list[tuple[str, str]]) -> None:
-        pseudo: list[bool] = []
-        names: set[str] = set()
+    def _read_graphs(self, file: OpenedFile, members: list[tuple[str, str]]) -> None:
+        pseudo: dict[str, bool] = {}
         for member, text in members:
-            graph = Path(member).name.removesuffix(".nt").removesuffix(".ttl")
-            if graph in names:
-                raise InputError(f"the graph {graph!r} appears twice", file=path, place=member)
-            names.add(graph)
-            where = path if len(members) == 1 else f"{path}!{member}"
-            quads, has_pseudo = quads_from_triples(text, name=graph, file=where)
+            graph = _graph_name(member)
+            if graph in pseudo:
+                raise file.error(f"the graph {graph!r} appears twice", member)
+            where = file.path if len(members) == 1 else f"{file.path}!{member}"
+            quads, pseudo[graph] = quads_from_triples(text, name=graph, file=where)
             if self.content.graphs.setdefault(graph, quads) != quads:
-                raise InputError(f"the graph {graph!r} appears twice, with other content", file=path, place=member)
-            pseudo.append(has_pseudo)
-        self._add_file(
-            name,
-            "graphs",
-            [member for member, _ in members],
-            pseudo_iris=all(pseudo),
-            **({} if all(pseudo) or not any(pseudo) else {"pseudo_of": pseudo}),
-        )
+                raise file.error(f"the graph {graph!r} appears twice, with other content", member)
+        flags = list(pseudo.values())
+        mixed = {"pseudo_of": flags} if any(flags) and not all(flags) else {}
+        self._add_file(file, "graphs", [member for member, _ in members], pseudo_iris=all(flags), **mixed)
 
-    def _read_summaries(self, name: str, path: Path, kind: str, members: list[tuple[str, str]]) -> None:
+    def _read_summaries(self, file: OpenedFile, kind: str, members: list[tuple[str, str]]) -> None:
         for member, text in members:
             scenario = Path(member).stem
-            summaries = self._video(scenario).setdefault("summaries", {})
+            summaries = self.videos[scenario].setdefault("summaries", {})
             if summaries.setdefault(kind, text) != text:
-                raise InputError(f"scenario {scenario} has two {kind} summaries", file=path, place=member)
+                raise file.error(f"scenario {scenario} has two {kind} summaries", member)
             for number, line in enumerate(text.split("\n"), start=1):
-                refuse_characters(line, member, file=path, line=number)
-        self._add_file(name, f"summaries {kind}", [member for member, _ in members])
+                refuse_characters(line, member, file=file.path, line=number)
+        self._add_file(file, f"summaries {kind}", [member for member, _ in members])
 
-    def _read_outputs(self, outputs: list[tuple[str, Path, list[Json]]]) -> None:
+    def _read_outputs(self) -> None:
         # The same file in two folders has the answers of one model.
-        first = {name: next(one for one, other, rows in outputs if (other.stem, rows) == (path.stem, value))
-                 for name, path, value in outputs}  # fmt: skip
-        stems = Counter(path.stem for name, path, _ in outputs if first[name] == name)
-        parsed: list[tuple[str, Path, str, list[VDActOutput]]] = []
+        first = {
+            file.name: next(one for one in self.outputs if (one.path.stem, one.value) == (file.path.stem, file.value))
+            for file in self.outputs
+        }
+        stems = Counter(file.path.stem for file in self.outputs if first[file.name] is file)
+        parsed: list[tuple[OpenedFile, str, list[VDActOutput]]] = []
         turns: dict[str, dict[int, Turn]] = defaultdict(dict)
-        for name, path, value in outputs:
-            rows = [self._output_row(item, path, index) for index, item in enumerate(value)]
-            model = path.stem if stems[path.stem] == 1 else first[name].removesuffix(path.suffix)
-            parsed.append((name, path, model, rows))
+        for file in self.outputs:
+            rows = [_read_output(file, f"$[{index}]", item) for index, item in enumerate(file.value)]
+            stem = file.path.stem
+            model = stem if stems[stem] == 1 else first[file.name].name.removesuffix(file.path.suffix)
+            parsed.append((file, model, rows))
             for row in rows:
                 if row.dial_id not in self.dialogues:
-                    turns[row.dial_id].setdefault(
-                        row.turn_num, Turn(question=row.question, references=(row.ref_answer,))
-                    )
+                    turn = Turn(question=row.question, references=(row.ref_answer,))
+                    turns[row.dial_id].setdefault(row.turn_num, turn)
         for dialogue_id, numbered in turns.items():
             numbers = sorted(numbered)
             if numbers != list(range(1, len(numbers) + 1)):
-                self.content.warnings.append(f"dialogue {dialogue_id} is known in part: turns {_ranges(numbers)}")
-            self._video(scenario_of(dialogue_id))
+                shown = ", ".join(map(str, numbers[:8])) + (" …" if len(numbers) > 8 else "")
+                self.content.warnings.append(f"dialogue {dialogue_id} is known in part: turns {shown}")
+            scenario = scenario_of(dialogue_id)
+            self.videos.setdefault(scenario, {})
+            known = tuple(
+                numbered[number].model_copy(update={"position": None if number == index + 1 else number - 1})
+                for index, number in enumerate(numbers)
+            )
             self.dialogues[dialogue_id] = Dialogue(
-                id=DialogueId(dialogue_id),
-                video_id=scenario_of(dialogue_id),
-                turns=tuple(
-                    numbered[number].model_copy(update={"position": None if number == index + 1 else number - 1})
-                    for index, number in enumerate(numbers)
-                ),
-                extra={"from_answers": True},
+                id=DialogueId(dialogue_id), video_id=scenario, turns=known, extra={"from_answers": True}
             )
-        for name, path, model, rows in parsed:
-            if first[name] == name:
-                self._add_answers(name, path, model, rows)
-            else:
-                self._add_file(name, "answers", [row.id for row in rows], model=model)
-
-    @staticmethod
-    def _output_row(item: Json, path: Path, index: int) -> VDActOutput:
-        row = parse(VDActOutput, item, file=path, place=f"$[{index}]")
-        if row.id != f"{row.dial_id}{row.turn_num:02d}":
-            raise InputError(
-                f"id does not consist of dial_id and turn_num ('{row.dial_id}' and {row.turn_num:02d})",
-                file=path,
-                place=f"$[{index}].id",
-                value=row.id,
-            )
-        return row
-
-    def _add_answers(self, name: str, path: Path, model: str, rows: list[VDActOutput]) -> None:
-        first: dict[str, int] = {}
         index_of = {
             dialogue_id: {turn_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
             for dialogue_id, dialogue in self.dialogues.items()
         }
+        for file, model, rows in parsed:
+            if first[file.name] is file:
+                self._add_answers(file, model, rows, index_of)
+            self._add_file(file, "answers", [row.id for row in rows], model=model)
+
+    def _add_answers(
+        self, file: OpenedFile, model: str, rows: list[VDActOutput], index_of: Mapping[str, Mapping[int, int]]
+    ) -> None:
+        first: dict[str, int] = {}
         for index, row in enumerate(rows):
             place = f"$[{index}]"
             turn_index = index_of[row.dial_id].get(row.turn_num)
             if turn_index is None:
-                raise InputError(
-                    f"dialogue {row.dial_id} has no turn {row.turn_num} in dialogue.json",
-                    file=path,
-                    place=f"{place}.turn_num",
-                    value=row.turn_num,
-                )
+                problem = f"dialogue {row.dial_id} has no turn {row.turn_num} in dialogue.json"
+                raise file.error(problem, f"{place}.turn_num", row.turn_num)
             turn = self.dialogues[row.dial_id].turns[turn_index]
-            with record_errors(path, place):
+            with file.making(place):
                 answer = Answer(
                     model=model,
                     unit_id=row.dial_id,
@@ -406,8 +353,7 @@ class _Reader:
                     referred_to=None if (row.ref_answer,) == turn.references else (row.ref_answer,),
                     extra=row.unknown,
                 )
-            if row.id not in first:
-                first[row.id] = index
+            if first.setdefault(row.id, index) == index:
                 self.content.answers.append(answer)
                 continue
             assert ANSWERS.key is not None
@@ -416,43 +362,44 @@ class _Reader:
                     table="answers",
                     record_id=ANSWERS.key(answer),
                     reason="duplicate id: the first row is kept",
-                    place=f"{name} at {place}",
+                    place=f"{file.name} at {place}",
                     content=answer.model_dump(mode="json", exclude_defaults=True),
-                    extra={"kept": f"{name} at $[{first[row.id]}]", "id": row.id},
+                    extra={"kept": f"{file.name} at $[{first[row.id]}]", "id": row.id},
                 )
             )
         if len(first) < len(rows):
-            self.content.warnings.append(
-                f"{name}: {len(rows) - len(first)} of {len(rows):,} rows repeat an id; the first row of each is kept"
-            )
-        self._add_file(name, "answers", [row.id for row in rows], model=model)
+            repeated = f"{len(rows) - len(first)} of {len(rows):,} rows repeat an id"
+            self.content.warnings.append(f"{file.name}: {repeated}; the first row of each is kept")
 
 
-def _kind_of(value: Json, path: Path) -> str:
+def _read_output(file: OpenedFile, place: str, item: Json) -> VDActOutput:
+    row = file.parse(VDActOutput, item, place)
+    if row.id != f"{row.dial_id}{row.turn_num:02d}":
+        problem = f"id does not consist of dial_id and turn_num ('{row.dial_id}' and {row.turn_num:02d})"
+        raise file.error(problem, f"{place}.id", row.id)
+    return row
+
+
+def _kind_of(file: OpenedFile) -> str:
+    value = file.value
     if isinstance(value, list):
         rows = [row for row in value if isinstance(row, dict)]
         if rows and "turns" in rows[0]:
             return "dialogues"
         if (rows and {"dial_id", "gen_answer", "turn_num"} & set(rows[0])) or not value:
             return "answers"
-        raise InputError(
-            "neither model outputs nor dialogues",
-            file=path,
-            place="$[0]",
-            value=value[0],
-            hint=f"model output rows have {', '.join(VDActOutput.model_fields)}; dialogues have id, turns",
-        )
-    if isinstance(value, dict):
-        if all(isinstance(member, str) for member in value.values()):
-            return "initial rooms"
-        parse(dict[str, list[str]], value, file=path)
-        return "scenario activities"
-    raise InputError("neither model outputs nor dialogues", file=path, place="$", value=value, hint="expected a list")
+        hint = f"model output rows have {', '.join(VDActOutput.model_fields)}; dialogues have id, turns"
+        raise file.error("neither model outputs nor dialogues", "$[0]", value[0], hint)
+    if not isinstance(value, dict):
+        raise file.error("neither model outputs nor dialogues", "$", value, "expected a list")
+    if all(isinstance(member, str) for member in value.values()):
+        return "initial rooms"
+    file.parse(dict[str, list[str]], value)
+    return "scenario activities"
 
 
-def _ranges(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:8]))
-    return shown + (" …" if len(numbers) > 8 else "")
+def _graph_name(member: str) -> str:
+    return Path(member).name.removesuffix(".nt").removesuffix(".ttl")
 
 
 def turn_number(turn: Turn, index: int) -> int:
@@ -500,32 +447,29 @@ class _Writer:
         videos = {video.id: video for video in self.content.videos}
         dialogues = {dialogue.id: without_our_fields(dialogue, fields) for dialogue in self.content.dialogues}
         for file in files:
-            path = self.folder / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
             if file.kind == "split":
-                path.write_text("".join(f"{record}\n" for record in file.records), encoding="utf-8")
+                self._write_text(file.path, "".join(f"{record}\n" for record in file.records))
             elif file.kind == "dialogues":
                 rows = [_dialogue_row(dialogues[DialogueId(record)]) for record in file.records]
-                path.write_text(write_json(rows), encoding="utf-8")
+                self._write_text(file.path, write_json(rows))
             elif file.kind == "scenario activities":
                 activities: dict[str, list[Json]] = {record: [] for record in file.records}
                 for clip in self.content.clips:
                     if "activity" in clip.extra and clip.video_id in activities:
                         activities[clip.video_id].append(clip.extra["activity"])
-                path.write_text(write_json(activities), encoding="utf-8")
+                self._write_text(file.path, write_json(activities))
             elif file.kind == "initial rooms":
                 rooms = self._rooms()
-                rooms = {record: rooms[record] for record in file.records}
-                path.write_text(write_json(rooms), encoding="utf-8")
+                self._write_text(file.path, write_json({record: rooms[record] for record in file.records}))
             elif file.kind == "answers":
-                path.write_text(_output_text(self._output_rows(file, dialogues)), encoding="utf-8")
+                self._write_text(file.path, _output_text(self._output_rows(file, dialogues)))
             elif file.kind == "graphs":
-                self._write_members(path, [(name, self._graph(file, index)) for index, name in enumerate(file.records)])
-            elif file.kind.startswith("summaries "):
+                graphs = [self._graph(file, index) for index in range(len(file.records))]
+                self._write_members(file.path, list(zip(file.records, graphs, strict=True)))
+            else:
                 kind = file.kind.removeprefix("summaries ")
-                self._write_members(
-                    path, [(name, videos[VideoId(Path(name).stem)].summaries[kind]) for name in file.records]
-                )
+                texts = [videos[VideoId(Path(name).stem)].summaries[kind] for name in file.records]
+                self._write_members(file.path, list(zip(file.records, texts, strict=True)))
 
     def _rooms(self) -> dict[str, Json]:
         """Start rooms of all activities: parts of scenarios, and videos."""
@@ -536,23 +480,22 @@ class _Writer:
         return {**rooms, **{extra["activity"]: extra["initial_room"] for extra in clips if "initial_room" in extra}}
 
     def _graph(self, file: SourceFile, index: int) -> str:
-        name = Path(file.records[index]).name.removesuffix(".nt").removesuffix(".ttl")
+        name = _graph_name(file.records[index])
         pseudo = file.extra.get("pseudo_of", [])
         return triples_from_quads(
             self.content.graphs[name], pseudo=pseudo[index] if pseudo else bool(file.extra["pseudo_iris"])
         )
 
-    @staticmethod
-    def _write_members(path: Path, members: list[tuple[str, str]]) -> None:
-        if path.suffix != ".zip":
-            path.write_bytes(members[0][1].encode())
+    def _write_members(self, name: str, members: list[tuple[str, str]]) -> None:
+        if not name.endswith(".zip"):
+            self._write_text(name, members[0][1])
             return
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, text in members:
+            for member, text in members:
                 # ZipInfo's default date is constant, so that the archive's bytes are the same every day.
-                archive.writestr(zipfile.ZipInfo(name), text.encode(), zipfile.ZIP_DEFLATED)
-        path.write_bytes(buffer.getvalue())
+                archive.writestr(zipfile.ZipInfo(member), text.encode(), zipfile.ZIP_DEFLATED)
+        self._path(name).write_bytes(buffer.getvalue())
 
     def _output_rows(self, file: SourceFile, dialogues: dict[DialogueId, Dialogue]) -> list[dict[str, Json]]:
         model = file.extra["model"]
@@ -595,10 +538,13 @@ class _Writer:
         if count:
             self.lost.append(f"{what}: {count:,}")
 
-    def _write_text(self, name: str, text: str) -> None:
+    def _path(self, name: str) -> Path:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _write_text(self, name: str, text: str) -> None:
+        self._path(name).write_bytes(text.encode())
 
     def _write_dialogues(self, names: Mapping[DialogueId, DialogueId], scenarios: Mapping[str, str]) -> None:
         parts = _activities(self.content)
@@ -618,9 +564,7 @@ class _Writer:
                 }
 
         if names:
-            path = self.folder / DIALOGUES / "dialogue.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_json_rows(path, rows())
+            write_json_rows(self._path(f"{DIALOGUES}/dialogue.json"), rows())
         named = sum(len(parts.get(video, ())) for video in talked)
         self._lose(
             named, "activities that activity_videos names, which are parts of a video and have no files of their own"
@@ -667,34 +611,21 @@ class _Writer:
 
     def _what_is_lost(self, names: Container[DialogueId]) -> None:
         content = self.content
-        parts, others = LostFields("clips of activities", {"id", "video_id"}), 0
-        for clip in content.clips:
-            if _activity(clip, content.graphs):
-                parts.add(clip)
-            else:
-                others += 1
-        self._lose(others, "clips that are no activities are left out")
-        self.lost += parts.lines()
+        parts = Repeated(lambda: (clip for clip in content.clips if _activity(clip, content.graphs)))
+        self._lose(len(content.clips) - sum(1 for _ in parts), "clips that are no activities are left out")
+        self.lost += fields_left_out("clips of activities", parts, {"id", "video_id"})
         self.lost += tables_left_out(content, ("chains", "linkages", "paths", "scores", *MADE_ON_THE_WAY, *UNHELD))
-        held = {"id", "file", "split", "summaries"}
-        self.lost += fields_left_out("videos", content.videos, held)
+        self.lost += fields_left_out("videos", content.videos, {"id", "file", "split", "summaries"})
         more = sum(bool(set(video.summaries) - set(SUMMARIES)) for video in content.videos)
         self._lose(more, "videos with summaries of other kinds, which are left out")
-        whole, turns = LostFields("dialogues", {"id", "video_id", "turns"}), LostFields("turns", HELD_OF_TURNS)
-        labels, several, unanswered = LostLabels(()), 0, 0
-        for dialogue in content.dialogues:
-            if dialogue.id not in names:
-                continue
-            whole.add(dialogue)
-            for turn in dialogue.turns:
-                turns.add(turn)
-                labels.add(turn)
-                several += len(turn.references) > 1
-                unanswered += not turn.references
-        self.lost += whole.lines()
+        dialogues = Repeated(lambda: (dialogue for dialogue in content.dialogues if dialogue.id in names))
+        turns = Repeated(lambda: (turn for dialogue in dialogues for turn in dialogue.turns))
+        several = sum(len(turn.references) > 1 for turn in turns)
+        unanswered = sum(not turn.references for turn in turns)
+        self.lost += fields_left_out("dialogues", dialogues, {"id", "video_id", "turns"})
         self._lose(several, "turns with several references, of which the first is written")
         self._lose(unanswered, "turns without a reference, written as an empty answer")
-        self.lost += turns.lines() + labels.lines()
+        self.lost += fields_left_out("turns", turns, HELD_OF_TURNS) + labels_left_out(turns, ())
 
 
 def _scenarios(videos: Iterable[Video]) -> dict[str, str]:
@@ -749,9 +680,9 @@ def _dialogue_row(dialogue: Dialogue) -> dict[str, Json]:
     extra = {key: value for key, value in dialogue.extra.items() if key != "from_answers"}
     turns = []
     for turn in dialogue.turns:
-        row: dict[str, Json] = {"question": turn.question, "answer": turn.references[0] if turn.references else ""}
-        if "vdact.question_type" in turn.labels:
-            row["types"] = list(turn.labels["vdact.question_type"])
+        row: dict[str, Json] = {"question": turn.question, "answer": _reference(turn)}
+        if TYPES in turn.labels:
+            row["types"] = list(turn.labels[TYPES])
         turns.append(row | turn.extra)
     return {"id": dialogue.id, "turns": turns} | extra
 

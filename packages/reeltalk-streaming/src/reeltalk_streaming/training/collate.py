@@ -98,8 +98,7 @@ class Dialogues:
                 sample.
         """
         folder = file.parent if root is None else root
-        # Unlike TRL's rows with one answer each, all answers of a line have a loss here.
-        rows = tuple(SampleLine(sample, file, line) for line, sample in read_samples(file, "streamingchat"))
+        rows = tuple(SampleLine(sample, file, line) for line, sample in read_samples(file))
         if not rows:
             raise InputError("no samples", file=file, hint="export at least one dialogue")
         return cls(file, folder, rows, hashlib.sha256(file.read_bytes()).hexdigest())

@@ -61,8 +61,14 @@ def last_answer(sequence: Sequence) -> Sequence:
 
 
 def sequences(checkpoint: Checkpoint, file: Path) -> list[Sequence]:
+    """A sequence for each answer, after everything before it."""
     collator = Collator(checkpoint, frame_tokens=4)
-    return [collator.collate(SampleLine(sample, file, line), file.parent) for line, sample in read_samples(file)]
+    parts = [
+        (line, sample.model_copy(update={"turns": sample.turns[:count]}))
+        for line, sample in read_samples(file)
+        for count in range(1, len(sample.turns) + 1)
+    ]
+    return [collator.collate(SampleLine(sample, file, line), file.parent) for line, sample in parts]
 
 
 def losses(checkpoint: Checkpoint, rows: list[Sequence]) -> list[float]:
@@ -73,14 +79,15 @@ def losses(checkpoint: Checkpoint, rows: list[Sequence]) -> list[float]:
 @pytest.mark.skipif(not TRL.is_file(), reason="no TRL: run make build/trl/ready")
 def test_trl_learns_the_answers_of_our_export(household: Path, tmp_path: Path) -> None:
     base = save_tiny_checkpoint(tmp_path / "tiny")
-    data = exported("trl", household, tmp_path / "data", "--answer-rows")
+    data = exported("trl", household, tmp_path / "data")
     script = ROOT / "examples" / "train_with_trl.py"
     done = trained(tmp_path, TRL, script, data, base, tmp_path / "tuned", STEPS, 0.003)
     steps = [ast.literal_eval(line) for line in done.stdout.splitlines() if line.startswith("{'loss'")]
     assert len(steps) == STEPS
 
     before = open_checkpoint(base, purpose="the test")
-    rows = [last_answer(row) for row in sequences(before, data)]
+    read = exported("streamingchat", household, tmp_path / "data")
+    rows = [last_answer(row) for row in sequences(before, read)]
     # What TRL learns in its first step is one of our rows, with the loss that we compute for it.
     ours = [
         loss for row, loss in zip(rows, losses(before, rows), strict=True) if row.tokens == int(steps[0]["num_tokens"])
@@ -108,6 +115,6 @@ def test_llama_factory_learns_the_answers_of_our_export(household: Path, tmp_pat
     assert len(found) == STEPS
     assert found[-1] < found[0] - 0.1
     # It prints its first sample: all answers have a loss, and nothing else.
-    _, sample = next(read_samples(data))
+    _, sample = next(read_samples(exported("streamingchat", household, data.parent)))
     assert "labels:\n" + "</s>".join(turn.answer for turn in sample.turns) + "</s>\n" in done.stdout + done.stderr
     assert open_checkpoint(tmp_path / "tuned", purpose="the test").base == base

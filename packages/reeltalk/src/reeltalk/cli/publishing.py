@@ -30,20 +30,14 @@ def publish(
     revision: Annotated[str | None, IN_HUB] = None,
     date: Annotated[str | None, IN_HUB] = None,
     source_url: Annotated[str | None, IN_HUB] = None,
-    source_name: Annotated[str | None, IN_HUB] = None,
-    source_user: Annotated[str | None, IN_HUB] = None,
-    source_org: Annotated[str | None, IN_HUB] = None,
-    config: Annotated[str | None, IN_HUB] = None,
-    split: Annotated[str | None, IN_HUB] = None,
-    framework: Annotated[str | None, IN_HUB] = None,
     out: Annotated[Path | None, OUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Send runs' numbers to an experiment tracker, or write them as the Hub's evaluation results.
 
     A tracker gets numbers with intervals and counts, curves by turn, and signatures. This works offline. For the Hub,
-    each model gets `MODEL/.eval_results/NAME.yaml` for its repository, and `eval.yaml` registers the benchmark; nothing
-    is uploaded. Withheld numbers are not published.
+    each model gets `MODEL/.eval_results/NAME.yaml` for its repository; nothing is uploaded. Withheld numbers are not
+    published.
 
     Example: `reeltalk publish runs/first --to mlflow --where sqlite:///mlflow.db`, or `reeltalk publish
     runs/qwen --to hub --dataset me/kitchen --task match --task words=rouge_l --out results`.
@@ -74,18 +68,6 @@ def publish(
         Date of the evaluation, such as 2026-11-22; by default the Hub takes the time of the commit.
     source_url
         Web address of the run, for example of its report.
-    source_name
-        Name of that source.
-    source_user
-        User of the Hub to whom the result is attributed.
-    source_org
-        Organisation of the Hub to whom the result is attributed.
-    config
-        Part of the data set, for eval.yaml; turns by default, which is what `reeltalk export hub` writes.
-    split
-        Its split, for eval.yaml; test by default.
-    framework
-        The Hub's identifier of the evaluation framework, for eval.yaml; it refuses those that are not on its list.
     out
         Folder of the results for the Hub to create. Required for hub.
     overwrite
@@ -99,8 +81,7 @@ def publish(
         if dataset is None or not task or out is None:
             raise SettingError("--to hub needs --dataset OWNER/NAME, --task and --out")
     else:
-        hub = (dataset, task, revision, date, source_url, source_name, source_user, source_org, config, split)
-        if any((*hub, framework, out, overwrite)):
+        if any((dataset, task, revision, date, source_url, out, overwrite)):
             raise SettingError("--dataset, --task, --out and the options after them are for --to hub")
         from reeltalk.analysis.trackers import publish_run
         from reeltalk.store.runs import read_run
@@ -110,23 +91,13 @@ def publish(
             for title, count in sent.items():
                 print(f"{title}: sent {count:,} numbers to {to}")
         return 0
-    config, split = config or "turns", split or "test"
     from reeltalk.analysis.columns import competes
     from reeltalk.analysis.leaderboard import build_leaderboard
-    from reeltalk.formats.hub_results import (
-        TASK_FILE,
-        BenchmarkOnHub,
-        ResultSource,
-        check_hub_benchmark,
-        write_benchmark,
-    )
+    from reeltalk.formats.hub_results import BenchmarkOnHub, check_hub_benchmark
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.runs import read_run
 
-    if source_url is None and (source_name or source_user or source_org):
-        raise SettingError("--source-name, --source-user and --source-org describe --source-url; give that too")
-    source = ResultSource(source_url, source_name, source_user, source_org) if source_url is not None else None
-    benchmark = BenchmarkOnHub(dataset, revision, date, source)
+    benchmark = BenchmarkOnHub(dataset, revision, date, source_url)
     check_hub_benchmark(benchmark)
     board = build_leaderboard([read_run(path) for path in runs])
     tasks = _tasks(task, board.metrics)
@@ -139,20 +110,10 @@ def publish(
         files = sum(_write_model(row, tasks, benchmark, folder) for row in chosen)
         if not files:
             raise BenchmarkError(f"none of {', '.join(tasks.values())} has a number that may be exported")
-        subject = board.models[0].run.info.subject
-        write_benchmark(
-            folder / TASK_FILE,
-            list(tasks),
-            name=dataset.split("/")[1],
-            description=f"{subject}: multi-turn dialogue about video. Scored by reeltalk: {', '.join(tasks.values())}.",
-            config=config,
-            split=split,
-            framework=framework,
-        )
     for mixed in sorted(set(tasks.values()) & set(board.mixed)):
         parts = ", ".join(board.mixed[mixed])
         say(f"{mixed}: the models' signatures differ in {parts}, so that their values do not compare")
-    print(f"results of {files:,} {'model' if files == 1 else 'models'} and {TASK_FILE}: {out}")
+    print(f"results of {files:,} {'model' if files == 1 else 'models'}: {out}")
     return 0
 
 

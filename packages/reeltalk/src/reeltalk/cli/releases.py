@@ -28,10 +28,6 @@ TARGET = Parameter(
     help=f"Layout: {', '.join(WRITTEN)}; training data: {', '.join(TRAINING)}; or {QUESTIONS}, for your own "
     "inference script."
 )
-CHECKING = Group("Check of training data", sort_key=5)
-CHECK = Parameter(name="--check", negative="", group=CHECKING)
-IN_CHECK = Parameter(group=CHECKING)
-MOST_PROBLEMS = 50
 ACCEPT_EDITED = Parameter(name="--accept", negative="")
 
 
@@ -150,15 +146,12 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
 def export(
     format: Annotated[str, TARGET],
     benchmark: Path,
-    out: Path | None = None,
+    out: Path,
     /,
     *,
     part: Part = PART_DEFAULTS,
     hub: Hub = HUB_DEFAULTS,
     training: Training = TRAINING_DEFAULTS,
-    check: Annotated[bool, CHECK] = False,
-    root: Annotated[Path | None, IN_CHECK] = None,
-    problems: Annotated[int, IN_CHECK] = MOST_PROBLEMS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write a benchmark in a published layout, as training data, or as questions.
@@ -172,10 +165,6 @@ def export(
     questions. Pictures of training data are decoded once for all three layouts; run it again to continue after an
     interruption.
 
-    --check writes nothing. It checks a file of training samples, made by reeltalk or by others: there are as many
-    placeholders as images, roles alternate, pictures decode, and no sample is over the budget. Exit code 1 if there are
-    problems.
-
     Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, `reeltalk export streamingchat benchmarks/household
     out/train`, or `reeltalk export questions benchmarks/mine questions.jsonl`.
 
@@ -184,29 +173,15 @@ def export(
     format
         Name of the layout, or questions.
     benchmark
-        Folder of the benchmark; with --check a JSON Lines file of training samples.
+        Folder of the benchmark.
     out
-        Folder or file to create; not given with --check.
-    check
-        Check a file of training samples, and write nothing.
-    root
-        Folder that the paths of pictures start from; the file's folder by default.
-    problems
-        Problems shown.
+        Folder or file to create.
     overwrite
         Replace existing output.
     """
     from reeltalk.stages.layouts import export_layout
     from reeltalk.store.benchmark import Benchmark
 
-    if check:
-        if format not in TRAINING or out is not None:
-            raise SettingError(f"--check takes a layout of training data ({', '.join(TRAINING)}) and one file")
-        return _check_training(benchmark, training, root=root, most_shown=problems)
-    if root is not None or problems != MOST_PROBLEMS:
-        raise SettingError("--root and --problems are for --check")
-    if out is None:
-        raise SettingError("export needs a third argument: the folder that appears")
     if hub != HUB_DEFAULTS and format != "hub":
         raise SettingError("--cite-as and --date-published are for hub only")
     if training != TRAINING_DEFAULTS and format not in TRAINING:
@@ -294,8 +269,6 @@ def _export_training(
     ours = {"name": None, "split": None, "tasks": (), "limit": None}
     if options.model_copy(update=ours) != PART_DEFAULTS:
         raise SettingError(f"--mode and --subtitles are for {QUESTIONS} only")
-    if training.answer_rows and layout != "trl":
-        raise SettingError("--answer-rows is for trl only; in the other layouts loss falls on answers by their roles")
     if out.is_file():
         raise BenchmarkError(f"{out} is a file; choose a folder")
     count = _counter(training.tokenizer)
@@ -326,49 +299,15 @@ def _export_training(
         say(f"the data include the split '{TEST}': do not evaluate a model on it that was trained on it")
     for line in done.told:
         print(f"told: {line}")
-    checked = done.checked
     print(
-        f"{layout} of {', '.join(done.found.splits)}: {checked.samples:,} samples of {done.found.units}s, "
-        f"{checked.answers:,} answers, {checked.frames:,} frames shown, {done.pictures:,} pictures "
+        f"{layout} of {', '.join(done.found.splits)}: {done.samples:,} samples of {done.found.units}s, "
+        f"{done.answers:,} answers, {done.frames:,} frames shown, {done.pictures:,} pictures "
         f"({done.decoded:,} decoded now)"
     )
-    _print_longest(checked.most_frames, checked.most_tokens, training.tokenizer)
+    how = "by the tokenizer" if training.tokenizer else "at most: without --tokenizer a byte of text is a token"
+    print(f"longest sample: {done.most_frames:,} frames; {done.most_tokens:,} tokens, {how}")
     print(f"{done.file}")
     return 0
-
-
-def _check_training(file: Path, options: TrainingOptions, *, root: Path | None, most_shown: int) -> int:
-    from reeltalk.formats.training import check_samples
-    from reeltalk.parallel import LocalExecutor
-    from reeltalk.schema.sft import SampleLimits
-
-    kept = ("budget", "frame_tokens", "max_frames", "reserve")
-    if options.model_copy(update={name: getattr(TRAINING_DEFAULTS, name) for name in (*kept, "tokenizer")}) != (
-        TRAINING_DEFAULTS
-    ):
-        raise SettingError("--check takes --budget, --frame-tokens, --max-frames, --reserve and --tokenizer only")
-    limits = settings_of(SampleLimits, **{name: getattr(options, name) for name in kept})
-    if root is not None and not root.is_dir():
-        raise SettingError(f"--root {root}: there is no such folder")
-    with ProgressBar() as bar:
-        found = check_samples(
-            file,
-            limits=limits,
-            count=_counter(options.tokenizer),
-            executor=LocalExecutor(),
-            root=root,
-            progress=bar.show,
-        )
-    for problem in found.problems[:most_shown]:
-        print(f"error: {problem}")
-    if len(found.problems) > most_shown:
-        print(f"… and {len(found.problems) - most_shown:,} more; --problems shows them")
-    print(
-        f"{file}: {found.samples:,} samples, {found.answers:,} answers, {found.frames:,} frames shown; "
-        f"{len(found.problems):,} problems"
-    )
-    _print_longest(found.most_frames, found.most_tokens, options.tokenizer)
-    return 1 if found.problems else 0
 
 
 def _counter(tokenizer: Path | None) -> "TokenCounter":
@@ -379,8 +318,3 @@ def _counter(tokenizer: Path | None) -> "TokenCounter":
     from reeltalk.formats.text_tokens import TextTokens
 
     return TextTokens(tokenizer)
-
-
-def _print_longest(frames: int, tokens: int, tokenizer: Path | None) -> None:
-    how = "by the tokenizer" if tokenizer is not None else "at most: without --tokenizer a byte of text is a token"
-    print(f"longest sample: {frames:,} frames; {tokens:,} tokens, {how}")

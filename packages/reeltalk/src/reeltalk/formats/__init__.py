@@ -1,13 +1,13 @@
 """Import and export of published layouts.
 
 A set of questions that is only read is an entry of `question_sets`. Any other layout is one module with `read(source)
--> Content`; a layout that is written too has `write(content, folder) -> list[str]`.
+-> Content`; a layout that is written too has `write(content, folder) -> list[str]`. Their names stand here, since
+importing them all would take most of a command's start-up time.
 
 Other packages decode videos and ask models; `store` checks and saves what is read. Begin with `question_sets`, and with
-`layout`, which all layouts of JSON documents build on; `load_format` finds a layout by its name.
+`release`, which the layouts of JSON documents build on; `load_format` finds a layout by its name.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,35 +22,21 @@ from reeltalk.plugins import added, load, needed
 if TYPE_CHECKING:
     from reeltalk.store.content import Content
 
-_DEFINES: Final = re.compile(r"^(?:def )?(read|write)(?=\(| =)", re.MULTILINE)
-_ENTRY: Final = re.compile(r'^    "([a-z0-9-]+)": QuestionSet\(', re.MULTILINE)
-
-
-def _find_layouts(*functions: str) -> tuple[str, ...]:
-    """Names of the modules that define these functions, as the command line spells them.
-
-    This searches the text of the modules, since importing them all would take most of a command's start-up time.
-    """
-    modules = sorted(module for folder in __path__ for module in Path(folder).glob("*.py"))
-    return tuple(
-        module.stem.replace("_", "-")
-        for module in modules
-        if set(functions) <= set(_DEFINES.findall(module.read_text(encoding="utf-8")))
-    )
-
-
-_SETS: Final = frozenset(_ENTRY.findall((Path(__path__[0]) / "question_sets.py").read_text(encoding="utf-8")))
-FORMATS: Final = tuple(sorted({*_SETS, *_find_layouts("read"), *added("reeltalk.formats")}))
-"""Names of the layouts: every set of questions, every module here that defines `read`, and those of other packages."""
-WRITTEN: Final = tuple(sorted({*_find_layouts("read", "write"), *added("reeltalk.formats")}))
+_SETS: Final = ("avsd", "mvbench", "ovo-bench", "streamingbench", "video-mme")
+"""The entries of `question_sets`."""
+_ONLY_READ: Final = ("dramaqa", "folder")
+_ADDED: Final = added("reeltalk.formats")
+WRITTEN: Final = tuple(sorted({"hub", "mt-video-bench", "qa", "svbench", *_ADDED}))
 """Names of the layouts that are written too. The others are imported to be played; their own harnesses read them."""
+FORMATS: Final = tuple(sorted({*_SETS, *_ONLY_READ, *WRITTEN}))
+"""Names of the layouts: every set of questions, the layouts with a module here, and those of other packages."""
 
 TRAINING: dict[str, str] = {
     "streamingchat": "StreamingChat's JSON Lines, for InternVL's trainer and `reeltalk train`",
     "sharegpt": "messages with <image>, for LLaMA-Factory",
     "trl": "messages in parts, for TRL's SFTTrainer",
 }
-"""Layouts of training data, which are written and checked, not imported: pictures of frames with turns between them."""
+"""Layouts of training data, which are written, not imported: pictures of frames with turns between them."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +73,8 @@ def load_format(name: str) -> Format:
 
         read_source = partial(read_set, name)
     else:
-        is_added = name in added("reeltalk.formats")
-        module = (
-            load("reeltalk.formats", name) if is_added else import_module(f"reeltalk.formats.{name.replace('-', '_')}")
-        )
+        own = f"reeltalk.formats.{name.replace('-', '_')}"
+        module = load("reeltalk.formats", name) if name in _ADDED else import_module(own)
         read_source = module.read
 
     def read(source: Path) -> "Content":

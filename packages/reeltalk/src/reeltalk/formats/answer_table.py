@@ -5,7 +5,6 @@ dialogue, chain or path of several turns.
 """
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +13,11 @@ from reeltalk.formats.qa import ID
 from reeltalk.formats.table_rows import (
     TABLE_SUFFIXES,
     SourceCell,
+    TableRow,
+    is_text_table,
     nearest_hint,
     plain_column,
-    read_table_rows,
+    read_table,
 )
 from reeltalk.schema.answers import Answer, AnswerState, UnitKind, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain
@@ -44,40 +45,39 @@ def read_answer_table(source: Path, about: Content) -> Content:
     if source.suffix.lower() not in TABLE_SUFFIXES:
         raise InputError("not a table of answers", file=source, hint=f"expected {', '.join(TABLE_SUFFIXES)}")
     turns = _Turns(about)
-    columns: list[str] = []
-    rows = list(read_table_rows(source, columns))
-    if not rows:
+    table = read_table(source)
+    if not table.rows:
         raise InputError("the table has no rows", file=source, hint="write an answer a row")
-    header = columns or list(dict.fromkeys(key for *_, cells in rows for key in cells))
-    theirs = {plain_column(name): name for name in reversed(header)}
-    first = 1 if columns else None
+    listed = f"its columns: {', '.join(table.header)}"
+    theirs = {plain_column(name): name for name in reversed(table.header)}
+    first = 1 if is_text_table(source) else None
     texts, namers = ([name for name in names if name in theirs] for names in (TEXTS, TURNS))
     for needed, found, others in (("text", texts, TEXTS[1:]), ("id", namers, TURNS[:1])):
         if not found:
-            hint = f"its columns: {', '.join(header)}{nearest_hint(needed, header)}; {', '.join(others)} will do, too"
+            hint = f"{listed}{nearest_hint(needed, table.header)}; {', '.join(others)} will do, too"
             hint += "; --answers-format names a published layout"
             raise InputError(f"no column {needed!r}", file=source, line=first, hint=hint)
     # In CSV an empty cell is none; in JSON "" is an answer.
     empty = (None, "") if first else (None,)
-    filled = [name for name in texts if any(cells.get(theirs[name]) not in empty for *_, cells in rows)]
+    filled = [name for name in texts if any(row.cells.get(theirs[name]) not in empty for row in table.rows)]
     if len(filled) > 1:
         kept = next(name for name in filled if name != "answer")
-        raise InputError(
-            f"several columns hold answers: {', '.join(theirs[name] for name in filled)}", file=source, line=first,
-            hint=f"keep the one with the words of the model, such as {theirs[kept]!r}, and take the others out",
-        )  # fmt: skip
+        problem = f"several columns hold answers: {', '.join(theirs[name] for name in filled)}"
+        hint = f"keep the one with the words of the model, such as {theirs[kept]!r}, and take the others out"
+        raise InputError(problem, file=source, line=first, hint=hint)
     answers: dict[tuple[UnitKind, str, int], tuple[str, Answer]] = {}
     twice: list[str] = []
     unlike: list[tuple[SourceCell, str]] = []
-    for line, place, cells in rows:
-        cell = partial(
-            SourceCell.of, {name: (own, cells.get(own)) for name, own in theirs.items()}, source, line, place
-        )
-        namer = next((name for name in namers if cells.get(theirs[name]) not in (None, "")), namers[0])
+    for row in table.rows:
+
+        def cell(name: str, row: TableRow = row) -> SourceCell:
+            return row.cell(theirs.get(name, name))
+
+        namer = next((name for name in namers if row.cells.get(theirs[name]) not in (None, "")), namers[0])
         named = cell(namer)
         unit, unit_id, index = turns.find(named, cell, is_id=namer == "id")
         text = _answer_text(cell((filled or texts)[0]))
-        where = f"line {line}" if line is not None else place
+        where = f"line {row.line}" if row.line is not None else row.place
         answer = Answer(
             model=cell("model").name() or source.stem.strip() or "answers",
             unit=unit,

@@ -13,15 +13,15 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from reeltalk.formats.layout import DocumentKind, Layout, SourceDocument
 from reeltalk.formats.multiple_choice import choice
+from reeltalk.formats.release import DocumentReader, ReleaseFile
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ClipId, DialogueId, Json, Name, VideoId
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, record_errors
+from reeltalk.store.documents import SourceModel
 
 FORMAT: Final = "dramaqa"
 CLIP_NAME: Final = re.compile(r"(?P<episode>\w+?\d\d)_(?P<scene>\d{3})_(?P<shot>\d{4})")
@@ -71,131 +71,145 @@ class DramaQAQuestion(SourceModel):
     thinking: str | list[str] | None = None
 
 
-def _clip_of(document: SourceDocument, place: str, name: str) -> tuple[VideoId, ClipId]:
-    found = CLIP_NAME.fullmatch(name)
-    if found is None:
-        raise document.error("not a clip of the form AnotherMissOh14_001_0000", place, name)
-    document.records.add_video(document, place, Video(id=VideoId(found["episode"]), split=document.split))
-    document.records.add_clip(Clip(id=ClipId(name), video_id=VideoId(found["episode"])))
-    return VideoId(found["episode"]), ClipId(name)
+class DramaQAReader(DocumentReader):
+    """Reads questions, the script and what is seen."""
+
+    format = FORMAT
+    title = FORMAT
+    expected = (
+        "expected AnotherMissOhQA_{train,val,test}_set.json, AnotherMissOh_script.json, AnotherMissOh_visual.json"
+    )
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(source)
+        self.kinds = {
+            "questions": self._read_questions,
+            "script": self._read_script,
+            "visual": self._read_visual,
+        }
+
+    def kind_of(self, value: Json, name: str) -> str | None:
+        """A list of questions, an object of clips with frames, or one of clips with lines."""
+        if isinstance(value, list):
+            return "questions"
+        if not isinstance(value, dict):
+            return None
+        return "visual" if {*map(type, value.values())} == {list} else "script"
+
+    def assemble(self) -> None:
+        """Put what was read into the tables. The script's lines become the table of speech, each once."""
+        super().assemble()
+        content = self.content
+        spoken = {line for clip in content.clips for line in _utterances(clip, content.warnings)}
+        content.speech = [Utterance.model_validate_json(line) for _, line in sorted(spoken)]
+
+    def _clip_of(self, file: ReleaseFile, place: str, name: str) -> tuple[VideoId, ClipId]:
+        found = CLIP_NAME.fullmatch(name)
+        if found is None:
+            raise file.error("not a clip of the form AnotherMissOh14_001_0000", place, name)
+        video_id = VideoId(found["episode"])
+        self.add_video(file, place, Video(id=video_id, split=file.split))
+        self.add_clip(Clip(id=ClipId(name), video_id=video_id))
+        return video_id, ClipId(name)
+
+    def _read_questions(self, file: ReleaseFile) -> None:
+        ids: list[str] = []
+        for index, item in enumerate(file.value):
+            place = f"$[{index}]"
+            row = file.parse(DramaQAQuestion, item, place)
+            with file.making(place):
+                dialogue = self._question(file, place, item, row)
+                known = self.dialogues.get(dialogue.id)
+                if known is None or dialogue.id in ids:
+                    self.add_dialogue(file, f"{place}.qid", dialogue)
+                else:
+                    self.dialogues[dialogue.id] = _merged(file, place, known, dialogue)
+                ids.append(dialogue.id)
+        self.add_file(file, ids)
+
+    def _question(self, file: ReleaseFile, place: str, item: Json, row: DramaQAQuestion) -> Dialogue:
+        video_id, clip_id = self._clip_of(file, f"{place}.vid", row.vid)
+        extent = "scene" if row.vid.endswith("0000") else "shot"
+        if row.videoType not in (None, extent):
+            self.content.warnings.append(
+                f"{file.name} calls {row.vid} a {row.videoType} at {place}; by its name it is a {extent}"
+            )
+        if isinstance(row.subtitle, ClipScript):
+            self._add_script(file, f"{place}.subtitle", clip_id, item["subtitle"], row.subtitle, whole=False)
+        labels = {f"dramaqa.{name}": (str(level),) for name in LEVELS if (level := getattr(row, name)) is not None}
+        for name in TAGS:
+            if (tags := getattr(row, name)) is not None:
+                labels[f"cogme.{name}"] = (tags,) if isinstance(tags, str) else tuple(tags)
+        labels["dramaqa.extent"] = (extent,)
+        turn = choice(
+            file,
+            place,
+            self.content.warnings,
+            question=row.que,
+            options=row.answers,
+            right=row.correct_idx,
+            labels=labels,
+        )
+        return Dialogue(
+            id=DialogueId(f"{file.path.stem.removesuffix('_script')}/{row.qid}"),
+            video_id=video_id,
+            clip_ids=(clip_id,),
+            turns=(turn,),
+            extra=row.unknown,
+        )
+
+    def _add_script(
+        self, file: ReleaseFile, place: str, clip_id: ClipId, item: Json, row: ClipScript, *, whole: bool = True
+    ) -> None:
+        """Give a clip its time and lines; the script file (`whole`) overrides lists that are derived from it."""
+        for key in ("st", "et"):
+            if not SECONDS.fullmatch(getattr(row, key)):
+                raise file.error("not a number of seconds", f"{place}.{key}", getattr(row, key))
+        start_s, end_s = float(row.st), float(row.et)
+        if end_s < start_s:
+            raise file.error("the clip ends before it starts", place, [row.st, row.et])
+        clip = self.clips[clip_id]
+        lines, interval = item["contained_subs"], Interval(start_s=start_s, end_s=end_s)
+        if "contained_subs" in clip.extra:
+            if (clip.extra["contained_subs"], clip.interval) != (lines, interval):
+                self.content.warnings.append(
+                    f"{file.name} has other lines for {clip_id} at {place} than an earlier file; "
+                    "those of AnotherMissOh_script.json count, else the first"
+                )
+            if not whole:
+                return
+        extra = clip.extra | {"contained_subs": lines} | ({"script": row.unknown} if row.unknown else {})
+        self.clips[clip_id] = clip.model_copy(update={"interval": interval, "extra": extra})
+
+    def _read_script(self, file: ReleaseFile) -> None:
+        for name, item in file.value.items():
+            place = f"$.{name}"
+            row = file.parse(ClipScript, item, place)
+            with file.making(place):
+                _, clip_id = self._clip_of(file, place, name)
+                self._add_script(file, place, clip_id, item, row)
+        self.add_file(file, file.value)
+
+    def _read_visual(self, file: ReleaseFile) -> None:
+        for name, frames in file.value.items():
+            place = f"$.{name}"
+            with file.making(place):
+                video_id, clip_id = self._clip_of(file, place, name)
+                if self.clips[clip_id].extra.get("frames", frames) != frames:
+                    raise file.error("another file annotates this clip differently", place, clip_id)
+                self.add_clip(Clip(id=clip_id, video_id=video_id, extra={"frames": frames}))
+        self.add_file(file, file.value)
 
 
-def _extent(clip_name: str) -> str:
-    return "scene" if clip_name.endswith("0000") else "shot"
-
-
-def _decode_questions(document: SourceDocument) -> Iterator[str]:
-    seen: set[str] = set()
-    for index, item in enumerate(document.value):
-        place = f"$[{index}]"
-        row = parse(DramaQAQuestion, item, file=document.path, place=place)
-        with record_errors(document.path, place):
-            dialogue = _question(document, place, item, row)
-            known = document.records.dialogues.get(dialogue.id)
-            if known is None or dialogue.id in seen:
-                document.records.add_dialogue(document, f"{place}.qid", dialogue)
-            else:
-                document.records.dialogues[dialogue.id] = _merged(document, place, known, dialogue)
-            seen.add(dialogue.id)
-            yield dialogue.id
-
-
-def _merged(document: SourceDocument, place: str, known: Dialogue, dialogue: Dialogue) -> Dialogue:
+def _merged(file: ReleaseFile, place: str, known: Dialogue, dialogue: Dialogue) -> Dialogue:
     """Merge a question of a list with script into the one it repeats; it may leave out fields."""
     before, now = known.turns[0], dialogue.turns[0]
     labels = {**now.labels, **before.labels}
     same_turn = before.model_copy(update={"labels": labels}) == now.model_copy(update={"labels": now.labels | labels})
     if not same_turn or {**before.labels, **now.labels} != labels or known.clip_ids != dialogue.clip_ids:
-        raise document.error("another file asks this question differently", f"{place}.qid", dialogue.id)
+        raise file.error("another file asks this question differently", f"{place}.qid", dialogue.id)
     turns = (before.model_copy(update={"labels": labels}),)
     return known.model_copy(update={"turns": turns, "extra": {**dialogue.extra, **known.extra}})
-
-
-def _question(document: SourceDocument, place: str, item: Json, row: DramaQAQuestion) -> Dialogue:
-    video_id, clip_id = _clip_of(document, f"{place}.vid", row.vid)
-    if row.videoType is not None and row.videoType != _extent(row.vid):
-        document.records.content.warnings.append(
-            f"{document.name} calls {row.vid} a {row.videoType} at {place}; by its name it is a {_extent(row.vid)}"
-        )
-    if isinstance(row.subtitle, ClipScript):
-        _add_script(document, f"{place}.subtitle", clip_id, item["subtitle"], row.subtitle, whole=False)
-    labels = {f"dramaqa.{name}": (str(level),) for name in LEVELS if (level := getattr(row, name)) is not None}
-    for name in TAGS:
-        if (tags := getattr(row, name)) is not None:
-            labels[f"cogme.{name}"] = (tags,) if isinstance(tags, str) else tuple(tags)
-    labels["dramaqa.extent"] = (_extent(row.vid),)
-    turn = choice(document, place, question=row.que, options=row.answers, right=row.correct_idx, labels=labels)
-    return Dialogue(
-        id=DialogueId(f"{document.stem.removesuffix('_script')}/{row.qid}"),
-        video_id=video_id,
-        clip_ids=(clip_id,),
-        turns=(turn,),
-        extra=row.unknown,
-    )
-
-
-def _seconds(document: SourceDocument, place: str, text: str) -> float:
-    if not SECONDS.fullmatch(text):
-        raise document.error("not a number of seconds", place, text)
-    return float(text)
-
-
-def _add_script(
-    document: SourceDocument, place: str, clip_id: ClipId, item: Json, row: ClipScript, *, whole: bool = True
-) -> None:
-    """Give a clip its time and lines; the script file (`whole`) overrides lists that are derived from it."""
-    start_s, end_s = (_seconds(document, f"{place}.{key}", getattr(row, key)) for key in ("st", "et"))
-    if end_s < start_s:
-        raise document.error("the clip ends before it starts", place, [row.st, row.et])
-    clip = document.records.clips[clip_id]
-    lines, interval = item["contained_subs"], Interval(start_s=start_s, end_s=end_s)
-    if "contained_subs" in clip.extra:
-        if (clip.extra["contained_subs"], clip.interval) != (lines, interval):
-            document.records.content.warnings.append(
-                f"{document.name} has other lines for {clip_id} at {place} than an earlier file; "
-                "those of AnotherMissOh_script.json count, else the first"
-            )
-        if not whole:
-            return
-    extra = clip.extra | {"contained_subs": lines} | ({"script": row.unknown} if row.unknown else {})
-    document.records.clips[clip_id] = clip.model_copy(update={"interval": interval, "extra": extra})
-
-
-def _decode_script(document: SourceDocument) -> Iterator[str]:
-    for name, item in document.value.items():
-        place = f"$.{name}"
-        row = parse(ClipScript, item, file=document.path, place=place)
-        with record_errors(document.path, place):
-            _, clip_id = _clip_of(document, place, name)
-            _add_script(document, place, clip_id, item, row)
-        yield clip_id
-
-
-def _decode_visual(document: SourceDocument) -> Iterator[str]:
-    for name, frames in document.value.items():
-        place = f"$.{name}"
-        with record_errors(document.path, place):
-            video_id, clip_id = _clip_of(document, place, name)
-            known = document.records.clips[clip_id].extra.get("frames", frames)
-            if known != frames:
-                raise document.error("another file annotates this clip differently", place, clip_id)
-            document.records.add_clip(Clip(id=clip_id, video_id=video_id, extra={"frames": frames}))
-        yield clip_id
-
-
-def _is_visual(_: str, value: Json) -> bool:
-    return isinstance(value, dict) and bool(value) and all(isinstance(member, list) for member in value.values())
-
-
-LAYOUT: Final = Layout(
-    FORMAT,
-    [
-        DocumentKind("questions", lambda _, value: isinstance(value, list), _decode_questions),
-        DocumentKind("visual", _is_visual, _decode_visual),
-        DocumentKind("script", lambda _, value: isinstance(value, dict), _decode_script),
-    ],
-    "AnotherMissOhQA_{train,val,test}_set.json, AnotherMissOh_script.json, AnotherMissOh_visual.json",
-)
 
 
 def read(source: Path) -> Content:
@@ -204,10 +218,7 @@ def read(source: Path) -> Content:
     Raises:
         InputError: A file is damaged or unknown, or there is none of this layout.
     """
-    content = LAYOUT.read(source)
-    spoken = {line for clip in content.clips for line in _utterances(clip, content.warnings)}
-    content.speech = [Utterance.model_validate_json(line) for _, line in sorted(spoken)]
-    return content
+    return DramaQAReader(source).read()
 
 
 def _utterances(clip: Clip, warnings: list[str]) -> Iterator[tuple[tuple[float, float], str]]:

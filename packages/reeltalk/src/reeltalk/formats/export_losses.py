@@ -77,45 +77,6 @@ def tables_left_out(content: Content, tables: Collection[str] = UNHELD) -> list[
     ]
 
 
-class LostFields:
-    """Counts for `fields_left_out`, one record at a time.
-
-    Args:
-        what: The name of the records in the plural, such as `turns`.
-        kept: Names of fields that the layout holds or that another line covers.
-    """
-
-    def __init__(self, what: str, kept: Collection[str]) -> None:
-        self._what, self._kept = what, kept
-        self._counts: Counter[str] = Counter()
-
-    def add(self, record: Record) -> None:
-        """Count a record."""
-        for name, field in type(record).model_fields.items():
-            if name not in self._kept and getattr(record, name) != field.get_default(call_default_factory=True):
-                self._counts[name] += 1
-
-    def lines(self) -> list[str]:
-        """A line for each field that was lost."""
-        return [f"{self._what} lose their {name}: {count:,}" for name, count in self._counts.items()]
-
-
-class LostLabels:
-    """Counts for `labels_left_out`, one turn at a time."""
-
-    def __init__(self, kept: Collection[str]) -> None:
-        self._kept = kept
-        self._counts: Counter[str] = Counter()
-
-    def add(self, turn: Turn) -> None:
-        """Count a turn."""
-        self._counts.update(name for name in turn.labels if name not in self._kept)
-
-    def lines(self) -> list[str]:
-        """A line for each vocabulary that was lost."""
-        return [f"turns lose their labels of {name}: {count:,}" for name, count in sorted(self._counts.items())]
-
-
 def fields_left_out(what: str, records: Iterable[Record], kept: Collection[str]) -> list[str]:
     """A line for each field that some record sets and that the layout cannot hold.
 
@@ -124,18 +85,18 @@ def fields_left_out(what: str, records: Iterable[Record], kept: Collection[str])
         records: The records.
         kept: Names of fields that the layout holds or that another line covers.
     """
-    lost = LostFields(what, kept)
+    counts: Counter[str] = Counter()
     for record in records:
-        lost.add(record)
-    return lost.lines()
+        for name, field in type(record).model_fields.items():
+            if name not in kept and getattr(record, name) != field.get_default(call_default_factory=True):
+                counts[name] += 1
+    return [f"{what} lose their {name}: {count:,}" for name, count in counts.items()]
 
 
 def labels_left_out(turns: Iterable[Turn], kept: Collection[str]) -> list[str]:
     """A line for each vocabulary of labels that the layout cannot hold."""
-    lost = LostLabels(kept)
-    for turn in turns:
-        lost.add(turn)
-    return lost.lines()
+    counts = Counter(name for turn in turns for name in turn.labels if name not in kept)
+    return [f"turns lose their labels of {name}: {count:,}" for name, count in sorted(counts.items())]
 
 
 def added_since_import(content: Content, format_name: str, tables: Collection[str] = ADDED_LATER) -> list[str]:

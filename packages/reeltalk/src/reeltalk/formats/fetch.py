@@ -152,7 +152,10 @@ def fetch(
     record = _read_record(into)
     _accept(record, terms, accept_licence)
     if source is not None:
-        _refuse_nested(source, into)
+        if not source.is_dir():
+            raise FetchError(f"{source} is not a folder; --from takes the folder that holds the data set")
+        if into.resolve().is_relative_to(source.resolve()) or source.resolve().is_relative_to(into.resolve()):
+            raise FetchError(f"{into} and {source} lie in one another; choose another folder")
     # Recorded before the first byte arrives, so that a run that stops half-way does not ask again.
     accepted = {"data_set": name, "terms_accepted": _hash_of(terms), "terms": terms}
     write_bytes(into / RECORD, write_json({**record, **accepted}).encode())
@@ -163,15 +166,13 @@ def fetch(
     else:
         origin = f"{identifier}@{_download(str(identifier), into, endpoint, revision, report, progress)}"
     _look_for_what_is_missing(data_set, into, report)
-    files = {path: _entry(into / path) for path in sorted([*report.fetched, *report.kept])}
-    report.size_bytes = sum(entry["size_bytes"] for entry in files.values())
+    hashed = {path: hash_file(into / path) for path in sorted([*report.fetched, *report.kept])}
+    report.size_bytes = sum(size_bytes for _, size_bytes in hashed.values())
     document = {
-        "data_set": name,
+        **accepted,
         "source": origin,
         **({"endpoint": endpoint} if endpoint and source is None else {}),
-        "terms_accepted": accepted["terms_accepted"],
-        "terms": terms,
-        "files": files,
+        "files": {path: {"sha256": sha256, "size_bytes": size} for path, (sha256, size) in hashed.items()},
         "missing_videos": report.missing,
         "notes": report.notes,
     }
@@ -201,24 +202,15 @@ def _accept(record: dict[str, Any], terms: str, accept: bool | Callable[[str], b
         raise SettingError(f"the terms were not accepted ({shown}); pass --accept-licence if you accept them")
 
 
-def _refuse_nested(source: Path, into: Path) -> None:
-    if not source.is_dir():
-        raise FetchError(f"{source} is not a folder; --from takes the folder that holds the data set")
-    if into.resolve().is_relative_to(source.resolve()) or source.resolve().is_relative_to(into.resolve()):
-        raise FetchError(f"{into} and {source} lie in one another; choose another folder")
-
-
-def _entry(path: Path) -> dict[str, Any]:
-    sha256, size_bytes = hash_file(path)
-    return {"sha256": sha256, "size_bytes": size_bytes}
-
-
 def _copy(source: Path, into: Path, report: FetchReport, progress: Callable[[str], None]) -> None:
     paths = visible_files(source)
     for number, path in enumerate(paths, start=1):
         name = path.relative_to(source).as_posix()
         target = into / name
-        sha256, size_bytes = _hash_source(path)
+        try:
+            sha256, size_bytes = hash_file(path)
+        except OSError as error:
+            raise FetchError(f"cannot read {path}: {error.strerror}; check the folder given with --from") from None
         if target.is_file() and target.stat().st_size == size_bytes and hash_file(target)[0] == sha256:
             report.kept.append(name)
             continue
@@ -234,13 +226,6 @@ def _copy(source: Path, into: Path, report: FetchReport, progress: Callable[[str
             finally:
                 partial.unlink(missing_ok=True)
         report.fetched.append(name)
-
-
-def _hash_source(path: Path) -> tuple[str, int]:
-    try:
-        return hash_file(path)
-    except OSError as error:
-        raise FetchError(f"cannot read {path}: {error.strerror}; check the folder given with --from") from None
 
 
 def _download(
@@ -375,12 +360,8 @@ def missing_videos(expected: Iterable[str], folder: Path) -> list[str]:
         folder: The folder to search, at any depth.
     """
     present = {path.stem for path in visible_files(folder) if _is_video(path.name) and path.stat().st_size > 0}
-    return sorted({_stem(name) for name in expected} - present)
-
-
-def _stem(name: str) -> str:
-    last = PurePosixPath(name.replace("\\", "/")).name
-    return PurePosixPath(last).stem if _is_video(last) else last
+    named = [PurePosixPath(name.replace("\\", "/")).name for name in expected]
+    return sorted({PurePosixPath(name).stem if _is_video(name) else name for name in named} - present)
 
 
 def _is_video(name: str) -> bool:

@@ -7,14 +7,14 @@ that are neither are listed as not read. The layout is only read: `hub` writes a
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
 from reeltalk.errors import InputError
-from reeltalk.formats.table_rows import TABLE_SUFFIXES, read_table_rows
+from reeltalk.formats.table_rows import TABLE_SUFFIXES, TableRow, is_text_table, read_table
 from reeltalk.schema.media import FrameRate, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, VideoId
@@ -74,8 +74,14 @@ def _split_in_path(name: str) -> str | None:
     return first if first in SPLITS and rest else None
 
 
-NUMBER_PATTERN: Final = re.compile(r"[+-]?(\d+([.]\d*)?|[.]\d+)([eE][+-]?\d+)?", re.ASCII)
-INTEGER_PATTERN: Final = re.compile(r"[+-]?\d+", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?(\d+([.]\d*)?|[.]\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBERS: Final[dict[str, tuple[Callable[[str], float], re.Pattern[str]]]] = {
+    "duration_s": (float, _DECIMAL),
+    "width_px": (int, _INTEGER),
+    "height_px": (int, _INTEGER),
+}
+"""The columns of numbers in CSV, and how they are written."""
 
 
 def read(source: Path) -> Content:
@@ -98,7 +104,7 @@ def read(source: Path) -> Content:
         if name not in reader.rows_of_files:
             if metadata:
                 reader.content.warnings.append(f"{name} has no row of metadata")
-            reader.add(FolderRow(file_name=name), name, present[name], "$", None)
+            reader.add(FolderRow(file_name=name), name, TableRow(present[name], None, "$", {}))
     for name, path in present.items():
         if path.stat().st_size == 0:
             reader.content.warnings.append(f"{name} is empty: the download may have been cut off")
@@ -137,61 +143,53 @@ class _Reader:
         """Identifier by the path of the file."""
 
     def read_metadata(self, path: Path) -> None:
-        rows: list[dict[str, Json]] = []
+        same: list[dict[str, Json]] = []
         ids = []
         folder = path.relative_to(self.root).parent.as_posix()
-        for line, place, cells in read_table_rows(path, []):
-            typed = _typed(cells, path, line) if path.suffix == ".csv" else cells
-            row = parse(FolderRow, _with_main_column(typed, path, line, place), file=path, line=line, place=place)
-            name = _inside(folder, row.file_name, path, line, place)
+        for row in read_table(path).rows:
+            typed = _typed(row) if is_text_table(path) else row.cells
+            found = parse(FolderRow, _with_main_column(row, typed), file=path, line=row.line, place=row.place)
+            name = (PurePosixPath(folder) / found.file_name).as_posix()
+            if not _stays_inside(found.file_name) or not _stays_inside(name):
+                raise row.error("not a path of a file inside the folder", "file_name", found.file_name)
             name = self.spelt.get(unicodedata.normalize("NFC", name)) or name
-            if cells in rows:
+            if row.cells in same:
                 ids.append(self.rows_of_files[name])
-                rows.append(cells)
-                continue
-            if name in self.rows_of_files:
-                raise InputError(
-                    "this file has two rows", file=path, line=line, place=f"{place}.file_name", value=row.file_name
-                )
-            ids.append(self.add(row, name, path, place, line))
-            rows.append(cells)
+            elif name in self.rows_of_files:
+                raise row.error("this file has two rows", "file_name", found.file_name)
+            else:
+                ids.append(self.add(found, name, row))
+            same.append(row.cells)
         name = path.relative_to(self.root).as_posix()
         self.content.source_files.append(SourceFile(format=FORMAT, path=name, kind="metadata", records=tuple(ids)))
 
-    def add(self, row: FolderRow, name: str, path: Path, place: str, line: int | None) -> str:
+    def add(self, row: FolderRow, name: str, at: TableRow) -> str:
         """Add the video of a row, or of a file without a row; return its identifier."""
         if row.licence and row.license and row.licence != row.license:
-            raise InputError(
-                "licence and license differ",
-                file=path, line=line, place=f"{place}.license", value=row.license,
-            )  # fmt: skip
+            raise at.error("licence and license differ", "license", row.license)
         found = self.present.get(name) or file_inside(self.root, name)
-        sha256 = _hash(found) if found else None
+        try:
+            sha256 = hash_file(found)[0] if found else None
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=str(found)) from None
         stated = row.sha256.lower() if row.sha256 else None
         if found is None:
-            self.content.warnings.append(f"{name} is missing ({path.name}:{line or place})")
+            self.content.warnings.append(f"{name} is missing ({at.path.name}:{at.line or at.place})")
         elif stated and stated != sha256:
-            raise InputError(
-                f"the file has hash {sha256}", file=path, line=line, place=f"{place}.sha256", value=row.sha256
-            )
+            raise at.error(f"the file has hash {sha256}", "sha256", row.sha256)
         identifier = row.id or name
         if identifier in self.videos:
-            raise InputError(
-                "this identifier appears twice", file=path, line=line, place=f"{place}.id", value=identifier
-            )
-        with record_errors(path, place, line=line):
+            raise at.error("this identifier appears twice", "id", identifier)
+        with record_errors(at.path, at.place, line=at.line):
             self.videos[identifier] = Video(
                 id=VideoId(identifier),
                 file=name,
                 sha256=sha256 or stated,
-                duration_s=row.duration_s,
-                frame_rate=row.frame_rate,
-                width_px=row.width_px,
-                height_px=row.height_px,
                 licence=row.licence or row.license,
                 source=row.source,
                 split=row.split or _split_in_path(name),
                 extra=row.unknown,
+                **{key: getattr(row, key) for key in ("duration_s", "frame_rate", "width_px", "height_px")},
             )
         self.rows_of_files[name] = identifier
         if found and sha256:
@@ -199,26 +197,25 @@ class _Reader:
         return identifier
 
 
-def _typed(cells: dict[str, Json], path: Path, line: int | None) -> dict[str, Json]:
+def _typed(row: TableRow) -> dict[str, Json]:
     """A CSV row with numbers in its number columns. An empty cell has no value."""
     typed: dict[str, Json] = {}
-    for column, text in cells.items():
+    for column, text in row.cells.items():
         if text == "" and column in FolderRow.model_fields and column != "file_name":
             continue
         typed[column] = text
-        if column in ("duration_s", "width_px", "height_px"):
-            number = float if column == "duration_s" else int
-            pattern = NUMBER_PATTERN if number is float else INTEGER_PATTERN
+        if column in NUMBERS:
+            number, pattern = NUMBERS[column]
             try:
-                if not pattern.fullmatch(text):
-                    raise ValueError
-                typed[column] = number(text)
+                typed[column] = number(text) if pattern.fullmatch(text) else None
             except ValueError:
-                raise InputError("not a number", file=path, line=line, place=f"$.{column}", value=text) from None
+                typed[column] = None  # more digits than Python converts
+            if typed[column] is None:
+                raise row.error("not a number", column, text)
     return typed
 
 
-def _with_main_column(cells: dict[str, Json], path: Path, line: int | None, place: str) -> dict[str, Json]:
+def _with_main_column(row: TableRow, cells: dict[str, Json]) -> dict[str, Json]:
     """The row with its video under `file_name`; VideoFolder takes any column `*_file_name`, and several of them."""
     if "file_name" in cells:
         return cells
@@ -227,24 +224,10 @@ def _with_main_column(cells: dict[str, Json], path: Path, line: int | None, plac
     if main is None and (named or any(column.endswith("file_names") for column in cells)):
         raise InputError(
             "several files in a row, and no column that names the video",
-            file=path, line=line, place=place, value=list(cells),
+            file=row.path,
+            line=row.line,
+            place=row.place,
+            value=list(cells),
             hint="name the video in a column 'file_name' or 'video_file_name'",
-        )  # fmt: skip
-    return {"file_name" if column == main else column: value for column, value in cells.items()}
-
-
-def _inside(folder: str, file_name: str, path: Path, line: int | None, place: str) -> str:
-    """The path of a file, relative to the folder that is read."""
-    name = (PurePosixPath(folder) / file_name).as_posix()
-    if not _stays_inside(file_name) or not _stays_inside(name):
-        raise InputError(
-            "not a path of a file inside the folder", file=path, line=line, place=f"{place}.file_name", value=file_name
         )
-    return name
-
-
-def _hash(path: Path) -> str:
-    try:
-        return hash_file(path)[0]
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    return {"file_name" if column == main else column: value for column, value in cells.items()}

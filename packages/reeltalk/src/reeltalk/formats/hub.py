@@ -7,14 +7,13 @@ import restores all tables unchanged: nested records are structs, free-form JSON
 Every part is a Parquet file, because the `datasets` package reads all parts of a repository as the kind of the first.
 """
 
-import contextlib
 import json
 import re
 import shutil
 import types
 import typing
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -27,7 +26,7 @@ from pydantic_core import PydanticSerializationError
 
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS
-from reeltalk.formats.parquet import ParquetRows, pyarrow_modules, read_arrow_rows, refuse_pointer
+from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_rows
 from reeltalk.metrics.turn_checks import Quality, measure_quality, quality_card, quality_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video
@@ -150,21 +149,33 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: 
     return "\n".join(lines) + "\n"
 
 
-FLAT_TURN: Final = {
-    "unit": "string",
-    "unit_id": "string",
-    "video_id": "string",
-    "split": "string",
-    "task": "string",
-    "turn_index": "int64",
-    "question": "string",
-    "references": "list",
-    "options": "list",
-    "correct_option": "int64",
-    "asked_at_s": "float64",
-    "labels_json": "string",
-}
-"""Columns of the flat table of turns."""
+class FlatTurn(BaseModel):
+    """Columns of the part `turns`."""
+
+    unit: str
+    unit_id: str
+    video_id: str
+    split: str | None
+    task: str | None
+    turn_index: int
+    question: str
+    references: tuple[str, ...]
+    options: tuple[str, ...] | None
+    correct_option: int | None
+    asked_at_s: float | None
+    labels_json: str
+
+
+class MediaFile(BaseModel):
+    """Columns of the part `media`. A path is relative to the repository."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    video_ids: tuple[str, ...]
+    clip_ids: tuple[str, ...]
+    licences: tuple[str, ...]
+    sources: tuple[str, ...]
 
 
 def arrow_schema(kind: type[BaseModel]) -> Any:
@@ -306,65 +317,27 @@ def flat_turns(content: Content) -> Iterable[dict[str, Json]]:
                 }
 
 
-def flat_schema(columns: Mapping[str, str]) -> Any:
-    """The Arrow schema of `FLAT_TURN` or `MEDIA_COLUMNS`."""
-    pyarrow, _ = pyarrow_modules()
-    kinds = {
-        "string": pyarrow.string(),
-        "int64": pyarrow.int64(),
-        "float64": pyarrow.float64(),
-        "list": pyarrow.list_(pyarrow.string()),
-    }
-    return pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
-
-
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
+TERMS: Final = (
+    "citeAs", "column", "containedIn", "dataBiases", "dataCollection", "equivalentProperty", "extract", "field",
+    "fileObject", "fileProperty", "fileSet", "format", "includes", "isArray", "arrayShape", "isLiveDataset", "jsonPath",
+    "key", "md5", "parentField", "path", "personalSensitiveInformation", "recordSet", "references", "regex", "repeated",
+    "replace", "samplingRate", "separator", "source", "subField", "transform",
+)  # fmt: skip
 CONTEXT: Final[dict[str, Any]] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
     "cr": "http://mlcommons.org/croissant/",
     "data": {"@id": "cr:data", "@type": "@json"},
-    "dataBiases": "cr:dataBiases",
-    "dataCollection": "cr:dataCollection",
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isArray": "cr:isArray",
-    "arrayShape": "cr:arrayShape",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "personalSensitiveInformation": "cr:personalSensitiveInformation",
     "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+    **{term: f"cr:{term}" for term in TERMS},
 }
-
-
+"""Croissant's own vocabulary, as its specification lists it."""
 ENCODINGS: Final = {
     ".parquet": "application/x-parquet",
     ".nq": "application/n-quads",
@@ -482,16 +455,6 @@ MEDIA: Final = "media"
 """The part with a row for each video file."""
 MEDIA_METADATA: Final = "metadata.jsonl"
 """File in `videos/` from which `datasets` makes a column of videos."""
-MEDIA_COLUMNS: Final = {
-    "path": "string",
-    "sha256": "string",
-    "size_bytes": "int64",
-    "video_ids": "list",
-    "clip_ids": "list",
-    "licences": "list",
-    "sources": "list",
-}
-"""Columns of the part `media`. A path is relative to the repository."""
 CLIP_SUFFIX: Final = ".mp4"
 VIDEO_LINES: Final = (
     "The part `media` has a row for each file in `videos/`, with its path and the identifiers of its videos and clips. "
@@ -519,7 +482,8 @@ def read(source: Path) -> Content:
         if path.parent != data or path.suffix != ".parquet":
             continue
         if path.stem in TABLES:
-            setattr(content, path.stem, list(_records(path)))
+            kind, rows = TABLES[path.stem].record, enumerate(read_arrow_rows(path))
+            setattr(content, path.stem, [from_columns(row, kind, path, number) for number, row in rows])
         elif path.stem not in (TURNS, MEDIA) and not path.stem.startswith(f"{TURNS}-"):
             content.warnings.append(f"data/{path.name} is no table of a benchmark and was not read")
     for path in _in(source / "graphs", files):
@@ -545,12 +509,6 @@ def _in(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
             yield path
         elif path.is_relative_to(folder):
             raise InputError("a folder, not a file", file=path.parent)
-
-
-def _records(path: Path) -> Iterator[Record]:
-    table = TABLES[path.stem]
-    for number, row in enumerate(read_arrow_rows(path)):
-        yield from_columns(row, table.record, path, number)
 
 
 def write(
@@ -581,7 +539,7 @@ def write(
     for split in sorted(set(splits.values())):
         path = f"data/{TURNS}-{split}.parquet" if len(set(splits.values())) > 1 else f"data/{TURNS}.parquet"
         part = (turn for turn in flat_turns(content) if splits[turn["split"]] == split)
-        _write_table(folder / path, part, flat_schema(FLAT_TURN))
+        _write_table(folder / path, part, arrow_schema(FlatTurn))
         configs.setdefault(TURNS, []).append((split, path))
     for name, records in content.rows():
         if records:
@@ -591,7 +549,7 @@ def write(
             configs[name] = [(FULL, path)]
     lost = _write_graphs(content, folder)
     if content.media:
-        _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), flat_schema(MEDIA_COLUMNS))
+        _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), arrow_schema(MediaFile))
         configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
     units = chain[QAChain | Dialogue](content.chains, content.dialogues)
     quality = measure_quality(units, content.gates, content.rewrites, content.videos)
@@ -629,9 +587,7 @@ def _write_table(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> No
     pyarrow, _ = pyarrow_modules()
     path.parent.mkdir(exist_ok=True)
     try:
-        with contextlib.closing(ParquetRows(path, schema)) as table:
-            for row in rows:
-                table.append(row)
+        write_rows(path, rows, schema)
     except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise InputError(f"a value does not fit a Parquet column: {str(error).splitlines()[0]}", file=path) from None
 

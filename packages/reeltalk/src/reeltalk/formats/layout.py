@@ -1,124 +1,56 @@
-"""Layouts that consist of JSON documents: recognise a file, read it into records, and write it back as it was.
+"""What all layouts of JSON documents build on: errors with a place, what a layout loses, and the form of a source.
 
-A layout is a list of kinds of documents. `decode` makes records from a document, and `encode` makes the document from
-the records; a layout that is only read has no `encode`. The importer encodes each document again and keeps every
-difference from the source with the file: an alias, `"1"` for `1`, a key left out, an order. The export restores a
-difference only if our side still has the value that it had at import, so an edited record is never overwritten by an
-old spelling. Names of new files come from labels, models and splits, which may hold any character.
+A layout that is written keeps the form of its source: the importer writes each document again, and keeps every
+difference from the source with the file, be it an alias, `"1"` for `1`, a key left out, or an order. The export
+restores a difference only if our side still has the value that it had at import, so an edited record is never
+overwritten by an old spelling. Names of new files come from labels, models and splits, which may hold any character.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
 from reeltalk.errors import InputError
-from reeltalk.formats.export_losses import (
-    ADDED_LATER,
-    FILE_FIELDS,
-    added_since_import,
-    fields_like_ours,
-    source_keys_like_ours,
-    without_our_fields,
-)
-from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import ClipId, DialogueId, Json, Record, VideoId
+from reeltalk.schema.record import DialogueId, Json
 from reeltalk.store.content import Content
-from reeltalk.store.documents import read_json, record_errors, write_json
-from reeltalk.store.foreign import visible_files
-from reeltalk.store.rows import NamedRows, rows_by
+from reeltalk.store.documents import parse, record_errors
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Record)
 
 SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|test)(?:$|[^a-z])")
 
 
 @dataclass
-class SourceDocument:
-    """A file that is being read, and the records that receive its content."""
+class OpenedFile:
+    """A file that is being read, and the errors at its places."""
 
     path: Path
     name: str
+    """Relative to the imported folder."""
     value: Json
-    records: "LayoutRecords"
 
-    @property
-    def stem(self) -> str:
-        """The file's name without its ending."""
-        return self.path.stem
+    def error(
+        self, problem: str, place: str, value: object = None, hint: str | None = None, line: int | None = None
+    ) -> InputError:
+        """An error at a place of this file."""
+        return InputError(problem, file=self.path, line=line, place=place, value=value, hint=hint)
 
-    @property
-    def split(self) -> str | None:
-        """The split in the file's name, if any."""
-        found = SPLIT_IN_NAME.search(self.path.stem.lower())
-        return found[1] if found else None
-
-    def error(self, problem: str, place: str, value: object = None, hint: str | None = None) -> InputError:
-        """An error at a place of this document."""
-        return InputError(problem, file=self.path, place=place, value=value, hint=hint)
-
-
-@dataclass
-class LayoutRecords:
-    """Records of a layout while its files are read. Several files may name the same video or clip."""
-
-    content: Content = field(default_factory=Content)
-    videos: dict[str, Video] = field(default_factory=dict)
-    clips: dict[str, Clip] = field(default_factory=dict)
-    dialogues: dict[str, Dialogue] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-    """The file of each dialogue."""
-
-    def add_video(self, document: SourceDocument, place: str, video: Video) -> None:
-        """Add a video, or fill in the fields that an earlier file left empty.
+    def parse(self, kind: type[T], value: Json, place: str = "$", line: int | None = None) -> T:
+        """A value at a place of this file, checked against a type.
 
         Raises:
-            InputError: It is in two splits.
+            InputError: It does not fit.
         """
-        known = self.videos.get(video.id)
-        if known is None:
-            self.videos[video.id] = video
-            return
-        if video.split and known.split and video.split != known.split:
-            raise document.error(
-                f"video '{video.id}' is in split '{known.split}' too", place, video.split, "splits never share a video"
-            )
-        missing = {
-            name: value
-            for name in type(video).model_fields
-            if (value := getattr(video, name)) and not getattr(known, name) and name != "extra"
-        }
-        missing["extra"] = {**video.extra, **known.extra}
-        missing["summaries"] = {**video.summaries, **known.summaries}
-        self.videos[video.id] = known.model_copy(update=missing)
+        return parse(kind, value, file=self.path, line=line, place=place)
 
-    def add_clip(self, clip: Clip) -> None:
-        """Add a clip, or fill in the fields that an earlier file left empty."""
-        known = self.clips.get(clip.id)
-        if known is not None:
-            clip = known.model_copy(
-                update={"interval": known.interval or clip.interval, "extra": {**clip.extra, **known.extra}}
-            )
-        self.clips[clip.id] = clip
-
-    def add_dialogue(self, document: SourceDocument, place: str, dialogue: Dialogue) -> str:
-        """Add a dialogue and return its identifier.
-
-        Raises:
-            InputError: The identifier is taken in this file, or by another dialogue.
-        """
-        origin = self.origins.setdefault(dialogue.id, document.name)
-        if dialogue.id in self.dialogues and (origin == document.name or self.dialogues[dialogue.id] != dialogue):
-            raise document.error(
-                "this identifier appears twice", place, dialogue.id, "remove one of the two, or give it another"
-            )
-        self.dialogues[dialogue.id] = dialogue
-        return dialogue.id
+    def making(self, place: str, line: int | None = None) -> AbstractContextManager[None]:
+        """A context in which records are made of what is at a place; their errors name the place."""
+        return record_errors(self.path, place, line=line)
 
 
 class Repeated(Iterable[T]):
@@ -131,174 +63,26 @@ class Repeated(Iterable[T]):
         return iter(self._make())
 
 
-class _DialoguesById(Mapping[DialogueId, Dialogue]):
-    def __init__(self, content: Content) -> None:
-        self._chains, self._dialogues = rows_by(content.chains, "id"), rows_by(content.dialogues, "id")
+def dialogues_of(content: Content) -> Repeated[Dialogue]:
+    """The chains and dialogues of a benchmark, all as dialogues, for a layout without chains."""
 
-    def __getitem__(self, name: DialogueId) -> Dialogue:
-        if name in self._dialogues:
-            return self._dialogues[name][-1]
-        return chain_as_dialogue(self._chains[name][-1])
+    def all_of_them() -> Iterator[Dialogue]:
+        for chain in content.chains:
+            clips = (chain.clip_id,) if chain.clip_id else ()
+            yield Dialogue(id=DialogueId(chain.id), video_id=chain.video_id, clip_ids=clips, turns=chain.turns)
+        yield from content.dialogues
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._dialogues or name in self._chains
-
-    def __iter__(self) -> Iterator[DialogueId]:
-        yield from map(DialogueId, self._chains)
-        yield from (DialogueId(name) for name in self._dialogues if name not in self._chains)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    return Repeated(all_of_them)
 
 
-@dataclass
-class Index:
-    """A benchmark's records by identifier, for writing."""
-
-    content: Content
-
-    @cached_property
-    def videos(self) -> Mapping[VideoId, Video]:
-        """Videos by identifier."""
-        return NamedRows(self.content.videos)
-
-    @cached_property
-    def clips(self) -> Mapping[ClipId, Clip]:
-        """Clips by identifier."""
-        return NamedRows(self.content.clips)
-
-    @cached_property
-    def dialogues(self) -> Mapping[DialogueId, Dialogue]:
-        """Dialogues by identifier; chains count as dialogues if the layout has no chains."""
-        return _DialoguesById(self.content)
-
-
-def chain_as_dialogue(chain: QAChain) -> Dialogue:
-    """A chain as a dialogue, for a layout without chains."""
-    return Dialogue(
-        id=DialogueId(chain.id),
-        video_id=chain.video_id,
-        clip_ids=(chain.clip_id,) if chain.clip_id else (),
-        turns=chain.turns,
-    )
-
-
-@dataclass(frozen=True)
-class DocumentKind:
-    """One kind of document in a layout."""
-
-    name: str
-    recognises: Callable[[str, Json], bool]
-    """Whether a document is of this kind, from the file's name (in lower case) and its value."""
-    decode: Callable[[SourceDocument], Iterable[str]]
-    """Add records, and yield their identifiers in the document's order."""
-    encode: Callable[[Index, SourceFile], Json] | None = None
-    """The document that holds the records of a file; None in a layout that is only read."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A published layout of JSON documents."""
-
-    name: str
-    kinds: Sequence[DocumentKind]
-    expected: str
-    """A description of the expected files, for error messages."""
-    default_files: Callable[[Index], list[SourceFile]] = lambda _: []
-    """The files to write for a benchmark that was not imported from this layout."""
-    lost: Callable[[Content], list[str]] = lambda _: []
-    """Lines for each part of a benchmark that the layout cannot express."""
-    read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
-    """The value of a file, or None if the layout has no such files."""
-    unfilled: Collection[str] = ADDED_LATER
-    """Tables that the layout does not fill."""
-
-    def read(self, source: Path) -> Content:
-        """Read a folder or one file.
-
-        Raises:
-            InputError: A file is damaged or unknown, or there is none of this layout.
-        """
-        if not source.exists():
-            raise InputError("no such file or folder", file=source, hint="check the path")
-        root = source if source.is_dir() else source.parent
-        paths = visible_files(source) if source.is_dir() else [source]
-        records, files, values = LayoutRecords(), [], []
-        strange: list[InputError] = []
-        same: dict[tuple[str, str], list[tuple[Json, tuple[str, ...]]]] = {}
-        for path in paths:
-            value = self.read_file(path)
-            if value is None:
-                continue
-            name = path.relative_to(root).as_posix()
-            kind = next((kind for kind in self.kinds if kind.recognises(path.name.lower(), value)), None)
-            if kind is None:
-                strange.append(
-                    InputError(f"not a file of {self.name}", file=path, value=value, hint=f"expected {self.expected}")
-                )
-                continue
-            read = same.setdefault((kind.name, path.name), [])
-            with record_errors(path, "$"):
-                # The same file in two folders is read once.
-                ids = next((ids for other, ids in read if other == value), None)
-                if ids is None:
-                    ids = tuple(kind.decode(SourceDocument(path, name, value, records)))
-                    read.append((value, ids))
-                files.append(SourceFile(format=self.name, path=name, kind=kind.name, records=ids))
-            values.append((kind, value))
-        if strange and not files:
-            raise strange[0]
-        records.content.warnings += [
-            f"{Path(str(one.file)).relative_to(root).as_posix()} was not read: {one.problem}" for one in strange
-        ]
-        if not files:
-            raise InputError(f"nothing of {self.name} here", file=source, hint=f"expected {self.expected}")
-        content = records.content
-        content.videos, content.clips = list(records.videos.values()), list(records.clips.values())
-        content.dialogues = list(records.dialogues.values())
-        own = fields_like_ours(one.extra for row in content.dialogues for one in (row, *row.turns))
-        if own:
-            files = [file.model_copy(update={"extra": {**file.extra, FILE_FIELDS: own}}) for file in files]
-        index = Index(content)
-        content.source_files = [
-            keep_form(file, value, kind.encode(index, file)) if kind.encode else file
-            for file, (kind, value) in zip(files, values, strict=True)
-        ]
-        return content
-
-    def write(self, content: Content, folder: Path) -> list[str]:
-        """Write into an empty folder; return a line for each thing that the layout cannot express."""
-        files = content.source_files_of(self.name)
-        lost = [] if files else self.lost(content)
-        named = source_keys_like_ours(files)
-        dialogues = [without_our_fields(dialogue, named) for dialogue in content.dialogues]
-        chains = [without_our_fields(chain, named) for chain in content.chains]
-        if not files:
-            changed = zip((*dialogues, *chains), (*content.dialogues, *content.chains), strict=True)
-            count = sum(one != other for one, other in changed)
-            lost += [f"dialogues or chains lose fields of ours in their extra: {count:,}"] if count else []
-        index = Index(replace(content, dialogues=dialogues, chains=chains))
-        encoders = {kind.name: kind.encode for kind in self.kinds if kind.encode}
-        files = files or [file for file in self.default_files(index) if file.records]
-        if not files:
-            lost.append("the benchmark holds nothing that this layout can hold")
-        for file in files:
-            path = folder / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(write_json(restore_form(file, encoders[file.kind](index, file))), encoding="utf-8")
-        return lost + added_since_import(content, self.name, self.unfilled)
-
-
-def lost_beyond_dialogues(content: Content, *, options: bool | None, several_turns: bool) -> list[str]:
+def lost_beyond_dialogues(content: Content, *, options: bool) -> list[str]:
     """Lines for everything that a layout of dialogues cannot express.
 
     Args:
         content: The benchmark.
-        options: True for a layout whose turns all have options, False for one without; None if a turn may have some.
-        several_turns: The layout has dialogues of several turns.
+        options: The turns of the layout may have options.
     """
-    units = Index(content).dialogues.values()
-    turns = Repeated(lambda: (turn for unit in units for turn in unit.turns))
+    turns = Repeated(lambda: (turn for unit in dialogues_of(content) for turn in unit.turns))
     counts = {
         "chains became dialogues": len(content.chains),
         "linkages are left out": len(content.linkages),
@@ -307,11 +91,7 @@ def lost_beyond_dialogues(content: Content, *, options: bool | None, several_tur
         "scores are left out": len(content.scores),
         "graphs are left out": len(content.graphs),
         "checklists are left out": sum(turn.checklist is not None for turn in turns),
-        "turns without options are left out": sum(turn.options is None for turn in turns) if options else 0,
-        "turns lose their options": sum(turn.options is not None for turn in turns) if options is False else 0,
-        "dialogues of several turns become single questions without history": 0
-        if several_turns
-        else sum(len(unit.turns) > 1 for unit in units),
+        "turns lose their options": 0 if options else sum(turn.options is not None for turn in turns),
     }
     return [f"{what}: {count:,}" for what, count in counts.items() if count]
 

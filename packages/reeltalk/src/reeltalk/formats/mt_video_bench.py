@@ -6,10 +6,9 @@ versions do not compare. An export restores the imported files, and writes new o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import ClassVar
 
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
@@ -24,22 +23,19 @@ from reeltalk.formats.export_losses import (
 )
 from reeltalk.formats.mt_video_bench_layout import ABILITY_LABEL, FORMAT, TASK_LABEL, MTVideoDocuments, round_number
 from reeltalk.formats.mt_video_bench_read import MTVideoReader
+from reeltalk.formats.release import ReleaseWriter
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.labels import Task
-from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import DialogueId, Json, Record
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
 
 @dataclass
-class _Writer:
+class _Writer(ReleaseWriter):
     """Plans the files, then writes them."""
 
-    content: Content
-    folder: Path
-    lost: list[str] = field(default_factory=list)
-    files: list[SourceFile] = field(default_factory=list)
+    format: ClassVar = FORMAT
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """The benchmark's identifiers of renamed dialogues, by their new identifiers."""
@@ -56,59 +52,26 @@ class _Writer:
 
     def write(self) -> list[str]:
         """Write everything; return a line for each thing that the layout cannot express."""
-        self.files = self.content.source_files_of(FORMAT)
-        self._choose()
+        self.named()
         self._plan_dialogues()
-        self._leave_answers_out()
-        self._what_is_lost()
+        self.leave_answers_out()
+        self._lose_the_rest()
         documents = MTVideoDocuments(self.content)
-        for file in self.files:
-            path = self.folder / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(write_json(documents.document(file)).encode())
-        return self.lost
-
-    def _lose(self, count: int, what: str) -> None:
-        if count:
-            self.lost.append(f"{what}: {count:,}")
-
-    def _covered(self, kind: str) -> set[str]:
-        return {record for file in self.files if file.kind == kind for record in file.records}
-
-    def _add(self, kind: str, path: str, ids: Iterable[str], **extra: Json) -> None:
-        order = {dialogue_id: place for place, dialogue_id in enumerate(self.dialogues)}
-        self._append(kind, path, sorted(ids, key=lambda dialogue_id: order[dialogue_id]), **extra)
-
-    def _append(self, kind: str, path: str, ids: Iterable[str], **extra: Json) -> None:
-        """Append records to the file of that kind and subject, or plan a new one."""
-        for index, file in enumerate(self.files):
-            if file.kind == kind and all(file.extra.get(key) == value for key, value in extra.items()):
-                self.files[index] = file.model_copy(update={"records": (*file.records, *ids)})
-                return
-        taken = {file.path for file in self.files}
-        while path in taken:
-            folder, _, name = path.rpartition("/")
-            path = f"{folder}_2/{name}"
-        version = next((file.extra.get("version", "v2") for file in self.files), "v2")
-        self.files.append(
-            SourceFile(format=FORMAT, path=path, kind=kind, records=tuple(ids), extra={"version": version, **extra})
-        )
+        return self.write_files(lambda file: write_json(documents.document(file)))
 
     def _choose(self) -> None:
         """Choose the dialogues that the layout can hold, and name new ones by task, video and event."""
-        covered = self._covered("mtqa")
+        covered = self.records_in("mtqa")
         tasks = {task.value for task in Task} | {file.extra["task"] for file in self.files if "task" in file.extra}
         belongs = [row for row in self.content.dialogues if row.id in covered or row.task in tasks]
-        self._lose(len(self.content.dialogues) - len(belongs), "dialogues of none of the six tasks are left out")
-        used = {DialogueId(record) for record in covered}
-        names: dict[str, DialogueId] = {}
+        self.lose(len(self.content.dialogues) - len(belongs), "dialogues of none of the six tasks are left out")
+        used: set[str] = set(covered)
         written: list[Dialogue] = []
         waiting: list[Dialogue] = []
         for dialogue in belongs:
             stem = f"{dialogue.task}/{dialogue.video_id}/"
-            if dialogue.id in covered:
-                written.append(dialogue)
-            elif dialogue.id.startswith(stem) and _is_event(dialogue.id.removeprefix(stem)):
+            event = dialogue.id.removeprefix(stem)
+            if dialogue.id in covered or (dialogue.id.startswith(stem) and event and layout.event_of(event) == event):
                 used.add(dialogue.id)
                 written.append(dialogue)
             else:
@@ -117,13 +80,13 @@ class _Writer:
         for dialogue in waiting:
             stem = f"{dialogue.task}/{dialogue.video_id}/"
             counts[stem] += 1
-            while DialogueId(f"{stem}{counts[stem]}") in used:
+            while f"{stem}{counts[stem]}" in used:
                 counts[stem] += 1
-            names[dialogue.id] = DialogueId(f"{stem}{counts[stem]}")
-            used.add(names[dialogue.id])
-            written.append(dialogue.model_copy(update={"id": names[dialogue.id]}))
-        self.names = {new: old for old, new in names.items()}
-        self._lose(len(names), "dialogues with new identifiers, <task>/<video>/<event>")
+            name = DialogueId(f"{stem}{counts[stem]}")
+            self.names[name] = dialogue.id
+            used.add(name)
+            written.append(dialogue.model_copy(update={"id": name}))
+        self.lose(len(self.names), "dialogues with new identifiers, <task>/<video>/<event>")
         self.left = [row for row in written if row.id not in covered]
         self.dialogues = {row.id: self._as_it_goes_out(row, is_source=row.id in covered) for row in written}
         self.content = replace(self.content, dialogues=list(self.dialogues.values()))
@@ -131,7 +94,7 @@ class _Writer:
     def _as_it_goes_out(self, dialogue: Dialogue, *, is_source: bool) -> Dialogue:
         """A dialogue with only the fields of its source, and an ability in each round that we wrote."""
         fields = source_keys_like_ours(self.files)
-        is_listed = dialogue.id in self._covered("checklist")
+        is_listed = dialogue.id in self.records_in("checklist")
 
         def extra(record: Record, *, kept: bool) -> dict[str, Json]:
             return source_fields(record.extra, fields) if kept else {}
@@ -152,7 +115,7 @@ class _Writer:
         return dialogue.model_copy(update={"extra": extra(dialogue, kept=is_source), "turns": tuple(turns)})
 
     def _plan_dialogues(self) -> None:
-        covered, listed = self._covered("mtqa"), self._covered("checklist")
+        covered, listed = self.records_in("mtqa"), self.records_in("checklist")
         by_task: dict[str, list[str]] = defaultdict(list)
         with_lists: dict[str, list[str]] = defaultdict(list)
         for dialogue in self.dialogues.values():
@@ -162,61 +125,34 @@ class _Writer:
             if dialogue.id not in listed and any(turn.checklist is not None for turn in dialogue.turns):
                 with_lists[task].append(dialogue.id)
         for task, ids in by_task.items():
-            self._add("mtqa", f"mtqa/{task}.json", ids, task=task)
+            self.add("mtqa", f"mtqa/{task}.json", ids, {"task": task})
         for task, ids in with_lists.items():
-            self._add("checklist", f"checklist/{task}{layout.CHECKLIST_SUFFIX}.json", ids, task=task)
+            self.add("checklist", f"checklist/{task}{layout.CHECKLIST_SUFFIX}.json", ids, {"task": task})
 
-    def _leave_answers_out(self) -> None:
-        """Count the answers and scores that no imported file holds: only those that came from a file are written."""
-        answered = {
-            (file.extra["model"], name) for file in self.files if file.kind == "answers" for name in file.records
-        }
-        judged = {
-            (file.extra["model"], file.extra["judge"], name)
-            for file in self.files
-            if file.kind == "results"
-            for name in file.records
-        }
-        answers = sum((row.model, row.unit_id) not in answered for row in self.content.answers)
-        scores = sum((row.model, row.judge, row.unit_id) not in judged for row in self.content.scores)
-        self._lose(answers, "model answers that no imported file holds are left out")
-        self._lose(scores, "scores that no imported file holds are left out")
-
-    # ── losses ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _what_is_lost(self) -> None:
+    def _lose_the_rest(self) -> None:
         content = self.content
         tables = ("clips", "chains", "linkages", "paths", "graphs", *MADE_ON_THE_WAY, *UNHELD)
         self.lost += tables_left_out(content, tables)
-        self._lose(self.basic, "rounds of none of the six tasks, whose Ability is a basic capability")
+        self.lose(self.basic, "rounds of none of the six tasks, whose Ability is a basic capability")
         named: set[str] = {dialogue.video_id for dialogue in content.dialogues}
         named |= {video for file in self.files for video in file.extra.get("empty_videos", ())}
         usual = [video for video in content.videos if video.file in (None, f"{video.id.removesuffix('.mp4')}.mp4")]
-        self._lose(len(content.videos) - len(usual), "videos with another path than <name>.mp4")
-        self._lose(sum(video.id not in named for video in content.videos), "videos without dialogues are left out")
+        self.lose(len(content.videos) - len(usual), "videos with another path than <name>.mp4")
+        self.lose(sum(video.id not in named for video in content.videos), "videos without dialogues are left out")
         self.lost += fields_left_out("videos", content.videos, {"id", "file"})
         self.lost += fields_left_out("dialogues", self.left, {"id", "video_id", "task", "turns"})
         turns = [turn for dialogue in content.dialogues for turn in dialogue.turns]
-        self._lose(
+        self.lose(
             sum(len(turn.references) > 1 for turn in turns),
             "turns with several references, of which the first is written",
         )
-        self._lose(sum(not turn.references for turn in turns), "turns without a reference, written as an empty answer")
+        self.lose(sum(not turn.references for turn in turns), "turns without a reference, written as an empty answer")
         held = {"question", "references", "position", "labels", "checklist", "extra"}
         self.lost += fields_left_out("turns", turns, held)
-        self._lose(sum(bool(turn.extra) for row in self.left for turn in row.turns), "turns lose their extra")
+        self.lose(sum(bool(turn.extra) for row in self.left for turn in row.turns), "turns lose their extra")
         self.lost += labels_left_out(turns, {TASK_LABEL, ABILITY_LABEL})
         asked = sum(answer.asked_as is not None or answer.referred_to is not None for answer in content.answers)
-        self._lose(asked, "answers whose own wording of the question or reference is left out")
-        if not self.files:
-            self.lost.append("the benchmark holds nothing that this layout can hold")
-
-
-def _is_event(event: str) -> bool:
-    return bool(event) and layout.event_of(event) == event
-
-
-LOOKED_FOR: Final = "expected a model's folder with <task>.json in it: {video: {event: [an answer for each round]}}"
+        self.lose(asked, "answers whose own wording of the question or reference is left out")
 
 
 class _AnswerReader(MTVideoReader):
@@ -227,12 +163,15 @@ class _AnswerReader(MTVideoReader):
         about: The benchmark. Its dialogues have the names of its files, or those that its export would give them.
     """
 
+    expected = "expected a model's folder with <task>.json in it: {video: {event: [an answer for each round]}}"
+    elsewhere = "--bench must name the benchmark that the answers are about"
+
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        self.elsewhere = "--bench must name the benchmark that the answers are about"
-        dialogues = {dialogue.id: dialogue for dialogue in about.dialogues}
+        self.kinds = {kind: read for kind, read in self.kinds.items() if kind in self.named}
+        dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in about.dialogues}
         for name, own in _Writer(about, Path()).named().items():
-            dialogue = self.dialogues[name] = dialogues[own]  # type: ignore[index]
+            dialogue = self.dialogues[name] = dialogues[own]
             self.rounds[own] = {round_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
 
     def read(self) -> Content:
@@ -241,16 +180,11 @@ class _AnswerReader(MTVideoReader):
         Raises:
             InputError: A file is damaged, is about another benchmark, or there are no answers.
         """
-        files = self._collect()
-        folder = self.source.absolute() if self.source.is_dir() else self.source.absolute().parent
-        for file in files:
-            # If only the given folder can name the model, its name is a part of the paths.
-            if file.kind in ("answers", "results") and not layout.unknown_folders(file.name):
-                file.name = f"{folder.name}/{file.name}"
+        files = self.collect()
         if not any(file.kind == "answers" for file in files):
-            raise InputError("no models' answers to MT-Video-Bench here", file=self.source, hint=LOOKED_FOR)
-        self._read_kinds(files, "answers", "results")
-        self._assemble()
+            raise InputError("no models' answers to MT-Video-Bench here", file=self.source, hint=self.expected)
+        self.read_files(files)
+        self.assemble()
         return self.content
 
 

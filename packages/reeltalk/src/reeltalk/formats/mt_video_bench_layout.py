@@ -5,8 +5,7 @@ The importer makes the documents too, to find the places in which a source diffe
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Final
 
@@ -33,6 +32,8 @@ CHECKLIST_SUFFIX: Final = "_CheckList"
 CRITERION: Final = "checklist"
 """The accuracy of a round, averaged over the judge's runs; `checklist/run 1` is one run's."""
 RUN: Final = f"{CRITERION}/run "
+ORDER: Final = "rounds"
+"""Key of a checklist file's `extra` that lists the order of rounds if it is not ascending."""
 
 FOLDERS: Final = {
     "mtqa": "mtqa",
@@ -52,10 +53,7 @@ ABILITIES: Final = {
 UNDERSTANDING: Final = "Scene Understanding"
 REASONING: Final = "Scene Reasoning"
 """The two basic capabilities, on which the other rounds of a dialogue build."""
-_TASK_SPELLINGS = {
-    **{task.value: task for task in Task},
-    "content_summary": Task.CONTENT_SUMMARY,
-}
+_TASK_SPELLINGS = {**{task.value: task for task in Task}, "content_summary": Task.CONTENT_SUMMARY}
 _EVENT = re.compile(r"event_([0-9]{1,9})")
 _ROUND = re.compile(r"(round[ _]?)([1-9][0-9]{0,3})", re.IGNORECASE)
 CHECKLIST_KEY: Final = re.compile(r"([QA])([1-9][0-9]{0,2})")
@@ -101,10 +99,14 @@ Checklists = dict[str, dict[str, list[dict[str, Any]]]]
 Results = dict[str, dict[str, dict[str, Any]]]
 
 
+def _task_of(word: str) -> Task | None:
+    return _TASK_SPELLINGS.get(re.sub(r"[ -]", "_", word.strip()).casefold())
+
+
 def task_of_stem(stem: str) -> str:
     """The task of a file: one of the six in any spelling, else the file's own word."""
     word = stem.removesuffix(CHECKLIST_SUFFIX).removesuffix(CHECKLIST_SUFFIX.lower())
-    found = _TASK_SPELLINGS.get(re.sub(r"[ -]", "_", word.strip()).casefold())
+    found = _task_of(word)
     return found.value if found else word
 
 
@@ -112,7 +114,7 @@ def labels_of_ability(ability: str | None) -> dict[str, tuple[str, ...]]:
     """A turn's labels for the source's `Ability`."""
     if ability is None:
         return {}
-    task = _TASK_SPELLINGS.get(re.sub(r"[ -]", "_", ability.strip()).casefold())
+    task = _task_of(ability)
     return {TASK_LABEL: (task.value,)} if task else {ABILITY_LABEL: (ability,)}
 
 
@@ -130,10 +132,8 @@ def basic_ability_of(labels: dict[str, tuple[str, ...]]) -> str:
 
 def event_of(key: str | int) -> str:
     """An event's name, the same for all spellings of the versions: `3`, `"3"` and `"event_3"` are one event."""
-    if isinstance(key, int):
-        return str(key)
-    match = _EVENT.fullmatch(key)
-    return match[1] if match else key
+    match = _EVENT.fullmatch(str(key))
+    return match[1] if match else str(key)
 
 
 def is_event_key(key: str) -> bool:
@@ -155,10 +155,8 @@ def round_prefix(key: str) -> str:
 
 def reference_key(fields: dict[str, Any]) -> str:
     """The key of a round's reference answer: `Assistant`; in version 1 `Bot`, or another word that begins with A."""
-    if "Assistant" in fields:
-        return "Assistant"
     others = [key for key in fields if key == "Bot" or (key.startswith("A") and key != "Ability")]
-    return others[0] if len(others) == 1 else "Assistant"
+    return others[0] if len(others) == 1 and "Assistant" not in fields else "Assistant"
 
 
 def state_of(text: str) -> AnswerState:
@@ -179,9 +177,8 @@ def kind_of_mtqa_file(value: Json, path: str) -> str | None:
     for folder in reversed(place.parts[:-1]):
         if kind := FOLDERS.get(folder.casefold()):
             return kind
-    if not isinstance(value, dict):
-        return None
-    return next((kind for video in value.values() if (kind := _kind_of_video(video))), None)
+    videos = value.values() if isinstance(value, dict) else ()
+    return next((kind for video in videos if (kind := _kind_of_video(video))), None)
 
 
 def _kind_of_video(video: Json) -> str | None:
@@ -205,28 +202,12 @@ def unknown_folders(path: str) -> list[str]:
     return names
 
 
-ORDER: Final = "rounds"
-"""Key of a checklist file's `extra` that lists the order of rounds if it is not ascending."""
-
-
-@dataclass(frozen=True)
-class EntryShape:
-    """How an entry of an `mtqa` file is nested; the defaults are version 2's."""
-
-    by_name: bool = False
-    """A video's entries are members of an object, not of a list."""
-    keyed: bool = False
-    """An entry is named by its key, not by its `event_index`."""
-    direct: bool = False
-    """The rounds are in the entry itself, not under `mtqa`."""
-
-
 def round_number(turn: Turn, index: int) -> int:
     """The number of a round, from 1."""
     return (index if turn.position is None else turn.position) + 1
 
 
-def event_in(dialogue: Dialogue) -> str:
+def _event_in(dialogue: Dialogue) -> str:
     """The event of a dialogue that is named `<task>/<video>/<event>`."""
     return dialogue.id.removeprefix(f"{dialogue.task}/{dialogue.video_id}/")
 
@@ -253,57 +234,40 @@ class MTVideoDocuments:
         """The document of a file, in our form."""
         if file.kind == "summary":
             return file.extra["summary"]
-        if file.kind == "mtqa":
-            return self._mtqa(file)
-        by_video: dict[str, dict[str, Json]] = {}
-        for dialogue in self._dialogues(file.records):
-            event = file.extra.get("event_prefix", "") + event_in(dialogue)
-            by_video.setdefault(dialogue.video_id, {})[event] = (
-                self._checklists(file, dialogue)
-                if file.kind == "checklist"
-                else self._answers(file, dialogue)
-                if file.kind == "answers"
-                else self._results(file, dialogue)
-            )
-        return by_video
-
-    def _dialogues(self, records: Iterable[str]) -> Iterable[Dialogue]:
-        return (self.dialogues[record] for record in records if record in self.dialogues)
-
-    def _mtqa(self, file: SourceFile) -> dict[str, Json]:
-        by_video: dict[str, Json] = {}
-        shapes = file.extra.get("shapes", {})
-        usual = file.extra.get("shape", {})
-        for dialogue in self._dialogues(file.records):
-            shape = EntryShape(**shapes.get(dialogue.id, usual))
+        dialogues = [self.dialogues[record] for record in file.records if record in self.dialogues]
+        makers: dict[str, Callable[[SourceFile, Dialogue], Json]] = {
+            "checklist": self._checklists,
+            "answers": self._answers,
+            "results": self._results,
+        }
+        videos: dict[str, Any] = {}
+        for dialogue in dialogues:
+            event = file.extra.get("event_prefix", "") + _event_in(dialogue)
+            if file.kind in makers:
+                videos.setdefault(dialogue.video_id, {})[event] = makers[file.kind](file, dialogue)
+                continue
+            shape = file.extra.get("shapes", {}).get(dialogue.id, file.extra.get("shape", {}))
             entry = self._entry(file, dialogue, shape)
-            key = file.extra.get("event_prefix", "") + event_in(dialogue)
-            if shape.by_name:
-                entries = by_video.setdefault(dialogue.video_id, {})
-                if isinstance(entries, dict):
-                    entries[key] = entry
+            if shape.get("by_name"):
+                videos.setdefault(dialogue.video_id, {})[event] = entry
             else:
-                entries = by_video.setdefault(dialogue.video_id, [])
-                if isinstance(entries, list):
-                    entries.append({key: entry} if shape.keyed else entry)
+                videos.setdefault(dialogue.video_id, []).append({event: entry} if shape.get("keyed") else entry)
         for video in file.extra.get("empty_videos", ()):
-            by_video.setdefault(video, [])
-        return by_video
+            videos.setdefault(video, [])
+        return videos
 
-    def _entry(self, file: SourceFile, dialogue: Dialogue, shape: EntryShape) -> dict[str, Json]:
+    def _entry(self, file: SourceFile, dialogue: Dialogue, shape: dict[str, bool]) -> dict[str, Json]:
+        prefix, key = file.extra.get("round_prefix", "Round "), file.extra.get("answer_key", "Assistant")
         rounds = {
-            f"{file.extra.get('round_prefix', 'Round ')}{round_number(turn, index)}": _round(
-                turn, file.extra.get("answer_key", "Assistant")
-            )
-            for index, turn in enumerate(dialogue.turns)
+            f"{prefix}{round_number(turn, index)}": _round(turn, key) for index, turn in enumerate(dialogue.turns)
         }
         own = {key: value for key, value in dialogue.extra.items() if key not in ("event_index", "mtqa", *rounds)}
         event: dict[str, Json] = {}
-        if not shape.keyed:
-            spelling, name = dialogue.extra.get("event_index"), event_in(dialogue)
+        if not shape.get("keyed"):
+            spelling, name = dialogue.extra.get("event_index"), _event_in(dialogue)
             fits = isinstance(spelling, str | int) and event_of(spelling) == name
             event["event_index"] = spelling if fits else name
-        return event | (rounds if shape.direct else {"mtqa": rounds}) | own
+        return event | (rounds if shape.get("direct") else {"mtqa": rounds}) | own
 
     @staticmethod
     def _checklists(file: SourceFile, dialogue: Dialogue) -> list[Json]:
@@ -313,7 +277,7 @@ class MTVideoDocuments:
             if turn.checklist is not None
         }
         order = [number for number in file.extra.get(ORDER, {}).get(dialogue.id, ()) if number in found]
-        return [_checklist_row(number, found[number]) for number in (*order, *(n for n in found if n not in order))]
+        return [_checklist_row(number, found[number]) for number in dict.fromkeys((*order, *found))]
 
     def _answers(self, file: SourceFile, dialogue: Dialogue) -> list[str]:
         answers = self.answers[file.extra["model"], dialogue.id]
@@ -338,15 +302,14 @@ def _round(turn: Turn, answer_key: str) -> dict[str, Json]:
     ability = ability_of(turn.labels)
     if ability is not None:
         row["Ability"] = ability
-    return row | {key: value for key, value in turn.extra.items() if key not in row and key not in ("Ability",)}
+    return row | {key: value for key, value in turn.extra.items() if key not in row and key != "Ability"}
 
 
 def _checklist_row(number: int, checklist: Checklist) -> dict[str, Json]:
     row: dict[str, Json] = {"round index": number}
     for place, item in enumerate(checklist.items, start=1):
         own = item.extra.get("number", place)
-        row[f"Q{own}"] = item.question
-        row[f"A{own}"] = "Yes" if item.expected else "No"
+        row |= {f"Q{own}": item.question, f"A{own}": "Yes" if item.expected else "No"}
     return row | {key: value for key, value in checklist.extra.items() if key not in row}
 
 
@@ -359,8 +322,3 @@ def _result(scores: list[JudgedScore]) -> dict[str, Json]:
             run = {"run_id": score.criterion.removeprefix(RUN), "results": None, "acc": score.value}
             row["ALL_RUNS"].append(run | score.extra)
     return row
-
-
-def shape_as_extra(shape: EntryShape) -> dict[str, bool]:
-    """The parts of a shape that differ from version 2."""
-    return {name: value for name, value in asdict(shape).items() if value}

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reeltalk.formats.layout import SourceDocument
+from reeltalk.formats.layout import OpenedFile
 from reeltalk.schema.dialogue import Turn
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -42,8 +42,9 @@ def equal_options(options: Sequence[str]) -> str | None:
 
 
 def choice(
-    document: SourceDocument,
+    file: OpenedFile,
     place: str,
+    warnings: list[str],
     *,
     question: str,
     options: Sequence[str],
@@ -54,8 +55,9 @@ def choice(
     """A turn with options, which lose their letters. Two equal options, as some published sets have, are a warning.
 
     Args:
-        document: The file.
+        file: The file.
         place: The place of the question in it.
+        warnings: Receives the warning.
         question: The question.
         options: The options, as they are in the file.
         right: The right one: its words, its letter, or its index from 0; None if it is hidden.
@@ -67,14 +69,14 @@ def choice(
     """
     texts, marks = without_letters(options)
     if problem := equal_options(texts):
-        document.records.content.warnings.append(f"{document.name}: {problem} at {place}; the question is kept")
+        warnings.append(f"{file.name}: {problem} at {place}; the question is kept")
     index = right
     if isinstance(right, str):
         names = (tuple(options), texts, marks or tuple(LETTERS[: len(texts)]))
         index = next((known.index(right) for known in names if right in known), len(texts))
     if index is not None and not 0 <= int(index) < len(texts):
         hint = "an index counts from 0" if isinstance(right, int) else None
-        raise document.error(f"the answer is none of the {len(texts)} options", place, right, hint)
+        raise file.error(f"the answer is none of the {len(texts)} options", place, right, hint)
     return Turn(
         question=question,
         references=() if index is None else (texts[int(index)],),

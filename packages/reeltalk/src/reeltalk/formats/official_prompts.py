@@ -87,12 +87,12 @@ def official_prompts(source: Source, path: Path) -> dict[str, tuple[str, Path]]:
 
 
 def _in_script(one: InScript, file: Path) -> str:
-    text = read_small(file, LARGEST_SCRIPT_BYTES)
+    source = read_small(file, LARGEST_SCRIPT_BYTES)
     try:
         with warnings.catch_warnings():
             # Ignore warnings about escapes such as "\d" in other people's literals.
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+            tree = ast.parse(source)
         assigned = [
             node
             for node in ast.walk(tree)
@@ -111,12 +111,17 @@ def _in_script(one: InScript, file: Path) -> str:
             line=assigned[1].lineno if assigned else None,
             hint="the repository may have changed; take the version that the paper names",
         )
-    line = assigned[0].lineno
-    parts = _parts(assigned[0].value, file, one.variable)
-    return "".join(
-        _literal(part.text, file, line) if not part.is_field else _field(part.text, one.fields, file, line)
-        for part in parts
-    )
+    line, text = assigned[0].lineno, ""
+    for part in _parts(assigned[0].value, file, one.variable):
+        if part.is_field and part.text not in one.fields:
+            known = ", ".join(one.fields) or "none"
+            raise InputError(f"unknown placeholder {{{part.text}}}; known are {known}", file=file, line=line)
+        if not part.is_field and (taken := re.search(r"\{\w+\}", part.text)) is not None:
+            # It is sent unchanged, so it must not look like one of our fields.
+            problem = f"{taken[0]} is not a field of the script, but would be one here"
+            raise InputError(problem, file=file, line=line)
+        text += f"{{{one.fields[part.text]}}}" if part.is_field else part.text
+    return text
 
 
 @dataclass(frozen=True)
@@ -143,17 +148,3 @@ def _parts(value: ast.expr, file: Path, variable: str) -> list[_Part]:
                 line=value.lineno,
                 hint="the repository may have changed; take the version that the paper names",
             )
-
-
-def _literal(text: str, file: Path, line: int) -> str:
-    """Check a text that is sent unchanged: it must not contain text that looks like one of our fields."""
-    if (taken := re.search(r"\{\w+\}", text)) is not None:
-        raise InputError(f"{taken[0]} is not a field of the script, but would be one here", file=file, line=line)
-    return text
-
-
-def _field(name: str, fields: Mapping[str, str], file: Path, line: int) -> str:
-    if name not in fields:
-        known = ", ".join(fields) or "none"
-        raise InputError(f"unknown placeholder {{{name}}}; known are {known}", file=file, line=line)
-    return f"{{{fields[name]}}}"

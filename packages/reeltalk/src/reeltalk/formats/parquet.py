@@ -6,9 +6,10 @@ videos as structs of `bytes` and `path`: `FilesInside` names them, and writes th
 """
 
 import hashlib
+import itertools
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -169,44 +170,62 @@ def _has_bytes(value: object) -> bool:
     return isinstance(value, bytes)
 
 
-def read_parquet(path: Path, files: FilesInside | None = None) -> tuple[Any, Any]:
-    """A Parquet file as a `pyarrow.Table`, and its `pyarrow.Schema` as the file states it.
+def read_arrow_rows(path: Path, files: FilesInside | None = None) -> list[dict[str, Json]]:
+    """The rows of a Parquet file.
 
     Args:
         path: The file.
-        files: Receives the files that it holds. By default they are values as all others.
+        files: Receives the files that it holds, which have no JSON form. By default they are values as all others.
 
     Raises:
-        InputError: It is damaged, not a regular file, or unpacks to more than `MOST_ROWS` rows or `MOST_BYTES`: a
-        column
-            that repeats a value takes next to nothing in the file.
+        InputError: It is damaged, not a regular file, holds a value without a JSON form, or unpacks to more than
+            `MOST_ROWS` rows or `MOST_BYTES`: a column that repeats a value takes next to nothing in the file. Names row
+            and column.
         MissingExtraError: The `hub` extra is not installed.
     """
+    refuse_pointer(path)
     pyarrow, parquet = pyarrow_modules()
+    types = pyarrow.types
     try:
         with open_file(path) as stream:
             schema = parquet.read_schema(stream)
-            texts = [column.name for column in schema if _is_text(column.type)]
+            if doubled := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+                raise InputError("a column appears twice", file=path, place=doubled[0])
             # Read texts as dictionaries, so that repeated texts are not copied before the total size is known.
-            file = parquet.ParquetFile(stream, read_dictionary=texts)
-            if file.metadata.num_rows > MOST_ROWS:
-                raise InputError(f"more than {MOST_ROWS:,} rows", file=path, hint="split the file")
-            batches, size_bytes, file_bytes, count = [], 0, 0, 0
-            for read in file.iter_batches(batch_size=_batch_rows(file)):
-                batch = read if files is None else files.take(path, read, schema, count)
-                count += read.num_rows
-                file_bytes += read.nbytes
-                if file_bytes > MOST_FILE_BYTES:
-                    raise InputError(f"holds more than {MOST_FILE_BYTES:,} bytes", file=path, hint="split the file")
-                size_bytes += sum(_unpacked_bytes(column) for column in batch.columns)
-                if size_bytes > MOST_BYTES:
-                    raise InputError(f"unpacks to more than {MOST_BYTES:,} bytes", file=path, hint="split the file")
-                columns = [column.dictionary_decode() if _is_packed(column) else column for column in batch.columns]
-                batches.append(pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names))
-            return (pyarrow.Table.from_batches(batches) if batches else schema.empty_table()), schema
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+            texts = [column.name for column in schema if _is_text(column.type)]
+            batches = list(_read_batches(path, parquet.ParquetFile(stream, read_dictionary=texts), schema, files))
+        table = pyarrow.Table.from_batches(batches) if batches else schema.empty_table()
+        for index, column in enumerate(schema):
+            kind = column.type
+            if types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind) or types.is_decimal(kind):
+                table = table.set_column(index, column.name, table.column(index).cast(pyarrow.string()))
+        rows: list[dict[str, Json]] = table.to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"not a readable Parquet file: {reason}", file=path, hint="get the file again") from None
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            _refuse_what_is_not_json(value, path, f"row {number}.{name}", 0)
+    return rows
+
+
+def _read_batches(path: Path, file: Any, schema: Any, files: FilesInside | None) -> Iterator[Any]:
+    """The batches of rows of a file, as far as they are not too large in total."""
+    pyarrow, _ = pyarrow_modules()
+    if file.metadata.num_rows > MOST_ROWS:
+        raise InputError(f"more than {MOST_ROWS:,} rows", file=path, hint="split the file")
+    size_bytes = file_bytes = count = 0
+    for read in file.iter_batches(batch_size=_batch_rows(file)):
+        batch = read if files is None else files.take(path, read, schema, count)
+        count += read.num_rows
+        file_bytes += read.nbytes
+        if file_bytes > MOST_FILE_BYTES:
+            raise InputError(f"holds more than {MOST_FILE_BYTES:,} bytes", file=path, hint="split the file")
+        size_bytes += sum(_unpacked_bytes(column) for column in batch.columns)
+        if size_bytes > MOST_BYTES:
+            raise InputError(f"unpacks to more than {MOST_BYTES:,} bytes", file=path, hint="split the file")
+        columns = [column.dictionary_decode() if _is_packed(column) else column for column in batch.columns]
+        yield pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _is_text(kind: Any) -> bool:
@@ -233,50 +252,23 @@ GROUP_BYTES: Final = 4 << 20
 """Size in memory from which rows are written, as a row group of the file."""
 
 
-class ParquetRows:
-    """Writes rows to a Parquet file as they come.
+def write_rows(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> None:
+    """Write rows to a Parquet file as they come.
 
-    Args:
-        path: The file; its folder exists.
-        schema: Types of the columns.
+    Raises:
+        pyarrow.ArrowException: A value does not fit its column.
     """
-
-    def __init__(self, path: Path, schema: Any) -> None:
-        _, parquet = pyarrow_modules()
-        self._schema = schema
-        self._rows: list[dict[str, Json]] = []
-        self._batches: list[Any] = []
-        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
-
-    def append(self, row: dict[str, Json]) -> None:
-        """Add a row.
-
-        Raises:
-            pyarrow.ArrowException: A value does not fit its column.
-        """
-        self._rows.append(row)
-        if len(self._rows) == ROWS_AT_ONCE:
-            self._pack()
-            if sum(batch.nbytes for batch in self._batches) >= GROUP_BYTES:
-                self._write()
-
-    def close(self) -> None:
-        """Write what is left."""
-        self._pack()
-        self._write()
-        self._writer.close()
-
-    def _pack(self) -> None:
-        pyarrow, _ = pyarrow_modules()
-        if self._rows:
-            self._batches.append(pyarrow.RecordBatch.from_pylist(self._rows, schema=self._schema))
-            self._rows = []
-
-    def _write(self) -> None:
-        pyarrow, _ = pyarrow_modules()
-        if self._batches:
-            self._writer.write_table(pyarrow.Table.from_batches(self._batches).combine_chunks())
-            self._batches = []
+    pyarrow, parquet = pyarrow_modules()
+    batches: list[Any] = []
+    remaining = iter(rows)
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while some := list(itertools.islice(remaining, ROWS_AT_ONCE)):
+            batches.append(pyarrow.RecordBatch.from_pylist(some, schema=schema))
+            if len(some) < ROWS_AT_ONCE or sum(batch.nbytes for batch in batches) >= GROUP_BYTES:
+                writer.write_table(pyarrow.Table.from_batches(batches).combine_chunks())
+                batches = []
+        if batches:
+            writer.write_table(pyarrow.Table.from_batches(batches).combine_chunks())
 
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
@@ -295,43 +287,6 @@ def refuse_pointer(path: Path) -> None:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     if start == LFS_POINTER:
         raise InputError("a Git LFS pointer, not the file itself", file=path, hint="run 'git lfs pull' there")
-
-
-def read_arrow_rows(path: Path, files: FilesInside | None = None) -> list[dict[str, Json]]:
-    """The rows of a Parquet file.
-
-    Args:
-        path: The file.
-        files: Receives the files that it holds, which have no JSON form.
-
-    Raises:
-        InputError: It is damaged, or holds a value without a JSON form; names row and column.
-        MissingExtraError: The `hub` extra is not installed.
-    """
-    refuse_pointer(path)
-    pyarrow, _ = pyarrow_modules()
-    table, schema = read_parquet(path, files)
-    doubled = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if doubled:
-        raise InputError("a column appears twice", file=path, place=doubled[0])
-    try:
-        for index, column in enumerate(schema):
-            if _is_text_in_json(column.type):
-                table = table.set_column(index, column.name, table.column(index).cast(pyarrow.string()))
-        rows: list[dict[str, Json]] = table.to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"not a readable Parquet file: {reason}", file=path, hint="get the file again") from None
-    for number, row in enumerate(rows):
-        for name, value in row.items():
-            _refuse_what_is_not_json(value, path, f"row {number}.{name}", 0)
-    return rows
-
-
-def _is_text_in_json(kind: Any) -> bool:
-    pyarrow, _ = pyarrow_modules()
-    types = pyarrow.types
-    return bool(types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind) or types.is_decimal(kind))
 
 
 def _refuse_what_is_not_json(value: object, path: Path, place: str, depth: int) -> None:

@@ -10,8 +10,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -20,9 +19,8 @@ from reeltalk.formats.export_losses import fields_left_out, labels_left_out, sou
 from reeltalk.formats.folder import VIDEO_SUFFIXES
 from reeltalk.formats.layout import (
     SPLIT_IN_NAME,
-    Index,
     Repeated,
-    chain_as_dialogue,
+    dialogues_of,
     lost_beyond_dialogues,
 )
 from reeltalk.formats.multiple_choice import LETTERS, equal_options, without_letters
@@ -30,10 +28,10 @@ from reeltalk.formats.parquet import FilesInside
 from reeltalk.formats.table_rows import (
     TABLE_SUFFIXES,
     SourceCell,
+    TableRow,
     nearest_hint,
-    place_of_cell,
     plain_column,
-    read_table_rows,
+    read_table,
     write_table_rows,
 )
 from reeltalk.schema.answers import item_id
@@ -47,6 +45,7 @@ from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
 from reeltalk.store.documents import record_errors
 from reeltalk.store.foreign import visible_files
+from reeltalk.store.rows import NamedRows
 
 FORMAT: Final = "qa"
 NEEDED: Final = ("video", "question", "answer")
@@ -114,7 +113,9 @@ def read_questions(
     wanted = dict(columns or {})
     for name in wanted:
         if name not in (*COLUMNS, *LABELS) and not _OPTION.fullmatch(name):
-            raise SettingError(f"--columns: there is no column {name!r}{nearest_hint(name, _meanings())}")
+            raise SettingError(
+                f"--columns: there is no column {name!r}{nearest_hint(name, (*COLUMNS, *LABELS, 'option_a'))}"
+            )
     if not source.exists():
         raise InputError("no such file or folder", file=source, hint="check the path")
     reader = _Reader(source, wanted, one_dialogue_per_video)
@@ -132,34 +133,22 @@ def read_questions(
 
 
 @dataclass
-class _Row:
+class _Question:
     """One question while a table is read."""
 
-    path: Path
-    line: int | None
-    place: str
-    file: int
-    """The index of its file."""
-    number: int
-    """Its place among the rows of its file that are kept."""
+    row: TableRow
     turn: Turn
     video: str | None
     dialogue: str | None
     order: int | None
     task: str | None
     split: str | None
+    place: tuple[str, int] | None = None
+    """Its dialogue, and the index of its turn there."""
 
     @property
     def where(self) -> str:
-        return f"{self.path.name}:{self.line}" if self.line is not None else f"{self.path.name} at {self.place}"
-
-
-@dataclass
-class _Table:
-    """One file while it is read."""
-
-    name: str
-    rows: list[_Row] = field(default_factory=list)
+        return self.row.where
 
 
 class _Reader:
@@ -167,7 +156,8 @@ class _Reader:
 
     def __init__(self, source: Path, columns: Mapping[str, str], one_dialogue_per_video: bool) -> None:
         self.source, self.columns, self.one_dialogue_per_video = source, columns, one_dialogue_per_video
-        self.tables: list[_Table] = []
+        self.tables: dict[str, list[_Question]] = {}
+        """The questions of each table by its name."""
         self.problems: list[InputError] = []
         self.files = FilesInside(".mp4", VIDEO_SUFFIXES)
         self.numbers: Counter[str] = Counter()
@@ -193,46 +183,36 @@ class _Reader:
 
     def read_table(self, path: Path, name: str, *, optional: bool = False) -> bool:
         """Read one table; False if `optional` and it has none of the needed columns."""
-        table = _Table(name)
-        header: list[str] = []
-        meanings: dict[str, str] | None = None
-        found: list[tuple[int | None, str, dict[str, Json]]] = []
         try:
-            found = list(read_table_rows(path, header, repeated=True, files=self.files))
+            table = read_table(path, repeated=True, files=self.files)
         except InputError:
             if optional and path.suffix.lower() == ".json":
                 return False  # a sidecar of a video, or a list of another kind
             raise
-        header = header or list(dict.fromkeys(key for *_, cells in found for key in cells))
         try:
-            meanings = self._bind(path, header, in_folder=optional)
+            meanings = self._bind(path, table.header, in_folder=optional)
         except InputError:
             # A file that shares not even one of these columns is another kind of table.
             known = {"question", "answer", *map(plain_column, self.columns.values())}
-            if optional and not known & {plain_column(key) for key in header}:
+            if optional and not known & {plain_column(key) for key in table.header}:
                 self._leave_out_files(path, [], {})
                 return False
             raise
-        if not found:
+        if not table.rows:
             raise InputError("the table has no rows", file=path, hint="write a question a row")
-        if left := self._leave_out_files(path, found, meanings):
+        if left := self._leave_out_files(path, table.rows, meanings):
             self.content.warnings.append(f"{name}: columns that hold files are left out: {', '.join(left)}")
-        self.tables.append(table)
-        for line, place, cells in found:
-            row = self._row(path, line, place, cells, meanings)
-            if row is not None:
-                table.rows.append(row)
+        found = (self._question(row, meanings) for row in table.rows)
+        self.tables[name] = [question for question in found if question is not None]
         return True
 
-    def _leave_out_files(
-        self, path: Path, rows: Iterable[tuple[int | None, str, dict[str, Json]]], meanings: Mapping[str, str]
-    ) -> list[str]:
+    def _leave_out_files(self, path: Path, rows: Iterable[TableRow], meanings: Mapping[str, str]) -> list[str]:
         """Forget the files in columns other than that of videos; return these columns."""
         others = [column for table, column in self.files.rows if table == path and meanings.get(column) != "video"]
         for column in others:
             del self.files.rows[path, column]
-            for *_, cells in rows:
-                cells[column] = None
+            for row in rows:
+                row.cells[column] = None
         return [*others, *self.files.without_name.get(path, {})]
 
     def _bind(self, path: Path, header: Sequence[str], *, in_folder: bool) -> dict[str, str]:
@@ -276,14 +256,16 @@ class _Reader:
                 )
         return meanings
 
-    def _row(
-        self, path: Path, line: int | None, place: str, cells: dict[str, Json], meanings: Mapping[str, str]
-    ) -> _Row | None:
-        ours: dict[str, tuple[str, Json]] = {meanings[name]: (name, cells[name]) for name in cells if name in meanings}
-        extra = {name: value for name, value in cells.items() if name not in meanings}
+    def _question(self, row: TableRow, meanings: Mapping[str, str]) -> _Question | None:
+        theirs = {ours: name for name, ours in meanings.items()}
+        extra = {name: value for name, value in row.cells.items() if name not in meanings}
+        in_name = SPLIT_IN_NAME.search(row.path.stem.lower()) if self.source.is_dir() else None
+
+        def cell(name: str) -> SourceCell:
+            return row.cell(theirs.get(name, name))
+
         try:
-            cell = partial(SourceCell.of, ours, path, line, place)
-            options = _options(ours, cell)
+            options = _options([name for name in sorted(theirs) if theirs[name] in row.cells], cell)
             correct, answers = _correct(cell, options, cell("answer").texts())
             question = cell("question").text()
             if question is None or not question.strip():
@@ -294,7 +276,7 @@ class _Reader:
             if start_s is not None and end_s is not None and end_s < start_s:
                 raise cell("end_s").error(f"it ends before it starts, at {start_s:g} s")
             name = cell("id").name()
-            with record_errors(path, place, line=line):
+            with record_errors(row.path, row.place, line=row.line):
                 turn = Turn(
                     question=question,
                     references=answers,
@@ -305,37 +287,36 @@ class _Reader:
                     labels={label: found for label in LABELS if (found := cell(label).names())},
                     extra=extra if name is None else {**extra, ID: name},
                 )
-            return _Row(
-                path, line, place, len(self.tables) - 1, len(self.tables[-1].rows), turn,
-                video=cell("video").name(), dialogue=cell("dialogue").name(), order=cell("turn").whole(),
-                task=cell("task").name(), split=cell("split").name() or self._split_of(path),
-            )  # fmt: skip
+            return _Question(
+                row,
+                turn,
+                video=cell("video").name(),
+                dialogue=cell("dialogue").name(),
+                order=cell("turn").whole(),
+                task=cell("task").name(),
+                split=cell("split").name() or (in_name[1] if in_name else None),
+            )
         except InputError as problem:
             self.problems.append(problem)
             return None
 
-    def _split_of(self, path: Path) -> str | None:
-        found = SPLIT_IN_NAME.search(path.stem.lower()) if self.source.is_dir() else None
-        return found[1] if found else None
-
     def finish(self) -> QuestionTable:
         """Make videos, dialogues and source files of all rows."""
         self._raise_problems()
-        rows = [row for table in self.tables for row in table.rows]
+        rows = [row for table in self.tables.values() for row in table]
         self._fill_videos(rows)
         names = _video_names([row.video for row in rows if row.video is not None])
         rows = self._without_rejected(rows)
         videos = self._videos(rows, names)
         groups = self._dialogues(rows, names)
         self._raise_problems()
-        index_of: dict[tuple[int, int], tuple[str, int]] = {}
         for identifier, members in groups.items():
             tasks = {row.task for row in members}
             turns = []
             for place, row in enumerate(members):
                 labels = row.turn.labels | ({TASK: (row.task,)} if len(tasks) > 1 and row.task else {})
                 turns.append(row.turn.model_copy(update={"labels": labels}))
-                index_of[row.file, row.number] = (identifier, place)
+                row.place = (identifier, place)
             self.content.dialogues.append(
                 Dialogue(
                     id=DialogueId(identifier),
@@ -345,10 +326,9 @@ class _Reader:
                 )
             )
         self.content.videos = list(videos.values())
-        for number, table in enumerate(self.tables):
-            kept = [index_of[number, row.number] for row in table.rows if (number, row.number) in index_of]
-            records = tuple(identifier for identifier, _ in kept)
-            self.content.source_files.append(SourceFile(format=FORMAT, path=table.name, kind="table", records=records))
+        for name, table in self.tables.items():
+            records = tuple(row.place[0] for row in table if row.place)
+            self.content.source_files.append(SourceFile(format=FORMAT, path=name, kind="table", records=records))
         unanswered = [row.where for row in rows if not row.turn.references]
         if unanswered:
             self.content.warnings.append(
@@ -366,7 +346,7 @@ class _Reader:
         ]  # fmt: skip
         if again:
             self.content.warnings.append(f"the same row twice, which counts twice in scores: {_some(again)}")
-        return QuestionTable(self.content, {index_of[row.file, row.number]: row.where for row in rows}, self.files)
+        return QuestionTable(self.content, {row.place: row.where for row in rows if row.place}, self.files)
 
     def _raise_problems(self) -> None:
         if not self.problems:
@@ -383,7 +363,7 @@ class _Reader:
             )
         raise first
 
-    def _fill_videos(self, rows: Sequence[_Row]) -> None:
+    def _fill_videos(self, rows: Sequence[_Question]) -> None:
         """Rows of a dialogue that leave the video empty have the video of the dialogue's other rows."""
         of_dialogue: dict[str, set[str]] = defaultdict(set)
         for row in rows:
@@ -393,7 +373,7 @@ class _Reader:
             if row.video is None and row.dialogue is not None and len(of_dialogue[row.dialogue]) == 1:
                 row.video = next(iter(of_dialogue[row.dialogue]))
 
-    def _without_rejected(self, rows: Sequence[_Row]) -> list[_Row]:
+    def _without_rejected(self, rows: Sequence[_Question]) -> list[_Question]:
         without = [row for row in rows if row.video is None]
         self.content.rejected += [
             Rejected(
@@ -405,7 +385,7 @@ class _Reader:
             raise InputError("no row names a video", file=self.source, hint="fill the column 'video'")
         return [row for row in rows if row.video is not None]
 
-    def _videos(self, rows: Iterable[_Row], names: Mapping[str, str]) -> dict[str, Video]:
+    def _videos(self, rows: Iterable[_Question], names: Mapping[str, str]) -> dict[str, Video]:
         videos: dict[str, Video] = {}
         for row in rows:
             identifier = names[str(row.video)]
@@ -420,10 +400,10 @@ class _Reader:
                 )
         return videos
 
-    def _dialogues(self, rows: Iterable[_Row], names: Mapping[str, str]) -> dict[str, list[_Row]]:
+    def _dialogues(self, rows: Iterable[_Question], names: Mapping[str, str]) -> dict[str, list[_Question]]:
         """The rows of each dialogue, in order."""
         videos_of: dict[str, set[str]] = defaultdict(set)
-        taken: dict[str, _Row] = {}
+        taken: dict[str, _Question] = {}
         listed = list(rows)
         for row in listed:
             if row.dialogue is not None:
@@ -440,12 +420,12 @@ class _Reader:
                 f"names of dialogues that occur with several videos: {len(shared):,}, such as {shared[0]!r}; each "
                 "video has a dialogue of its own"
             )
-        groups: dict[str, list[_Row]] = defaultdict(list)
+        groups: dict[str, list[_Question]] = defaultdict(list)
         for row in listed:
             groups[self._dialogue_of(row, names[str(row.video)], shared, groups)].append(row)
         return {name: self._in_order(members) for name, members in groups.items()}
 
-    def _dialogue_of(self, row: _Row, video: str, shared: Sequence[str], taken: Mapping[str, object]) -> str:
+    def _dialogue_of(self, row: _Question, video: str, shared: Sequence[str], taken: Mapping[str, object]) -> str:
         if self.one_dialogue_per_video:
             return video
         if row.dialogue is not None:
@@ -459,9 +439,9 @@ class _Reader:
             if name not in taken:
                 return name
 
-    def _in_order(self, rows: list[_Row]) -> list[_Row]:
+    def _in_order(self, rows: list[_Question]) -> list[_Question]:
         if any(row.order is not None for row in rows):
-            seen: dict[int, _Row] = {}
+            seen: dict[int, _Question] = {}
             for row in rows:
                 if row.order is None:
                     self._problem(row, "the turn is empty, and other rows of this dialogue have one", "turn", None)
@@ -480,12 +460,8 @@ class _Reader:
                 )  # fmt: skip
         return rows
 
-    def _problem(self, row: _Row, problem: str, column: str, value: object, hint: str | None = None) -> None:
-        self.problems.append(
-            InputError(
-                problem, file=row.path, line=row.line, place=place_of_cell(row.place, column), value=value, hint=hint
-            )
-        )
+    def _problem(self, question: _Question, problem: str, column: str, value: object, hint: str | None = None) -> None:
+        self.problems.append(question.row.error(problem, column, value, hint))
 
 
 def _end(turn: Turn) -> float:
@@ -495,10 +471,6 @@ def _end(turn: Turn) -> float:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-
-
-def _meanings() -> tuple[str, ...]:
-    return (*COLUMNS, *LABELS, "option_a")
 
 
 @dataclass(frozen=True)
@@ -522,16 +494,15 @@ class _Options:
         return index if index < len(self.given) else None
 
 
-def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], SourceCell]) -> _Options | None:
+def _options(columns: Sequence[str], cell: Callable[[str], SourceCell]) -> _Options | None:
     """The options of a row, from `options` or from `option_a`, `option_b`, …; None if it has none."""
-    lettered = [cell(name) for name in sorted(name for name in cells if _OPTION.fullmatch(name))]
-    given = [(one, one.text()) for one in lettered]
+    given = [(one, one.text()) for one in (cell(name) for name in columns if _OPTION.fullmatch(name))]
     filled = [text for _, text in given if text is not None]
     listed = cell("options")
     keys: tuple[str, ...] = ()
     if isinstance(listed.value, dict):
         keys = tuple(key.strip().upper() for key in listed.value)
-        listed = SourceCell(listed.path, listed.line, listed.place, list(listed.value.values()), listed.is_text)
+        listed = replace(listed, value=list(listed.value.values()))
     texts = listed.texts()
     if texts and filled:
         raise listed.error("options are given twice: here and in option_a", None)
@@ -632,6 +603,9 @@ def _without_list(value: Json) -> Json:
 def _values(dialogue: Dialogue, place: int, turn: Turn, video: Video) -> dict[str, Json]:
     """The values of a turn by our names of columns."""
     evidence = turn.evidence[0] if turn.evidence else None
+    right = turn.correct_option if turn.options else None
+    # The letter of the right option, or its text behind Z.
+    marked = None if right is None or not turn.options else [*LETTERS, *turn.options[len(LETTERS) :]][right]
     values: dict[str, Json] = {
         "id": turn.extra.get(ID) or item_id(dialogue.id, place),
         "video": video.file or video.source or video.id,
@@ -643,20 +617,13 @@ def _values(dialogue: Dialogue, place: int, turn: Turn, video: Video) -> dict[st
         "start_s": evidence.start_s if evidence else None,
         "end_s": evidence.end_s if evidence else None,
         "options": list(turn.options) if turn.options else None,
-        "correct": _marked(turn),
+        "correct": marked,
         "task": next(iter(turn.labels.get(TASK, ())), None) or dialogue.task,
         "split": video.split,
     }
     values |= {label: list(turn.labels[label]) for label in LABELS if label in turn.labels}
     lettered = zip(LETTERS.lower(), turn.options or (), strict=False)
     return values | {f"option_{letter}": text for letter, text in lettered}
-
-
-def _marked(turn: Turn) -> str | None:
-    """The letter of the right option, or its text behind Z."""
-    if turn.options is None or turn.correct_option is None:
-        return None
-    return LETTERS[turn.correct_option] if turn.correct_option < len(LETTERS) else turn.options[turn.correct_option]
 
 
 def write(content: Content, folder: Path) -> list[str]:
@@ -680,14 +647,14 @@ def write_table(content: Content, path: Path) -> list[str]:
     """
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise SettingError(f"{path}: a table ends in {', '.join(TABLE_SUFFIXES)}")
-    index = Index(content)
+    dialogues, videos = dialogues_of(content), NamedRows(content.videos)
     is_csv = path.suffix.lower() in (".csv", ".tsv")
     # In CSV a list becomes a repeated column, and options have a column each.
     left_out = re.compile("options" if is_csv else _OPTION.pattern)
 
     def questions() -> Iterator[dict[str, Json]]:
-        for dialogue in index.dialogues.values():
-            video = index.videos[dialogue.video_id]
+        for dialogue in dialogues:
+            video = videos[dialogue.video_id]
             for place, turn in enumerate(dialogue.turns):
                 values = _values(dialogue, place, turn, video)
                 extra = {key: value for key, value in source_fields(turn.extra).items() if key not in (ID, *values)}
@@ -702,8 +669,7 @@ def write_table(content: Content, path: Path) -> list[str]:
         used |= {key for key, value in row.items() if value not in (None, [])}
     columns = [key for key in dict.fromkeys([*COLUMNS, *there]) if key in used]
     lost = _lost(content)
-    units = index.dialogues.values()
-    doubled = sum(equal_options(turn.options or ()) is not None for unit in units for turn in unit.turns)
+    doubled = sum(equal_options(turn.options or ()) is not None for unit in dialogues for turn in unit.turns)
     lost += [f"questions with two equal options, which no table may hold, are left out: {doubled:,}"] if doubled else []
     if not there:
         return [*lost, "the benchmark holds no question"]
@@ -712,7 +678,7 @@ def write_table(content: Content, path: Path) -> list[str]:
 
 
 def _lost(content: Content) -> list[str]:
-    dialogues = Repeated(lambda: itertools.chain(content.dialogues, map(chain_as_dialogue, content.chains)))
+    dialogues = dialogues_of(content)
     turns = Repeated(lambda: (turn for dialogue in dialogues for turn in dialogue.turns))
     about = {dialogue.video_id for dialogue in dialogues}
     silent = sum(video.id not in about for video in content.videos)
@@ -720,7 +686,7 @@ def _lost(content: Content) -> list[str]:
     empty = sum(not turn.question.strip() for turn in turns)
     kept = {"question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels", "extra"}
     return [
-        *lost_beyond_dialogues(content, options=None, several_turns=True),
+        *lost_beyond_dialogues(content, options=True),
         *tables_left_out(content, ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews")),
         *fields_left_out("dialogues", dialogues, {"id", "video_id", "task", "turns"}),
         *fields_left_out("turns", turns, kept | {"checklist"}),

@@ -6,17 +6,16 @@ module of their own.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AliasChoices, Field
 
-from reeltalk.formats.layout import DocumentKind, Layout, SourceDocument
 from reeltalk.formats.multiple_choice import choice
 from reeltalk.formats.parquet import read_arrow_rows
+from reeltalk.formats.release import DocumentReader, ReleaseFile
 from reeltalk.metrics.proactive import POLLED_AFTER_S, TOLERANCE_S
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
@@ -25,7 +24,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ClipId, DialogueId, Finite, Json, Name, VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, read_json, record_errors
+from reeltalk.store.documents import SourceModel
 
 Found = Video | Clip | Dialogue | ProactiveTask | Answer
 Seconds = Annotated[Finite, Field(ge=0)]
@@ -33,11 +32,17 @@ Seconds = Annotated[Finite, Field(ge=0)]
 
 @dataclass(frozen=True)
 class RowPlace:
-    """Where a row is: its document, its place in it, and its number from 0."""
+    """Where a row is: its file, its place in it, and its number from 0, with what was read before it."""
 
-    document: SourceDocument
+    reader: DocumentReader
+    file: ReleaseFile
     at: str
     number: int
+
+    def choice(self, question: str, options: Sequence[str], right: str | int | None, **more: Any) -> Turn:
+        """A turn with options; see `multiple_choice.choice`."""
+        warnings = self.reader.content.warnings
+        return choice(self.file, self.at, warnings, question=question, options=options, right=right, **more)
 
 
 @dataclass(frozen=True)
@@ -74,26 +79,33 @@ class VideoMMERow(SourceModel):
 
 
 def _video_mme(place: RowPlace, row: VideoMMERow) -> Iterator[Found]:
-    document = place.document
     file = None if row.videoID is None else f"{row.videoID}.mp4"
     # The name of a file of results is the model, so `qwen_train.json` does not name a split.
     is_result = ".questions[" in place.at
-    yield Video(id=VideoId(row.video_id), file=file, source=row.url, split=None if is_result else document.split)
+    yield Video(id=VideoId(row.video_id), file=file, source=row.url, split=None if is_result else place.file.split)
     labels = {
         f"video_mme.{name}": (getattr(row, name),) for name in ("duration", "domain", "sub_category", "task_type")
     }
-    turn = choice(document, place.at, question=row.question, options=row.options, right=row.answer, labels=labels)
+    turn = choice(
+        place.file,
+        place.at,
+        place.reader.content.warnings,
+        question=row.question,
+        options=row.options,
+        right=row.answer,
+        labels=labels,
+    )
     dialogue = Dialogue(id=DialogueId(row.question_id), video_id=VideoId(row.video_id), turns=(turn,))
     if not is_result:
-        if dialogue.id not in document.records.origins:
-            document.records.dialogues.pop(dialogue.id, None)  # so far only a file of results names this question
+        if dialogue.id not in place.reader.origins:
+            place.reader.dialogues.pop(dialogue.id, None)  # so far only a file of results names this question
         yield dialogue.model_copy(update={"extra": row.unknown})
         return
-    document.records.dialogues.setdefault(dialogue.id, dialogue)
+    place.reader.dialogues.setdefault(dialogue.id, dialogue)
     if "response" in row.model_fields_set:
         answered = AnswerState.ANSWERED if row.response is not None else AnswerState.FAILED
         yield Answer(
-            model=document.stem,
+            model=place.file.path.stem,
             unit_id=row.question_id,
             turn_index=0,
             text=row.response or "",
@@ -138,22 +150,19 @@ class MVBenchRow(SourceModel):
 
 
 def _mvbench(place: RowPlace, row: MVBenchRow) -> Iterator[Found]:
-    document, task = place.document, place.document.stem
+    task = place.file.path.stem
     file = f"{MVBENCH_FOLDERS[task]}/{row.video}" if task in MVBENCH_FOLDERS else row.video
     yield Video(id=VideoId(file), file=file)
     clip_ids: tuple[ClipId, ...] = ()
     if (row.start is None) != (row.end is None):
-        raise document.error("one of start and end is missing", place.at, [row.start, row.end])
+        raise place.file.error("one of start and end is missing", place.at, [row.start, row.end])
     if row.start is not None and row.end is not None:
         interval = Interval(start_s=row.start, end_s=row.end)
         if task in MVBENCH_PARTS or task not in MVBENCH_FOLDERS:
             clip_ids = (ClipId(f"{file}@{interval.start_s}-{interval.end_s}"),)
             yield Clip(id=clip_ids[0], video_id=VideoId(file), interval=interval)
-    turn = choice(
-        document, place.at, question=row.question, options=row.candidates, right=row.answer,
-        labels={"mvbench.task": (task,)},
-    )  # fmt: skip
-    name = DialogueId(f"{document.name.removesuffix('.json')}/{place.number}")
+    turn = place.choice(row.question, row.candidates, row.answer, labels={"mvbench.task": (task,)})
+    name = DialogueId(f"{place.file.name.removesuffix('.json')}/{place.number}")
     yield Dialogue(id=name, video_id=VideoId(file), clip_ids=clip_ids, turns=(turn,), extra=row.unknown)
 
 
@@ -212,23 +221,19 @@ class ForwardRow(OVOBenchRow):
 
 
 def _ovo_bench(place: RowPlace, row: OVOBenchRow) -> Iterator[Found]:
-    document = place.document
     yield Video(id=VideoId(row.video), file=row.video)
     mode = OVO_MODES.get(row.task)
     labels: dict[str, tuple[str, ...]] = {"ovo_bench.task": (row.task,)}
     labels |= {"ovo_bench.mode": (mode,)} if mode else {}
     name = DialogueId(str(row.id))
     if mode != "forward":
-        one = parse(ChoiceRow, row.model_dump(), file=document.path, place=place.at)
-        turn = choice(
-            document, place.at, question=one.question, options=one.options, right=one.gt, labels=labels,
-            asked_at_s=one.realtime,
-        )  # fmt: skip
+        one = place.file.parse(ChoiceRow, row.model_dump(), place.at)
+        turn = place.choice(one.question, one.options, one.gt, labels=labels, asked_at_s=one.realtime)
         yield Dialogue(id=name, video_id=VideoId(row.video), turns=(turn,), extra=one.unknown)
         return
-    forward = parse(ForwardRow, row.model_dump(), file=document.path, place=place.at)
+    forward = place.file.parse(ForwardRow, row.model_dump(), place.at)
     turns = tuple(_probed(place, number, forward, labels) for number in range(len(forward.test_info)))
-    is_new = name not in document.records.dialogues
+    is_new = name not in place.reader.dialogues
     yield Dialogue(id=name, video_id=VideoId(row.video), task=row.task, turns=turns, extra=forward.unknown)
     request = _ovo_request(place, forward)
     if is_new and request is not None:
@@ -245,7 +250,7 @@ def _probed(place: RowPlace, number: int, row: ForwardRow, labels: Mapping[str, 
     answer = probe.count if row.task == "REC" else probe.type
     if asked is None or answer is None:
         needed = {"REC": "activity and count", "SSR": "step and type", "CRR": "question and type"}[row.task]
-        raise place.document.error(f"a probe of {row.task} needs {needed}", f"{place.at}.test_info[{number}]")
+        raise place.file.error(f"a probe of {row.task} needs {needed}", f"{place.at}.test_info[{number}]")
     is_count = row.task == "REC"
     return Turn(
         question=f"How many times did they {asked}?" if is_count else asked,
@@ -264,7 +269,7 @@ def _ovo_request(place: RowPlace, row: ForwardRow) -> UserRequest | None:
     if row.task == "SSR" and row.all_steps is not None and row.start_time is not None and row.end_time is not None:
         if not len(row.start_time) == len(row.end_time) == len(row.all_steps):
             problem = f"start_time and end_time have not one time for each of {len(row.all_steps)} steps"
-            raise place.document.error(problem, place.at, [row.start_time, row.end_time])
+            raise place.file.error(problem, place.at, [row.start_time, row.end_time])
         # A step is due from its start, and can be told until its end.
         steps = sorted(zip(row.start_time, row.end_time, row.all_steps, strict=True))
         text = f"A tutorial has these steps: {'; '.join(row.all_steps)}. Tell me each step when it begins."
@@ -307,18 +312,17 @@ class StreamingBenchRow(SourceModel):
 
 
 def _streamingbench(place: RowPlace, row: StreamingBenchRow) -> Iterator[Found]:
-    document = place.document
     file = PurePosixPath(row.video_path)
     yield Video(id=VideoId(file.as_posix()), file=file.as_posix())
     said_s, due_s = (
         _clock_seconds(place, field, getattr(row, field)) for field in ("time_stamp", "ground_truth_time_stamp")
     )
     if due_s < said_s:
-        raise document.error("the output is due before it is asked for", place.at, row.ground_truth_time_stamp)
+        raise place.file.error("the output is due before it is asked for", place.at, row.ground_truth_time_stamp)
     # The official script asks a model each second until 4 s after that moment; within 2 s an output is in time.
     moment = _moment(due_s, due_s + TOLERANCE_S, row.ground_truth_output)
     yield ProactiveTask(
-        id=f"{document.name.removesuffix('.json')}/{file.stem}/{place.number}",
+        id=f"{place.file.name.removesuffix('.json')}/{file.stem}/{place.number}",
         video_id=VideoId(file.as_posix()),
         requests=(UserRequest(at_s=said_s, text=row.question, moments=(moment,)),),
         until_s=due_s + POLLED_AFTER_S,
@@ -329,7 +333,7 @@ def _streamingbench(place: RowPlace, row: StreamingBenchRow) -> Iterator[Found]:
 
 def _clock_seconds(place: RowPlace, field: str, time: str) -> float:
     if re.fullmatch(r"[0-9]{1,3}(?::[0-9]{1,2}){1,2}", time) is None:
-        raise place.document.error("not a time as 00:03:10", f"{place.at}.{field}", time)
+        raise place.file.error("not a time as 00:03:10", f"{place.at}.{field}", time)
     return float(sum(int(part) * 60**power for power, part in enumerate(reversed(time.split(":")))))
 
 
@@ -358,15 +362,14 @@ class AVSDRow(SourceModel):
 
 
 def _avsd(place: RowPlace, row: AVSDRow) -> Iterator[Found]:
-    document = place.document
     summaries = {"caption": row.caption, "summary": row.summary}
     given = {name: text for name, text in summaries.items() if text is not None}
-    yield Video(id=VideoId(row.image_id), split=document.split, summaries=given)
-    known = document.records.videos[row.image_id].summaries
-    name = f"{document.stem}/{row.image_id}"
-    if document.records.origins.get(name) == document.name:
+    yield Video(id=VideoId(row.image_id), split=place.file.split, summaries=given)
+    known = place.reader.videos[row.image_id].summaries
+    name = f"{place.file.path.stem}/{row.image_id}"
+    if place.reader.origins.get(name) == place.file.name:
         name = f"{name}/{place.number}"
-        document.records.content.warnings.append(f"{document.name} has several dialogues about video {row.image_id}")
+        place.reader.content.warnings.append(f"{place.file.name} has several dialogues about video {row.image_id}")
     turns = []
     for turn in row.dialog:
         answers = turn.answer if isinstance(turn.answer, list) else [turn.answer]
@@ -412,11 +415,67 @@ QUESTION_SETS: Final[dict[str, QuestionSet]] = {
 }  # fmt: skip
 
 
-def _rows(document: SourceDocument) -> Iterator[tuple[str, Json]]:
+class SetReader(DocumentReader):
+    """Reads the files of a set of questions."""
+
+    def __init__(self, name: str, source: Path) -> None:
+        super().__init__(source)
+        self.design = QUESTION_SETS[name]
+        self.format = self.title = name
+        self.expected = f"expected {self.design.expected}"
+        self.kinds = {"questions": self._read_questions}
+
+    def open_file(self, name: str, path: Path) -> ReleaseFile | None:
+        """Open a JSON or Parquet file."""
+        if path.suffix != ".parquet":
+            return super().open_file(name, path)
+        rows = read_arrow_rows(path)
+        return ReleaseFile(path, name, rows, self.kind_of(rows, name) or "")
+
+    def kind_of(self, value: Json, name: str) -> str | None:
+        """Questions, if it is a list of rows, or an object with dialogues."""
+        is_list = self.design.row is not AVSDRow
+        fits = isinstance(value, list) if is_list else isinstance(value, dict) and "dialogs" in value
+        return "questions" if fits else None
+
+    def assemble(self) -> None:
+        """Put what was read into the tables."""
+        super().assemble()
+        questions = {dialogue.id: dialogue.turns[0].question for dialogue in self.content.dialogues}
+        self.content.answers = [
+            answer.model_copy(update={"asked_as": None})
+            if questions.get(DialogueId(answer.unit_id)) == answer.asked_as
+            else answer
+            for answer in self.content.answers
+        ]
+
+    def _read_questions(self, file: ReleaseFile) -> None:
+        ids: list[str] = []
+        for number, (at, item) in enumerate(_rows(file)):
+            row = file.parse(self.design.row, item, at)
+            with file.making(at):
+                for found in self.design.records(RowPlace(self, file, at, number), row):
+                    match found:
+                        case Video():
+                            self.add_video(file, at, found)
+                        case Clip():
+                            self.add_clip(found)
+                        case Dialogue():
+                            ids.append(self.add_dialogue(file, at, found))
+                        case ProactiveTask():
+                            self.content.proactive.append(found)
+                            ids.append(found.id)
+                        case Answer():
+                            self.content.answers.append(found)
+                            ids.append(found.unit_id)
+        self.add_file(file, ids)
+
+
+def _rows(file: ReleaseFile) -> Iterator[tuple[str, Json]]:
     """Each row with its place; the questions of a video are rows with the fields of that video."""
-    value, place = document.value, "$"
+    value, place = file.value, "$"
     if isinstance(value, dict):
-        value, place = parse(list[Any], value["dialogs"], file=document.path, place="$.dialogs"), "$.dialogs"
+        value, place = file.parse(list[Any], value["dialogs"], "$.dialogs"), "$.dialogs"
     for index, item in enumerate(value):
         at = f"{place}[{index}]"
         questions = item.get("questions") if isinstance(item, dict) else None
@@ -428,33 +487,6 @@ def _rows(document: SourceDocument) -> Iterator[tuple[str, Json]]:
             yield f"{at}.questions[{number}]", about | asked if isinstance(asked, dict) else asked
 
 
-def _decode(design: QuestionSet, document: SourceDocument) -> Iterator[str]:
-    records = document.records
-    for number, (at, item) in enumerate(_rows(document)):
-        row = parse(design.row, item, file=document.path, place=at)
-        with record_errors(document.path, at):
-            for found in design.records(RowPlace(document, at, number), row):
-                match found:
-                    case Video():
-                        records.add_video(document, at, found)
-                    case Clip():
-                        records.add_clip(found)
-                    case Dialogue():
-                        yield records.add_dialogue(document, at, found)
-                    case ProactiveTask():
-                        records.content.proactive.append(found)
-                        yield found.id
-                    case Answer():
-                        records.content.answers.append(found)
-                        yield found.unit_id
-
-
-def _read_file(path: Path) -> Json | None:
-    if path.suffix == ".parquet":
-        return read_arrow_rows(path)
-    return read_json(path) if path.suffix == ".json" else None
-
-
 def read_set(name: str, source: Path) -> Content:
     """Read a file or folder of a set of questions.
 
@@ -462,18 +494,4 @@ def read_set(name: str, source: Path) -> Content:
         InputError: A file is damaged or unknown, or there is none of this set.
         MissingExtraError: There is Parquet and the `hub` extra is not installed.
     """
-    design = QUESTION_SETS[name]
-    holder = dict if design.row is AVSDRow else list
-
-    def recognises(_: str, value: Json) -> bool:
-        return isinstance(value, holder) and (holder is list or "dialogs" in value)
-
-    kind = DocumentKind("questions", recognises, partial(_decode, design))
-    content = Layout(name, [kind], design.expected, read_file=_read_file).read(source)
-    questions = {dialogue.id: dialogue.turns[0].question for dialogue in content.dialogues}
-    content.answers = [
-        answer.model_copy(update={"asked_as": None}) if questions.get(DialogueId(answer.unit_id)) == answer.asked_as
-        else answer
-        for answer in content.answers
-    ]  # fmt: skip
-    return content
+    return SetReader(name, source).read()

@@ -8,7 +8,7 @@ import difflib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,14 +27,50 @@ TABLE_SUFFIXES: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 
 
-def read_table_rows(
-    path: Path, header: list[str], *, repeated: bool = False, files: FilesInside | None = None
-) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
-    """Line, place and cells of each row.
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table, and its place for errors."""
+
+    path: Path
+    line: int | None
+    place: str
+    """The place in a document without lines; `$` for a whole line."""
+    cells: dict[str, Json]
+
+    @property
+    def where(self) -> str:
+        """The place for people, as `questions.csv:4`."""
+        return f"{self.path.name}:{self.line}" if self.line is not None else f"{self.path.name} at {self.place}"
+
+    def cell(self, column: str) -> "SourceCell":
+        """The cell of a column; null if the row has no such column."""
+        return SourceCell(self, column, self.cells.get(column))
+
+    def error(self, problem: str, column: str, value: object, hint: str | None = None) -> InputError:
+        """An error at a column: behind the place of a row that has no line."""
+        place = column if self.place == "$" else f"{self.place}.{column}"
+        return InputError(problem, file=self.path, line=self.line, place=place, value=value, hint=hint)
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """A table that was read."""
+
+    header: list[str]
+    """Its columns in order; a repeated column of CSV or TSV repeats."""
+    rows: list[TableRow]
+
+
+def is_text_table(path: Path) -> bool:
+    """True for CSV and TSV, whose cells are all text."""
+    return path.suffix.lower() in (".csv", ".tsv")
+
+
+def read_table(path: Path, *, repeated: bool = False, files: FilesInside | None = None) -> SourceTable:
+    """Read a table.
 
     Args:
         path: A file with one of `TABLE_SUFFIXES`.
-        header: Receives the columns of CSV or TSV in order; a repeated column repeats.
         repeated: A column of CSV or TSV may appear several times; its cells become a list. Otherwise that is an error.
         files: Receives the files that Parquet holds. Otherwise they are an error.
 
@@ -42,28 +78,28 @@ def read_table_rows(
         InputError: It is damaged, or a row is not an object.
         MissingExtraError: Parquet needs the `hub` extra.
     """
+    if is_text_table(path):
+        return _read_csv(path, repeated=repeated)
     suffix = path.suffix.lower()
+    found: Iterable[tuple[int | None, str, Json]]
     if suffix == ".jsonl":
-        for line, value in read_json_lines(path):
-            if not isinstance(value, dict):
-                raise InputError("not an object", file=path, line=line, value=value)
-            yield line, "$", value
+        found = [(line, "$", value) for line, value in read_json_lines(path)]
     elif suffix == ".json":
         document = read_json(path)
         if not isinstance(document, list):
             raise InputError("not a list of objects", file=path, value=document, hint="write [{…}, {…}], a row each")
-        for number, value in enumerate(document):
-            if not isinstance(value, dict):
-                raise InputError("not an object", file=path, place=f"$[{number}]", value=value)
-            yield None, f"$[{number}]", value
-    elif suffix in (".csv", ".tsv"):
-        yield from _read_csv(path, header, repeated=repeated)
+        found = [(None, f"$[{number}]", value) for number, value in enumerate(document)]
     else:
-        for number, cells in enumerate(read_arrow_rows(path, files)):
-            yield None, f"row {number}", cells
+        found = [(None, f"row {number}", cells) for number, cells in enumerate(read_arrow_rows(path, files))]
+    rows = []
+    for line, place, value in found:
+        if not isinstance(value, dict):
+            raise InputError("not an object", file=path, line=line, place=place, value=value)
+        rows.append(TableRow(path, line, place, value))
+    return SourceTable(list(dict.fromkeys(key for row in rows for key in row.cells)), rows)
 
 
-def _read_csv(path: Path, header: list[str], *, repeated: bool) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
+def _read_csv(path: Path, *, repeated: bool) -> SourceTable:
     text = read_text(path)
     first = text.partition("\n")[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -71,8 +107,9 @@ def _read_csv(path: Path, header: list[str], *, repeated: bool) -> Iterator[tupl
         # Spreadsheets of many languages write semicolons, since their numbers have a comma.
         delimiter = other
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    rows: list[TableRow] = []
     try:
-        header += next(reader, [])
+        header = next(reader, [])
         doubled = sorted({name for name in header if header.count(name) > 1})
         if doubled and not repeated:
             raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
@@ -85,18 +122,17 @@ def _read_csv(path: Path, header: list[str], *, repeated: bool) -> Iterator[tupl
             if not cells:
                 continue
             if len(cells) != len(header):
-                raise InputError(
-                    f"{len(cells)} cells under {len(header)} columns", file=path, line=line,
-                    hint="put a cell that holds a delimiter or a quote into double quotes",
-                )  # fmt: skip
-            for column, cell in zip(header, cells, strict=True):
+                problem = f"{len(cells)} cells under {len(header)} columns"
+                hint = "put a cell that holds a delimiter or a quote into double quotes"
+                raise InputError(problem, file=path, line=line, hint=hint)
+            pairs = list(zip(header, cells, strict=True))
+            for column, cell in pairs:
                 refuse_characters(cell, column, file=path, line=line)
-            row: dict[str, Json] = dict(zip(header, cells, strict=True))
-            for name in doubled:
-                row[name] = [cell for column, cell in zip(header, cells, strict=True) if column == name]
-            yield line, "$", row
+            lists = {name: [cell for column, cell in pairs if column == name] for name in doubled}
+            rows.append(TableRow(path, line, "$", {**dict(pairs), **lists}))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None
+    return SourceTable(header, rows)
 
 
 def write_table_rows(path: Path, rows: Iterable[dict[str, Json]]) -> list[str]:
@@ -114,7 +150,7 @@ def write_table_rows(path: Path, rows: Iterable[dict[str, Json]]) -> list[str]:
     try:
         if suffix == ".parquet":
             return write_arrow_rows(path, list(rows))
-        if suffix in (".csv", ".tsv"):
+        if is_text_table(path):
             _write_csv(path, rows)
         elif suffix == ".json":
             path.write_text(write_json(list(rows)), encoding="utf-8")
@@ -137,12 +173,12 @@ def _write_csv(path: Path, rows: Iterable[dict[str, Json]]) -> None:
         writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
         writer.writerow([name for name, count in most.items() for _ in range(count)])
         for row in rows:
-            writer.writerow([cell for name, count in most.items() for cell in _cells(row.get(name), count)])
-
-
-def _cells(value: Json, count: int) -> list[str]:
-    texts = [csv_cell(one) for one in (value if isinstance(value, list) else [value])]
-    return texts + [""] * (count - len(texts))
+            cells: list[str] = []
+            for name, count in most.items():
+                value = row.get(name)
+                texts = [csv_cell(one) for one in (value if isinstance(value, list) else [value])]
+                cells += texts + [""] * (count - len(texts))
+            writer.writerow(cells)
 
 
 def csv_cell(value: Json) -> str:
@@ -166,34 +202,22 @@ def nearest_hint(name: str, known: Iterable[str]) -> str:
     return f"; the nearest is {by_plain[found[0]]!r}" if found else ""
 
 
-def place_of_cell(place: str, column: str) -> str:
-    """The place of a cell, for errors: its column, behind the place of a row that has no line."""
-    return column if place == "$" else f"{place}.{column}"
-
-
 @dataclass(frozen=True)
 class SourceCell:
-    """A cell of a row, and its place for errors."""
+    """A cell of a row."""
 
-    path: Path
-    line: int | None
-    place: str
+    row: TableRow
+    column: str
     value: Json
-    is_text: bool
-    """True in CSV and TSV, whose cells are all text."""
 
-    @classmethod
-    def of(
-        cls, cells: Mapping[str, tuple[str, Json]], path: Path, line: int | None, place: str, name: str
-    ) -> "SourceCell":
-        """The cell of a column by our name; None as its value if the table has no such column."""
-        theirs, value = cells.get(name, (name, None))
-        return cls(path, line, place_of_cell(place, theirs), value, path.suffix.lower() in (".csv", ".tsv"))
+    @property
+    def is_text(self) -> bool:
+        """True in CSV and TSV."""
+        return is_text_table(self.row.path)
 
     def error(self, problem: str, *value: object, hint: str | None = None) -> InputError:
         """An error at the cell, with the value of the cell unless another is given."""
-        shown = value[0] if value else self.value
-        return InputError(problem, file=self.path, line=self.line, place=self.place, value=shown, hint=hint)
+        return self.row.error(problem, self.column, value[0] if value else self.value, hint)
 
     def text(self) -> str | None:
         """The text of the cell; None if it is empty."""

@@ -6,9 +6,11 @@ frames, evenly over its length. About StreamingChat, SVBench publishes only that
 split; the other rules are ours.
 """
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -17,18 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import ClipId, VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.sft import (
-    CarriedTurn,
     SampleLimits,
     TokenCounter,
     TrainingFrame,
     TrainingSample,
     TrainingTurn,
-    carried_text,
     escape_reserved,
     reserved_in,
-    text_tokens,
+    tokens_of,
 )
 from reeltalk.store.content import Content
 from reeltalk.video.sampling import fixed_rate
@@ -66,12 +66,8 @@ class TrainingOptions(BaseModel):
     """Frames of a sample at most."""
     reserve: Annotated[int, Field(ge=0)] = 128
     """Tokens kept free for a system message."""
-    carry_over: Annotated[int, Field(ge=0, le=100)] = 0
-    """Number of turns before a cut that the next sample repeats as text, without loss."""
     tokenizer: Path | None = None
     """Folder of the tokenizer of the trained model; without it, the tokens of a text are counted as its bytes."""
-    answer_rows: bool = False
-    """trl: a row for each answer, as prompt and completion, in place of a row for each sample."""
     skip_missing: bool = False
     """Leave out conversations about videos that are not available."""
 
@@ -90,10 +86,6 @@ NO_REFERENCE: Final = "turns without a question or a reference answer are left o
 ESCAPED: Final = "questions or answers hold a word that stands for a frame, which is written with spaces"
 
 
-Part = tuple[object, tuple[Interval, ...], "TaughtTurn | None"]
-"""A key that separates a segment from its neighbours, the clips of a turn, and the turn if it can be taught."""
-
-
 @dataclass(frozen=True)
 class TaughtTurn:
     """A turn with its answer, as text."""
@@ -102,6 +94,10 @@ class TaughtTurn:
     answer: str
     asked_at_s: float | None
     """Time of the question; None if it comes after its whole material."""
+
+
+Part = tuple[object, tuple[Interval, ...], TaughtTurn | None]
+"""A key that separates a segment from its neighbours, the clips of a turn, and the turn if it can be taught."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +124,6 @@ class TrainingUnits:
 
     conversations: list[TrainingConversation] = field(default_factory=list)
     units: UnitKind = "path"
-    choices: bool = True
-    """True if questions include their options."""
     splits: tuple[str, ...] = ()
     """The splits that their videos are in."""
     counts: Counter[str] = field(default_factory=Counter)
@@ -159,22 +153,25 @@ def conversations(
         SettingError: There is no such split or task.
     """
     chosen = _videos(content, split)
-    clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
-    found = TrainingUnits(choices=choices)
-    held: dict[UnitKind, bool] = {
-        "path": any(path.video_id in chosen for path in content.paths),
-        "chain": any(chain.video_id in chosen for chain in content.chains),
-        "dialogue": any(dialogue.video_id in chosen for dialogue in content.dialogues),
+    tables: dict[UnitKind, Sequence[DialoguePath | QAChain | Dialogue]] = {
+        "path": content.paths,
+        "chain": content.chains,
+        "dialogue": content.dialogues,
     }
-    there = [kind for kind, has in held.items() if has and not (tasks and kind != "dialogue")]
-    found.units = units or (there[0] if there else "dialogue")
+    there = [
+        kind
+        for kind, rows in tables.items()
+        if any(row.video_id in chosen for row in rows) and not (tasks and kind != "dialogue")
+    ]
+    found = TrainingUnits(units=units or (there[0] if there else "dialogue"))
+    collector = _Collector(content, chosen, found.counts, choices)
     if found.units == "path":
-        made = _paths(content, chosen, clips, found)
+        made = collector.paths()
     elif found.units == "chain":
-        made = _chains(content.chains, chosen, clips, found)
+        made = collector.chains()
     else:
-        made = _dialogues(content.dialogues, chosen, clips, tasks, found)
-    found.conversations = made[:limit]
+        made = collector.dialogues(tasks)
+    found.conversations = [conversation for conversation in made if conversation.segments][:limit]
     if not found.conversations:
         also = f"; it has {', '.join(f'{kind}s' for kind in there)}" if there else ""
         raise BenchmarkError(f"the split has no {found.units} with reference answers{also}")
@@ -193,32 +190,98 @@ def _videos(content: Content, split: str | None) -> set[VideoId]:
     if wanted not in by_split:
         there = ", ".join(sorted(name for name in by_split if name)) or "none"
         hint = (
-            "a model must not be evaluated on its training data, so no other split is taken by default; pass "
+            "; a model must not be evaluated on its training data, so no other split is taken by default; pass "
             "--split NAME, or --split all"
         )
-        raise SettingError(
-            f"no video is in split '{wanted}'; the benchmark's splits: {there}" + (f"; {hint}" if split is None else "")
-        )
+        known = f"no video is in split '{wanted}'; the benchmark's splits: {there}"
+        raise SettingError(known + (hint if split is None else ""))
     return by_split[wanted]
 
 
-def _taught(turn: Turn, asked_at_s: float | None, found: TrainingUnits) -> TaughtTurn | None:
-    """A turn as text, or None if it has no question or no answer."""
-    answer = turn.references[0] if turn.references else ""
-    question = turn.question
-    if turn.options and not found.choices:
-        answer = answer or (turn.options[turn.correct_option] if turn.correct_option is not None else "")
-    elif turn.options:
-        question += "\n" + "\n".join(f"{option_label(n)}. {option}" for n, option in enumerate(turn.options))
-        if turn.correct_option is not None:
-            answer = f"{option_label(turn.correct_option)}. {turn.options[turn.correct_option]}"
-    if not question.strip() or not answer.strip():
-        found.counts[NO_REFERENCE] += 1
-        return None
-    if reserved_in(question) or reserved_in(answer):
-        found.counts[ESCAPED] += 1
-        question, answer = escape_reserved(question), escape_reserved(answer)
-    return TaughtTurn(question, answer, asked_at_s)
+class _Collector:
+    """Collects the conversations about some videos."""
+
+    def __init__(self, content: Content, chosen: set[VideoId], counts: Counter[str], choices: bool) -> None:
+        self.content, self.chosen, self.counts, self.choices = content, chosen, counts, choices
+        self.clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+
+    def paths(self) -> Iterator[TrainingConversation]:
+        """Each path; a segment is what follows each other of one chain or dialogue."""
+        units: dict[tuple[str, str], QAChain | Dialogue] = {("chain", chain.id): chain for chain in self.content.chains}
+        units |= {("dialogue", dialogue.id): dialogue for dialogue in self.content.dialogues}
+        for path in self.content.paths:
+            if path.video_id not in self.chosen:
+                continue
+            parts: list[Part] = []
+            for step in path.steps:
+                key = (step.ref.unit, step.ref.unit_id)
+                unit = units.get(key)
+                if unit is None or step.ref.turn_index >= len(unit.turns):
+                    raise BenchmarkError(
+                        f"path '{path.id}' leads to turn {step.ref.turn_index} of {step.ref.unit} "
+                        f"'{step.ref.unit_id}', which is not there; 'reeltalk validate' lists all such places"
+                    )
+                turn, clips = step.turn or unit.turns[step.ref.turn_index], self._intervals(unit)
+                parts.append((key, clips, self._taught(turn, _moment(turn, clips))))
+            yield TrainingConversation(path.id, path.video_id, _segments(parts))
+
+    def chains(self) -> Iterator[TrainingConversation]:
+        """The chains of each video in the order of time; each chain is a segment."""
+        by_video: dict[VideoId, list[QAChain]] = defaultdict(list)
+        for chain in self.content.chains:
+            if chain.video_id in self.chosen:
+                by_video[chain.video_id].append(chain)
+        for video_id, chains in by_video.items():
+            parts: list[Part] = []
+            for chain in sorted(chains, key=self._begins):
+                clips = self._intervals(chain)
+                for turn in chain.turns:
+                    # As in evaluation, a chain is asked when its clip has ended, at the earliest.
+                    moments = [at_s for at_s in (turn.asked_at_s, *(clip.end_s for clip in clips)) if at_s is not None]
+                    parts.append((chain.id, clips, self._taught(turn, max(moments, default=None))))
+            yield TrainingConversation(f"chains of {video_id}", video_id, _segments(parts))
+
+    def dialogues(self, tasks: Sequence[str]) -> Iterator[TrainingConversation]:
+        """Each dialogue; each moment is a segment, since it shows new frames."""
+        known = {dialogue.task for dialogue in self.content.dialogues}
+        for task in tasks:
+            if task not in known:
+                there = ", ".join(sorted(name for name in known if name)) or "none"
+                raise SettingError(f"no dialogue has task '{task}'; the benchmark's tasks: {there}")
+        for dialogue in self.content.dialogues:
+            if dialogue.video_id in self.chosen and (not tasks or dialogue.task in tasks):
+                clips = self._intervals(dialogue)
+                timed = [(turn, _moment(turn, clips)) for turn in dialogue.turns]
+                parts: list[Part] = [(at_s, clips, self._taught(turn, at_s)) for turn, at_s in timed]
+                yield TrainingConversation(dialogue.id, dialogue.video_id, _segments(parts))
+
+    def _intervals(self, unit: QAChain | Dialogue) -> tuple[Interval, ...]:
+        names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
+        return tuple(self.clips[name] for name in names if name is not None and name in self.clips)
+
+    def _begins(self, chain: QAChain) -> float:
+        if intervals := self._intervals(chain):
+            return intervals[0].start_s
+        return min((turn.asked_at_s for turn in chain.turns if turn.asked_at_s is not None), default=float("inf"))
+
+    def _taught(self, turn: Turn, asked_at_s: float | None) -> TaughtTurn | None:
+        """A turn as text, or None if it has no question or no answer."""
+        answer = turn.references[0] if turn.references else ""
+        question = turn.question
+        right = turn.options[turn.correct_option] if turn.options and turn.correct_option is not None else ""
+        if not self.choices:
+            answer = answer or right
+        elif turn.options:
+            question += "\n" + "\n".join(f"{option_label(n)}. {option}" for n, option in enumerate(turn.options))
+            if turn.correct_option is not None:
+                answer = f"{option_label(turn.correct_option)}. {right}"
+        if not question.strip() or not answer.strip():
+            self.counts[NO_REFERENCE] += 1
+            return None
+        if reserved_in(question) or reserved_in(answer):
+            self.counts[ESCAPED] += 1
+            question, answer = escape_reserved(question), escape_reserved(answer)
+        return TaughtTurn(question, answer, asked_at_s)
 
 
 def option_label(index: int) -> str:
@@ -227,121 +290,16 @@ def option_label(index: int) -> str:
     return letter if index < 26 else f"{letter}{index // 26}"
 
 
-def _add(name: str, video_id: VideoId, parts: Iterable[Part], made: list[TrainingConversation]) -> None:
-    """Add a conversation; neighbours with the same key are one segment."""
-    segments: list[Segment] = []
-    last: object = None
-    for key, clips, turn in parts:
-        if turn is None:
-            continue
-        if segments and key == last:
-            segments[-1] = Segment(segments[-1].clips, (*segments[-1].turns, turn))
-        else:
-            segments.append(Segment(clips, (turn,)))
-        last = key
-    if segments:
-        made.append(TrainingConversation(name, video_id, tuple(segments)))
-
-
-def _intervals(names: Iterable[ClipId | None], clips: Mapping[ClipId, Interval]) -> tuple[Interval, ...]:
-    return tuple(clips[name] for name in names if name is not None and name in clips)
-
-
 def _moment(turn: Turn, clips: tuple[Interval, ...]) -> float | None:
     """The time of a question: its own, else the end of its clips."""
-    if turn.asked_at_s is not None:
-        return turn.asked_at_s
-    return max((clip.end_s for clip in clips), default=None)
+    return turn.asked_at_s if turn.asked_at_s is not None else max((clip.end_s for clip in clips), default=None)
 
 
-def _paths(
-    content: Content, chosen: set[VideoId], clips: Mapping[ClipId, Interval], found: TrainingUnits
-) -> list[TrainingConversation]:
-    units: dict[tuple[str, str], QAChain | Dialogue] = {("chain", chain.id): chain for chain in content.chains}
-    units |= {("dialogue", dialogue.id): dialogue for dialogue in content.dialogues}
-    made: list[TrainingConversation] = []
-    for path in content.paths:
-        if path.video_id in chosen:
-            _add(path.id, path.video_id, _steps(path, units, clips, found), made)
-    return made
-
-
-def _steps(
-    path: DialoguePath,
-    units: Mapping[tuple[str, str], QAChain | Dialogue],
-    clips: Mapping[ClipId, Interval],
-    found: TrainingUnits,
-) -> Iterable[Part]:
-    for step in path.steps:
-        unit = units.get((step.ref.unit, step.ref.unit_id))
-        if unit is None or step.ref.turn_index >= len(unit.turns):
-            raise BenchmarkError(
-                f"path '{path.id}' leads to turn {step.ref.turn_index} of {step.ref.unit} '{step.ref.unit_id}', which "
-                "is not there; 'reeltalk validate' lists all such places"
-            )
-        turn = step.turn or unit.turns[step.ref.turn_index]
-        shown = _intervals((unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids, clips)
-        yield (step.ref.unit, step.ref.unit_id), shown, _taught(turn, _moment(turn, shown), found)
-
-
-def _chains(
-    chains: Iterable[QAChain], chosen: set[VideoId], clips: Mapping[ClipId, Interval], found: TrainingUnits
-) -> list[TrainingConversation]:
-    by_video: dict[VideoId, list[QAChain]] = defaultdict(list)
-    for chain in chains:
-        if chain.video_id in chosen:
-            by_video[chain.video_id].append(chain)
-    made: list[TrainingConversation] = []
-    for video_id, own in by_video.items():
-        own.sort(key=lambda chain: _begins(chain, clips))
-        parts = [
-            (chain.id, shown, _taught(turn, _after_clip(turn, shown), found))
-            for chain in own
-            for shown in (_intervals((chain.clip_id,), clips),)
-            for turn in chain.turns
-        ]
-        _add(f"chains of {video_id}", video_id, parts, made)
-    return made
-
-
-def _begins(chain: QAChain, clips: Mapping[ClipId, Interval]) -> float:
-    interval = clips.get(chain.clip_id) if chain.clip_id is not None else None
-    if interval is not None:
-        return interval.start_s
-    return min((turn.asked_at_s for turn in chain.turns if turn.asked_at_s is not None), default=float("inf"))
-
-
-def _after_clip(turn: Turn, clips: tuple[Interval, ...]) -> float | None:
-    """The time of a chain's turns: the end of its clip, as in evaluation."""
-    moments = [at_s for at_s in (turn.asked_at_s, *(clip.end_s for clip in clips)) if at_s is not None]
-    return max(moments, default=None)
-
-
-def _dialogues(
-    dialogues: Iterable[Dialogue],
-    chosen: set[VideoId],
-    clips: Mapping[ClipId, Interval],
-    tasks: Sequence[str],
-    found: TrainingUnits,
-) -> list[TrainingConversation]:
-    dialogues = list(dialogues)
-    known = {dialogue.task for dialogue in dialogues}
-    for task in tasks:
-        if task not in known:
-            there = ", ".join(sorted(name for name in known if name)) or "none"
-            raise SettingError(f"no dialogue has task '{task}'; the benchmark's tasks: {there}")
-    made: list[TrainingConversation] = []
-    for dialogue in dialogues:
-        if dialogue.video_id not in chosen or (tasks and dialogue.task not in tasks):
-            continue
-        shown = _intervals(dialogue.clip_ids, clips)
-        parts = []
-        for turn in dialogue.turns:
-            moment = _moment(turn, shown)
-            # Each moment is a separate segment, since it shows new frames.
-            parts.append((moment, shown, _taught(turn, moment, found)))
-        _add(dialogue.id, dialogue.video_id, parts, made)
-    return made
+def _segments(parts: Iterable[Part]) -> tuple[Segment, ...]:
+    """Segments of turns: neighbours with the same key are one."""
+    taught = [(key, clips, turn) for key, clips, turn in parts if turn is not None]
+    groups = [list(group) for _, group in itertools.groupby(taught, key=itemgetter(0))]
+    return tuple(Segment(group[0][1], tuple(turn for *_, turn in group)) for group in groups)
 
 
 T = TypeVar("T")
@@ -353,15 +311,6 @@ THINNED: Final = "segments lost frames, as they alone are too long"
 TOO_LONG: Final = "segments are left out, as their text alone is too long"
 TOO_EARLY: Final = "turns are left out, as they are asked before what has been shown by then"
 CUT: Final = "conversations are cut into several samples"
-UNCARRIED: Final = "turns were not carried over, for want of room"
-
-
-@dataclass(frozen=True)
-class FrameRule:
-    """The rule that chooses the moments at which frames are shown."""
-
-    fps: float = 1.0
-    frames: Literal["segment", "stream"] = "segment"
 
 
 @dataclass
@@ -371,14 +320,14 @@ class Cutter:
     Args:
         limits: Limits of a sample.
         count: Counts the tokens of a text.
-        rule: Chooses the moments at which frames are shown.
-        carry_over: Number of turns before a cut that the next sample repeats as text.
+        fps: Frames per second.
+        frames: As in `TrainingOptions`.
     """
 
     limits: SampleLimits
     count: TokenCounter
-    rule: FrameRule = FrameRule()
-    carry_over: int = 0
+    fps: float = 1.0
+    frames: Literal["segment", "stream"] = "segment"
     counts: Counter[str] = field(default_factory=Counter)
 
     def samples(self, conversation: TrainingConversation, *, duration_s: float, folder: str) -> list[TrainingSample]:
@@ -389,28 +338,23 @@ class Cutter:
             duration_s: Length of its video: a turn without a moment is asked then.
             folder: Folder of the video's pictures, relative to the root of the data set.
         """
-        parts: list[_Part] = []
-        said: list[CarriedTurn] = []
+        parts: list[list[TrainingTurn]] = []
         broken = True
         for turns in self._segments(conversation, duration_s, folder):
             fitted = self._fitted(turns)
-            if fitted is None:
-                # Later turns have not seen this segment, so they are in another sample.
-                broken = True
-                continue
-            if broken or not self._fits(parts[-1].carried, (*parts[-1].turns, *fitted)):
-                parts.append(_Part(self._carried(said, fitted), []))
-            parts[-1].turns += fitted
-            said += [CarriedTurn(question=turn.question, answer=turn.answer) for turn in fitted]
-            broken = False
+            # Later turns have not seen a segment that is left out, so they are in another sample.
+            if fitted and (broken or not self._fits((*parts[-1], *fitted))):
+                parts.append([])
+            if fitted:
+                parts[-1] += fitted
+            broken = fitted is None
         self.counts[CUT] += len(parts) > 1
-        many, name = len(parts) > 1, conversation.id[:LONGEST_ID].strip()
+        name = conversation.id[:LONGEST_ID].strip()
         return [
             TrainingSample(
-                id=name if not many else f"{name}#{number}",
+                id=name if len(parts) == 1 else f"{name}#{number}",
                 video_id=conversation.video_id,
-                carried=part.carried,
-                turns=tuple(part.turns),
+                turns=tuple(part),
             )
             for number, part in enumerate(parts, start=1)
         ]
@@ -445,13 +389,13 @@ class Cutter:
     def _times(self, segment: Segment, asked_at_s: float, shown_s: float) -> list[float]:
         """Moments of new frames at a question, in ascending order; at least one if no frame was shown before."""
         spans = segment.clips
-        if self.rule.frames == "stream" or not spans:
+        if self.frames == "stream" or not spans:
             spans = (Interval(start_s=0.0, end_s=asked_at_s),)
         found = {
             time_s
             for span in spans
             if span.start_s <= asked_at_s
-            for time_s in fixed_rate(span, fps=self.rule.fps)
+            for time_s in fixed_rate(span, fps=self.fps)
             if shown_s < time_s <= asked_at_s
         }
         if not found and shown_s < 0:
@@ -459,21 +403,19 @@ class Cutter:
             found = {0.0}
         return sorted(found)
 
-    def _fits(self, carried: Sequence[CarriedTurn], turns: Sequence[TrainingTurn]) -> bool:
+    def _fits(self, turns: Sequence[TrainingTurn]) -> bool:
         frames = sum(len(turn.frames) for turn in turns)
-        return frames <= self.limits.max_frames and self._tokens(carried, turns) <= self.limits.budget
+        return frames <= self.limits.max_frames and self._tokens(turns) <= self.limits.budget
 
-    def _tokens(self, carried: Sequence[CarriedTurn], turns: Sequence[TrainingTurn]) -> int:
-        told = carried_text(tuple(carried))
-        text = sum(text_tokens(turn, self.count) for turn in turns) + (self.count(told) if told else 0)
-        return self.limits.reserve + text + self.limits.per_frame * sum(len(turn.frames) for turn in turns)
+    def _tokens(self, turns: Sequence[TrainingTurn]) -> int:
+        return tokens_of(turns, self.limits, self.count)
 
     def _fitted(self, turns: list[TrainingTurn]) -> list[TrainingTurn] | None:
         """The segment with as many frames as fit into one sample; None if its text alone does not fit."""
-        if self._fits((), turns):
+        if self._fits(turns):
             return turns
         text = [turn.model_copy(update={"frames": ()}) for turn in turns]
-        room = min(self.limits.max_frames, (self.limits.budget - self._tokens((), text)) // self.limits.per_frame)
+        room = min(self.limits.max_frames, (self.limits.budget - self._tokens(text)) // self.limits.per_frame)
         there = [(n, frame) for n, turn in enumerate(turns) for frame in turn.frames]
         if room < 1 or not there:
             self.counts[TOO_LONG] += 1
@@ -485,21 +427,6 @@ class Cutter:
             turn.model_copy(update={"frames": tuple(frame for at, frame in kept if at == n)})
             for n, turn in enumerate(turns)
         ]
-
-    def _carried(self, said: Sequence[CarriedTurn], turns: Sequence[TrainingTurn]) -> tuple[CarriedTurn, ...]:
-        """The last turns before a cut, as many as there is room for."""
-        wanted = tuple(said[len(said) - min(self.carry_over, len(said)) :])
-        kept = wanted
-        while kept and not self._fits(kept, turns):
-            kept = kept[1:]
-        self.counts[UNCARRIED] += len(wanted) - len(kept)
-        return kept
-
-
-@dataclass
-class _Part:
-    carried: tuple[CarriedTurn, ...]
-    turns: list[TrainingTurn]
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> list[T]:

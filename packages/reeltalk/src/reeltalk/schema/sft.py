@@ -4,10 +4,10 @@ A sample is a sequence of video frames with turns between them.
 
 The layout is StreamingChat's (SVBench, arXiv 2502.10810): frames of a segment, then its questions and answers, then the
 frames of the next segment. Each frame is before the first question that may see it, so no question sees
-beyond its own moment. Only answers of `turns` are in the loss; `carried` turns are text without loss.
+beyond its own moment. Only answers are in the loss.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -19,8 +19,6 @@ PLACEHOLDER: Final = "<image>"
 """Placeholder of one frame in a text. Placeholders are replaced from left to right."""
 RESERVED: Final = (PLACEHOLDER, "<video>", "<audio>", "<img>", "</img>", "<IMG_CONTEXT>")
 """Words that trainers replace or count in texts. A question or answer must not contain them."""
-CARRIED_TITLE: Final = "Earlier in this conversation:"
-"""First line of the text of carried turns."""
 
 FRAME_MARKS: Final = 3
 """Tokens around a frame's own: InternVL writes `<img>`, `</img>` and a line feed."""
@@ -53,15 +51,6 @@ class TrainingFrame(BaseModel):
     """Path of the picture, relative to the root of the data set, with forward slashes."""
     at_s: Seconds | None = None
     """Its time in the video, if known."""
-
-
-class CarriedTurn(BaseModel):
-    """A turn of an earlier part of the same conversation, as text without loss."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    question: SampleText
-    answer: SampleText
 
 
 class TrainingTurn(BaseModel):
@@ -97,8 +86,6 @@ class TrainingSample(Record):
 
     id: Name
     video_id: VideoKey | None = None
-    carried: tuple[CarriedTurn, ...] = ()
-    """Turns before this part of a conversation, as text at its beginning."""
     turns: Annotated[tuple[TrainingTurn, ...], Field(min_length=1)]
 
     @property
@@ -108,13 +95,11 @@ class TrainingSample(Record):
 
     @model_validator(mode="after")
     def _trains_no_placeholder_and_sees_no_future(self) -> Self:
-        texts = [(f"carried[{index}]", told.question, told.answer) for index, told in enumerate(self.carried)]
-        texts += [(f"turns[{index}]", turn.question, turn.answer) for index, turn in enumerate(self.turns)]
-        for where, question, answer in texts:
-            for name, text in (("question", question), ("answer", answer)):
+        for index, turn in enumerate(self.turns):
+            for name, text in (("question", turn.question), ("answer", turn.answer)):
                 word = reserved_in(text)
                 if word is not None:
-                    raise ValueError(f"{where}.{name} holds {word}, which stands for a frame")
+                    raise ValueError(f"turns[{index}].{name} holds {word}, which stands for a frame")
         shown_s = 0.0
         for index, turn in enumerate(self.turns):
             for frame in turn.frames:
@@ -130,20 +115,10 @@ class TrainingSample(Record):
         return self
 
     def messages(self) -> Iterator[TrainingMessage]:
-        """Messages of user and assistant in turn, the user first. Carried turns are text of the first message."""
-        for index, turn in enumerate(self.turns):
-            told = carried_text(self.carried) if index == 0 else ""
-            parts = ((told,) if told else ()) + turn.frames + (turn.question,)
-            yield TrainingMessage(role="user", parts=parts)
+        """Messages of user and assistant in turn, the user first."""
+        for turn in self.turns:
+            yield TrainingMessage(role="user", parts=(*turn.frames, turn.question))
             yield TrainingMessage(role="assistant", parts=(turn.answer,))
-
-
-def carried_text(turns: tuple[CarriedTurn, ...]) -> str:
-    """The text of carried turns, with an empty line after them; empty if there are none."""
-    if not turns:
-        return ""
-    lines = [line for turn in turns for line in (f"Question: {turn.question}", f"Answer: {turn.answer}")]
-    return "\n".join([CARRIED_TITLE, *lines]) + "\n\n"
 
 
 class SampleLimits(BaseModel):
@@ -165,22 +140,18 @@ class SampleLimits(BaseModel):
         return self.frame_tokens + FRAME_MARKS
 
 
-def text_tokens(turn: TrainingTurn, count: TokenCounter) -> int:
-    """Tokens of a turn without its frames."""
-    return count(turn.question) + count(turn.answer) + 2 * MESSAGE_MARKS
-
-
-def sample_tokens(sample: TrainingSample, limits: SampleLimits, count: TokenCounter) -> int:
-    """Tokens of a sample: frames, texts, and the additions of a chat template.
+def tokens_of(turns: Iterable[TrainingTurn], limits: SampleLimits, count: TokenCounter) -> int:
+    """Tokens of a sample of these turns: frames, texts, and the additions of a chat template.
 
     Args:
-        sample: The sample.
+        turns: The turns.
         limits: Tokens per frame, and tokens to keep free.
         count: Counts the tokens of a text.
     """
-    told = carried_text(sample.carried)
-    text = sum(text_tokens(turn, count) for turn in sample.turns) + (count(told) if told else 0)
-    return limits.reserve + text + len(sample.frames) * limits.per_frame
+    tokens = limits.reserve
+    for turn in turns:
+        tokens += count(turn.question) + count(turn.answer) + 2 * MESSAGE_MARKS + limits.per_frame * len(turn.frames)
+    return tokens
 
 
 def most_tokens(text: str) -> int:

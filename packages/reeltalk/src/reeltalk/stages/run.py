@@ -25,7 +25,7 @@ from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.settings import LimitSettings, Preset, RunConfig
 from reeltalk.evaluate.stage import Evaluation, JudgingSetup, state_name
 from reeltalk.evaluate.tables import item_rows, tables_of
-from reeltalk.formats.svbench_layout import join_inputs
+from reeltalk.formats.svbench_documents import join_inputs
 from reeltalk.judge.judge import NULL_MODEL, Background, JoinedChains, Judge, ReadsVideos
 from reeltalk.judge.match import has_short_reference
 from reeltalk.judge.protocol import find_protocol, measure_note

@@ -107,10 +107,6 @@ def write_picture(folder: Path, name: str, content: bytes) -> None:
         raise UnwritableError(error.strerror or str(error)) from None
 
 
-LARGEST_BYTES: Final = 64 << 20
-"""A larger picture file is refused."""
-
-
 def write(argument: dict[str, Any]) -> dict[str, Any]:
     """Write the frames that are on the screen at some times, each whole or not at all.
 
@@ -138,33 +134,3 @@ def write(argument: dict[str, Any]) -> dict[str, Any]:
     except UnwritableError as error:
         return {UNWRITABLE: str(error)}
     return {"pts_s": found}
-
-
-def unreadable(argument: dict[str, Any]) -> list[str | None]:
-    """Reports which pictures cannot be read, and why.
-
-    Args:
-        argument: `paths` of files.
-
-    Returns:
-        For each file the problem, or null.
-    """
-    return [_problem(Path(path)) for path in argument["paths"]]
-
-
-def _problem(path: Path) -> str | None:
-    try:
-        if not path.is_file():
-            return "there is no such file"
-        if path.stat().st_size > LARGEST_BYTES:
-            return "it is too large for a picture of a frame"
-        content = np.fromfile(path, np.uint8)
-    except OSError as error:
-        return f"it cannot be read: {error.strerror or error}"
-    if not content.size:
-        return "it is empty"
-    try:
-        picture = cv2.imdecode(content, cv2.IMREAD_COLOR)
-    except cv2.error:
-        picture = None
-    return "it is no picture that can be decoded" if picture is None else None

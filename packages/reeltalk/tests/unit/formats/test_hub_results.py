@@ -10,9 +10,7 @@ from reeltalk.errors import SettingError
 from reeltalk.formats.hub_results import (
     BenchmarkOnHub,
     HubResult,
-    ResultSource,
     check_hub_benchmark,
-    write_benchmark,
     write_results,
 )
 
@@ -20,14 +18,12 @@ REVISION = "5503434ddd753f426f4b38109466949a1217c2bb"
 
 
 def test_the_hubs_parser_reads_back_what_was_written(tmp_path: Path) -> None:
-    source = ResultSource("https://example.org/report", "Report", "someone", "some-org")
-    benchmark = BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22", source)
+    benchmark = BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22", "https://example.org/report")
     path = write_results([HubResult("agree", 23.5, "n = 2: ü"), HubResult("words", 0.25, "x")], benchmark, tmp_path)
     assert path == tmp_path / ".eval_results" / "kitchen.yaml"
     first, second = huggingface_hub.parse_eval_result_entries(yaml.safe_load(path.read_text(encoding="utf-8")))
     assert (first.dataset_id, first.task_id, first.value, first.notes) == ("me/kitchen", "agree", 23.5, "n = 2: ü")
-    assert (first.dataset_revision, first.date, first.source_url) == (REVISION, "2026-11-22", source.url)
-    assert (first.source_name, first.source_user, first.source_org) == ("Report", "someone", "some-org")
+    assert (first.dataset_revision, first.date, first.source_url) == (REVISION, "2026-11-22", benchmark.source_url)
     assert (second.task_id, second.value) == ("words", 0.25)
 
 
@@ -36,17 +32,6 @@ def test_the_file_has_the_keys_of_the_specification_and_no_others(tmp_path: Path
     assert yaml.safe_load(path.read_text(encoding="utf-8")) == [
         {"dataset": {"id": "me/kitchen", "task_id": "agree"}, "value": 23.5, "notes": "n = 2"}
     ]
-
-
-def test_the_benchmarks_side_names_the_same_tasks(tmp_path: Path) -> None:
-    path = tmp_path / "eval.yaml"
-    write_benchmark(path, ["agree"], name="Kitchen", description="Talk.", config="turns", split="test")
-    task = {"id": "agree", "config": "turns", "split": "test"}
-    assert yaml.safe_load(path.read_text(encoding="utf-8")) == {
-        "name": "Kitchen", "description": "Talk.", "tasks": [task],
-    }  # fmt: skip
-    write_benchmark(path, ["a"], name="K", description="T", config="c", split="s", framework="inspect-ai")
-    assert yaml.safe_load(path.read_text(encoding="utf-8"))["evaluation_framework"] == "inspect-ai"
 
 
 @pytest.mark.parametrize("dataset", ["kitchen", "a/b/c", "/kitchen", "me/", "me/kit chen", "me/--", ""])

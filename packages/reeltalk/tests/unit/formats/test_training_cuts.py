@@ -14,9 +14,7 @@ from reeltalk.formats.training_units import (
     NO_REFERENCE,
     TOO_EARLY,
     TOO_LONG,
-    UNCARRIED,
     Cutter,
-    FrameRule,
     Segment,
     TaughtTurn,
     TrainingConversation,
@@ -26,7 +24,7 @@ from reeltalk.formats.training_units import (
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.sft import SampleLimits, TrainingSample, sample_tokens
+from reeltalk.schema.sft import SampleLimits, TrainingSample, tokens_of
 from reeltalk.store.content import Content
 
 PLENTY = SampleLimits(budget=10**9, max_frames=10**6)
@@ -73,18 +71,15 @@ def drawn_segments(draw: st.DrawFn) -> list[Segment]:
     ),
     fps=st.sampled_from([0.5, 1.0, 2.0]),
     frames=st.sampled_from(["segment", "stream"]),
-    carry_over=st.integers(0, 3),
 )  # fmt: skip
-def test_every_sample_can_be_trained_on(
-    segments: list[Segment], limits: SampleLimits, fps: float, frames: str, carry_over: int
-) -> None:
-    cutter = Cutter(limits, len, FrameRule(fps, frames), carry_over)  # type: ignore[arg-type]
+def test_every_sample_can_be_trained_on(segments: list[Segment], limits: SampleLimits, fps: float, frames: str) -> None:
+    cutter = Cutter(limits, len, fps, frames)  # type: ignore[arg-type]
     samples = cut(segments, cutter)
-    whole = cut(segments, Cutter(PLENTY, len, FrameRule(fps, frames)))  # type: ignore[arg-type]
+    whole = cut(segments, Cutter(PLENTY, len, fps, frames))  # type: ignore[arg-type]
     place = {turn.question: number for number, part in enumerate(segments) for turn in part.turns}
     for sample in samples:
         assert len(sample.frames) <= limits.max_frames
-        assert sample_tokens(sample, limits, len) <= limits.budget
+        assert tokens_of(sample.turns, limits, len) <= limits.budget
         for turn in sample.turns:
             assert turn.asked_at_s is not None
             assert all(frame.at_s is not None and frame.at_s <= turn.asked_at_s for frame in turn.frames)
@@ -103,13 +98,6 @@ def test_every_sample_can_be_trained_on(
     assert len(set(shown)) == len(shown)
     if not cutter.counts[TOO_LONG]:
         assert len(complete) - len(shown) == cutter.counts[DROPPED]
-    # Carried turns are the last that were said before the cut.
-    said = [(turn.question, turn.answer) for sample in samples for turn in sample.turns]
-    for number, sample in enumerate(samples):
-        begins = sum(len(earlier.turns) for earlier in samples[:number])
-        carried = [(turn.question, turn.answer) for turn in sample.carried]
-        assert carried == said[begins - len(carried) : begins]
-        assert len(carried) <= carry_over
 
 
 def test_frames_of_a_segment_stand_before_its_turns() -> None:
@@ -130,7 +118,7 @@ def test_a_question_inside_a_segment_sees_what_was_shown_by_then() -> None:
 def test_a_gap_is_shown_only_in_a_stream() -> None:
     parts = [segment(0, 2, "a"), segment(4, 6, "b")]
     assert times(cut(parts, Cutter(PLENTY, len))[0]) == [[0, 1], [4, 5]]
-    assert times(cut(parts, Cutter(PLENTY, len, FrameRule(frames="stream")))[0]) == [[0, 1], [2, 3, 4, 5]]
+    assert times(cut(parts, Cutter(PLENTY, len, frames="stream"))[0]) == [[0, 1], [2, 3, 4, 5]]
 
 
 def test_a_question_about_what_comes_later_sees_the_first_frame_only() -> None:
@@ -157,16 +145,6 @@ def test_after_a_segment_whose_text_is_too_long_another_sample_begins() -> None:
     samples = cut([segment(0, 2, "a"), segment(2, 4, "b" * 400), segment(4, 6, "c")], cutter)
     assert [[turn.question for turn in sample.turns] for sample in samples] == [["a"], ["c"]]
     assert cutter.counts[TOO_LONG] == 1
-
-
-def test_turns_are_carried_as_far_as_there_is_room() -> None:
-    parts = [segment(0, 4, "a", "b"), segment(4, 8, "c")]
-    samples = cut(parts, Cutter(SampleLimits(max_frames=4), len, carry_over=2))
-    assert [[turn.question for turn in sample.carried] for sample in samples] == [[], ["a", "b"]]
-    narrow = Cutter(SampleLimits(max_frames=4, frame_tokens=1, budget=110, reserve=0), len, carry_over=2)
-    samples = cut(parts, narrow)
-    assert [len(sample.carried) for sample in samples] == [0, 1]
-    assert narrow.counts[UNCARRIED] == 1
 
 
 def test_evenly_keeps_first_and_last() -> None:

@@ -15,7 +15,7 @@ from tokenizers.models import WordLevel
 from reeltalk.cli import run
 from reeltalk.formats import TRAINING, load_format
 from reeltalk.formats.training import frame_folder
-from reeltalk.formats.training_samples import read_sample, read_samples, to_line
+from reeltalk.formats.training_samples import line_text, read_samples, to_lines
 from reeltalk.formats.training_units import Cutter, UnitKind, conversations
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -101,8 +101,9 @@ def test_the_three_layouts_share_their_pictures(
     for layout, decoded in zip(TRAINING, (10, 0, 0), strict=True):
         assert run(["export", layout, str(bench), str(out), "--name", "mine", "--size", "64"]) == 0
         assert f"10 pictures ({decoded} decoded now)" in capsys.readouterr().out
-    read = [[sample for _, sample in read_samples(out / f"{layout}.jsonl")] for layout in TRAINING]
-    assert read[0] == read[1] == read[2]
+    rows = [lines(out / f"{layout}.jsonl") for layout in TRAINING]
+    shown = [{image for row in own for image in row.get("image") or row["images"]} for own in rows]
+    assert shown[0] == shown[1] == shown[2]
     meta = json.loads((out / "meta.json").read_text(encoding="utf-8"))["mine"]
     assert (meta["annotation"], meta["root"], meta["length"]) == ("streamingchat.jsonl", ".", 1)
     info = json.loads((out / "dataset_info.json").read_text(encoding="utf-8"))["mine"]
@@ -131,8 +132,8 @@ def test_no_file_of_an_export_says_where_it_was_made(bench: Path, tmp_path: Path
     assert all((moved / meta["root"] / frame.file).is_file() for frame in sample.frames)
 
 
-def test_trl_has_a_row_for_each_answer_where_asked(bench: Path, tmp_path: Path) -> None:
-    assert run(["export", "trl", str(bench), str(tmp_path / "out"), "--answer-rows", "--size", "32"]) == 0
+def test_trl_has_a_row_for_each_answer(bench: Path, tmp_path: Path) -> None:
+    assert run(["export", "trl", str(bench), str(tmp_path / "out"), "--size", "32"]) == 0
     rows = lines(tmp_path / "out/trl.jsonl")
     assert [row["completion"][0]["content"][0]["text"] for row in rows] == ["A00.", "A01.", "A10.", "A11."]
     assert [len(row["images"]) for row in rows] == [4, 4, 10, 10]
@@ -162,49 +163,13 @@ def test_a_conversation_that_is_too_long_is_cut_and_told(
     bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    options = ["--max-frames", "5", "--carry-over", "1", "--size", "32"]
+    options = ["--max-frames", "5", "--size", "32"]
     assert run(["export", "streamingchat", str(bench), str(out), *options]) == 0
     told = capsys.readouterr().out
     assert "frames are dropped from segments that alone are too long: 1" in told
     assert "conversations are cut into several samples: 1" in told
     first, second = lines(out / "streamingchat.jsonl")
     assert (len(first["image"]), len(second["image"])) == (4, 5)
-    assert second["conversations"][0]["value"].startswith(
-        "Earlier in this conversation:\nQuestion: Q01?\nAnswer: A01.\n\n<image>\n"
-    )
-    assert run(["export", "trl", str(out / "streamingchat.jsonl"), "--check", "--max-frames", "4"]) == 1
-    assert "streamingchat.jsonl:2 at $" in capsys.readouterr().out
-
-
-def test_the_check_names_file_line_and_field(bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert run(["export", "streamingchat", str(bench), str(out), "--size", "32"]) == 0
-    file = out / "streamingchat.jsonl"
-    [good] = lines(file)
-    file.write_text("".join(json.dumps(row) + "\n" for row in (good, good, {**good, "id": "x", "image": []})))
-    with file.open("a") as stream:
-        stream.write("{broken\n")
-    (out / "frames/film/00000000.jpg").unlink()
-    (out / "frames/film/00001000.jpg").write_bytes(b"\xff\xd8 no picture")
-    (out / "frames/film/00002000.jpg").write_bytes(b"")
-    capsys.readouterr()
-    assert run(["export", "trl", str(file), "--check"]) == 1
-    text = capsys.readouterr().out
-    for part in (
-        "frame 0 cannot be used: there is no such file, got 'frames/film/00000000.jpg'",
-        "frame 1 cannot be used: it is no picture that can be decoded",
-        "frame 2 cannot be used: it is empty",
-        "this identifier stands in line 1 too, got 'p' ",
-        "10 placeholders for 0 images",
-        "jsonl:3 at $.image",
-        "jsonl:4)",
-        "6 problems",
-    ):
-        assert part in text
-    assert run(["export", "trl", str(file), "--check", "--problems", "1", "--root", str(tmp_path / "nowhere")]) == 2
-    (out / "empty.jsonl").write_text("\n")
-    assert run(["export", "trl", str(out / "empty.jsonl"), "--check"]) == 1
-    assert run(["export", "trl", str(out / "none.jsonl"), "--check"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -215,7 +180,6 @@ def test_the_check_names_file_line_and_field(bench: Path, tmp_path: Path, capsys
         (["--fps", "0"], "--fps"),
         (["--size", "1"], "--size"),
         (["--mode", "single"], "are for questions only"),
-        (["--answer-rows"], "--answer-rows is for trl only"),
         (["--budget", "300"], "no turn fits a sample"),
         (["--tokenizer", "nowhere"], "no such file or folder (nowhere)"),
         (["--units", "dialogue", "--tasks", "x"], "no dialogue has task 'x'"),
@@ -287,9 +251,9 @@ def test_every_import_can_be_trained_on(folder: str, tmp_path: Path, full: bool)
         cutter = Cutter(SampleLimits(max_frames=8), most_tokens)
         samples = [s for one in found.conversations for s in cutter.samples(one, duration_s=10.0, folder="frames/v")]
         assert samples
-        for sample in samples:
-            line = to_line(sample, "streamingchat")
-            assert read_sample(line, "streamingchat", file=path, line=1) == sample
+        file = tmp_path / f"{kind}.jsonl"
+        file.write_text("".join(line_text(line) for one in samples for line in to_lines(one, "streamingchat")), "utf-8")
+        assert [sample for _, sample in read_samples(file)] == samples
     if kinds and (full or folder in DECODED):
         Benchmark.create(tmp_path / "bench").write_content(content, stage="test")
         command = ["export", "streamingchat", str(tmp_path / "bench"), str(tmp_path / "out"), "--split", "all"]
@@ -325,8 +289,8 @@ def test_pictures_stand_upright(bench: Path, tmp_path: Path) -> None:
     content.media = {sha256: path}
     Benchmark.open(bench).write_content(content, stage="test")
     out = tmp_path / "out"
-    assert run(["export", "trl", str(bench), str(out), "--size", "320", "--units", "dialogue"]) == 0
-    [(_, sample)] = read_samples(out / "trl.jsonl")
+    assert run(["export", "streamingchat", str(bench), str(out), "--size", "320", "--units", "dialogue"]) == 0
+    [(_, sample)] = read_samples(out / "streamingchat.jsonl")
     for frame in sample.frames:
         # Turned clockwise by a player, so back by a quarter turn.
         assert number_in(out / frame.file, quarter_turns=1) == (frame.at_s or 0.0) * 24

@@ -10,29 +10,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from reeltalk.errors import InputError
-from reeltalk.formats.training_samples import (
-    SampleLayout,
-    layout_of,
-    line_text,
-    read_sample,
-    read_samples,
-    to_answer_line,
-    to_line,
-)
+from reeltalk.formats.training_samples import line_text, read_samples, to_lines
 from reeltalk.schema.sft import (
     RESERVED,
-    CarriedTurn,
     SampleLimits,
     TrainingFrame,
     TrainingSample,
     TrainingTurn,
     escape_reserved,
     reserved_in,
-    sample_tokens,
+    tokens_of,
 )
 
-FILE = Path("samples.jsonl")
-LAYOUTS: tuple[SampleLayout, ...] = ("streamingchat", "sharegpt", "trl")
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], include_characters="\t\n\r"), min_size=1, max_size=30
 ).filter(lambda text: not reserved_in(text))
@@ -50,37 +39,38 @@ def drawn_samples(draw: st.DrawFn) -> TrainingSample:
         times = [at_s := at_s + draw(st.integers(1, 9)) / 4 for _ in range(draw(st.integers(0, 3)))]
         frames = tuple(TrainingFrame(file=f"frames/v/{time_s:g}.jpg", at_s=time_s) for time_s in times)
         turns.append(TrainingTurn(frames=frames, question=draw(TEXTS), answer=draw(TEXTS), asked_at_s=at_s))
-    carried = tuple(CarriedTurn(question=draw(TEXTS), answer=draw(TEXTS)) for _ in range(draw(st.integers(0, 2))))
-    return TrainingSample(id="path-1", video_id="v", carried=carried, turns=tuple(turns))
+    return TrainingSample(id="path-1", video_id="v", turns=tuple(turns))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @given(sample=drawn_samples())
-def test_a_sample_comes_back_equal(layout: SampleLayout, sample: TrainingSample) -> None:
-    value = json.loads(line_text(to_line(sample, layout)))
-    assert layout_of(value, file=FILE, line=1) == layout
-    assert read_sample(value, layout, file=FILE, line=1) == sample
+def test_a_sample_comes_back_equal(sample: TrainingSample, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("samples") / "s.jsonl"
+    file.write_text("".join(map(line_text, to_lines(sample, "streamingchat"))), encoding="utf-8")
+    assert list(read_samples(file)) == [(1, sample)]
 
 
 @given(sample=drawn_samples())
 def test_placeholders_equal_images_and_roles_alternate(sample: TrainingSample) -> None:
-    line = to_line(sample, "streamingchat")
+    [line], [shared] = to_lines(sample, "streamingchat"), to_lines(sample, "sharegpt")
     said = line["conversations"]
     assert sum(message["value"].count("<image>") for message in said) == len(line["image"])
     assert [message["from"] for message in said] == ["human", "gpt"] * len(sample.turns)
-    # No loss falls on carried turns: they stand in what the human says.
-    for turn in sample.carried:
-        assert f"Question: {turn.question}\nAnswer: {turn.answer}" in said[0]["value"]
-    parts = [part for message in to_line(sample, "trl")["messages"] for part in message["content"]]
-    assert sum(part["type"] == "image" for part in parts) == len(sample.frames)
+    assert [message["role"] for message in shared["messages"]] == ["user", "assistant"] * len(sample.turns)
+    assert [message["content"] for message in shared["messages"]] == [message["value"] for message in said]
+    assert shared["images"] == line["image"]
 
 
 @given(sample=drawn_samples())
-def test_an_answer_line_has_one_completion(sample: TrainingSample) -> None:
-    line = json.loads(line_text(to_answer_line(sample)))
-    assert [message["role"] for message in line["completion"]] == ["assistant"]
-    assert line["completion"][0]["content"] == [{"type": "text", "text": sample.turns[-1].answer}]
-    assert read_sample(line, "trl", file=FILE, line=1) == sample
+def test_trl_has_a_line_with_one_completion_for_each_answer(sample: TrainingSample) -> None:
+    lines = [json.loads(line_text(line)) for line in to_lines(sample, "trl")]
+    assert [line["completion"] for line in lines] == [
+        [{"role": "assistant", "content": [{"type": "text", "text": turn.answer}]}] for turn in sample.turns
+    ]
+    for number, line in enumerate(lines, start=1):
+        parts = [part for message in line["prompt"] for part in message["content"]]
+        shown = [frame.file for turn in sample.turns[:number] for frame in turn.frames]
+        assert line["images"] == shown
+        assert sum(part["type"] == "image" for part in parts) == len(shown)
 
 
 @given(TEXTS, st.sampled_from(RESERVED), TEXTS)
@@ -94,7 +84,7 @@ def test_tokens_are_those_of_frames_texts_and_template() -> None:
     sample = TrainingSample(id="s", turns=(turn, turn.model_copy(update={"frames": ()})))
     limits = SampleLimits(frame_tokens=10, reserve=5)
     # Two frames with three marks each; twice five characters; four messages with eight marks each; the reserve.
-    assert sample_tokens(sample, limits, len) == 2 * 13 + 10 + 32 + 5
+    assert tokens_of(sample.turns, limits, len) == 2 * 13 + 10 + 32 + 5
 
 
 def test_what_others_wrote_is_read(tmp_path: Path) -> None:
@@ -141,8 +131,6 @@ GOOD: dict[str, Any] = {
         ({"asked_at_s": [0.5]}, "asked at 0.5 s but a frame of 1 s comes before it", "$"),
         ({"frame_times_s": [1.0, 0.0]}, "step back", "$"),
         ({"frame_times_s": [1.0]}, "1 entries where 2 are needed", "$.frame_times_s"),
-        ({"carried": [["Q", "A"]]}, "does not begin with the carried turns", "[0].value"),
-        ({"carried": [["Q"]]}, "at least 2 items", "$.carried[0]"),
         ({"conversations": []}, "at least 2 items", "$.conversations"),
         ({"image": ["0.jpg", "../1.jpg"]}, "must lie below the root", "$.image[1]"),
         ({"image": ["/0.jpg", "1.jpg"]}, "must lie below the root", "$.image[0]"),
@@ -161,12 +149,12 @@ def test_what_cannot_be_trained_on_is_refused(change: dict[str, Any], problem: s
     assert place in (refused.value.place or "")
 
 
-@pytest.mark.parametrize(
-    "value", [[], "text", {}, {"prompt": []}, {"messages": 3}, {"prompt": [{"role": "user", "content": "A"}]}]
-)
-def test_what_is_no_sample_is_refused(value: Any) -> None:
+@pytest.mark.parametrize("value", [[], "text", {}, {"prompt": []}, {"messages": 3}])
+def test_what_is_no_sample_is_refused(value: Any, tmp_path: Path) -> None:
+    file = tmp_path / "samples.jsonl"
+    file.write_text(f"\n\n\n{json.dumps(value)}\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"samples\.jsonl:4"):
-        read_sample(value, layout_of(value, file=FILE, line=4), file=FILE, line=4)
+        list(read_samples(file))
 
 
 @pytest.mark.parametrize("word", RESERVED)

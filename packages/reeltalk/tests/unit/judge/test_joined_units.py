@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reeltalk.formats import svbench
-from reeltalk.formats.svbench_layout import join_inputs
+from reeltalk.formats.svbench_documents import join_inputs
 from reeltalk.judge.judge import Background, JoinedChains, LinkedTurns, group_units
 from reeltalk.judge.svbench_official import joined_units, streaming_slots
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
