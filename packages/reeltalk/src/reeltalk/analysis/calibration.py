@@ -291,13 +291,6 @@ def calibrate(
 ) -> Calibration:
     """Compare all judges, rules and metrics with people.
 
-    Args:
-        runs: The runs that `found` was read from.
-        human: People's ratings.
-        found: Answers and scores.
-        settings: Settings of the comparison.
-        progress: Called with the name of the current step.
-
     Raises:
         SettingError: No rating is of an answer in the runs, nothing scored them, or a pass mark has an unknown name.
     """

@@ -28,10 +28,8 @@ FIELDS: Final = (
 def render_comparisons(found: Comparisons, format: CompareFormat) -> str:
     """Comparisons as text.
 
-    Args:
-        found: The comparisons.
-        format: `text` for a terminal; `json` and `csv` have a row for each comparison with all its fields; `latex`,
-            which needs booktabs, and `markdown` are tables for papers.
+    `json` and `csv` have a row for each comparison with all its fields; `latex`, which needs booktabs, and `markdown`
+    are tables for papers.
     """
     return _RENDERERS[format](found)
 

@@ -162,21 +162,12 @@ class DatasetNumbers:
 
 
 def count_noun(number: int, noun: str) -> str:
-    """A number with its noun, such as `1 video` or `1,353 videos`.
-
-    Args:
-        number: The number.
-        noun: The noun in the singular.
-    """
+    """A number with its noun, such as `1 video` or `1,353 videos`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def format_number(value: float | None) -> str:
-    """A number as text: whole, or with two decimals; a dash for None.
-
-    Args:
-        value: Any number, or None.
-    """
+    """A number as text: whole, or with two decimals; a dash for None."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
@@ -198,9 +189,6 @@ def count_text_words(text: str) -> int:
 
 def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
     """Count a benchmark, reading one row at a time. Of a video, some hundred bytes are kept.
-
-    Args:
-        benchmark: Imported, curated, constructed or filmed.
 
     Raises:
         InputError: A table or graph is damaged.

@@ -34,11 +34,7 @@ def split_words(text: str) -> int:
 
 
 class DialogueCounter:
-    """Counts the numbers of table 3 one dialogue at a time, without keeping dialogues in memory.
-
-    Args:
-        words: Counts the words of a text.
-    """
+    """Counts the numbers of table 3 one dialogue at a time, without keeping dialogues in memory."""
 
     def __init__(self, words: Callable[[str], int] = split_words) -> None:
         self._words = words
@@ -57,11 +53,7 @@ class DialogueCounter:
                 self._answer_words += self._words(turn.references[0])
 
     def counts(self, lengths_s: Mapping[str, float | None]) -> DialogueCounts:
-        """The counts so far.
-
-        Args:
-            lengths_s: Length of each video in seconds, None if unknown; videos without dialogues are ignored.
-        """
+        """The counts so far."""
         known = [length for video, length in lengths_s.items() if video in self._talked and length is not None]
         return DialogueCounts(
             videos=len(self._talked),

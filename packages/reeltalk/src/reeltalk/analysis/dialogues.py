@@ -73,13 +73,7 @@ class BenchmarkContext:
         return Interval(start_s=min(i.start_s for i in intervals), end_s=max(i.end_s for i in intervals))
 
     def evidence(self, unit: str, unit_id: str, index: int) -> tuple[Interval, ...]:
-        """Where the answer to one turn can be seen.
-
-        Args:
-            unit: `chain`, `path` or `dialogue`.
-            unit_id: Its id.
-            index: The turn's place, from 0.
-        """
+        """Where the answer to one turn can be seen."""
         found = self.units.get((unit, unit_id))
         turn = found.turns[index] if found is not None and index < len(found.turns) else None
         return turn.evidence if turn is not None else ()
@@ -260,7 +254,7 @@ class RunDialogues(Sequence[ShownDialogue]):
 
     Args:
         board: The models, with their runs.
-        verdicts: The result of `verdicts_of` for each run, by the run's `id`.
+        verdicts: The result of `RunVerdicts` for each run, by the run's `id`.
         context: The benchmark of the runs, for titles.
 
     Raises:
@@ -335,11 +329,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         return [metric for metric in self._board.metrics if any(metric in scored for scored in self.scored)]
 
     def lacking(self, metric: str) -> "pl.Series":
-        """(A,) true for answers that should have a score by a metric and have none: they failed, or their judging did.
-
-        Args:
-            metric: Name of a metric; its column may be missing.
-        """
+        """(A,) true for answers that should have a score by a metric and have none: they failed, or their judging did."""
         import polars as pl
 
         family = metric.split(".")[0]
@@ -527,12 +517,7 @@ def heat_borders(values: Sequence[float]) -> list[float]:
 
 
 def heat_level(value: float | None, borders: Sequence[float]) -> int:
-    """The fifth of all values in which a value is, from 0 for the lowest; 0 without a value.
-
-    Args:
-        value: The value.
-        borders: The result of `heat_borders`.
-    """
+    """The fifth of all values in which a value is, from 0 for the lowest; 0 without a value."""
     return 0 if value is None else bisect_right(borders, value)
 
 

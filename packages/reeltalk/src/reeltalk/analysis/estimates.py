@@ -44,12 +44,7 @@ class Estimate:
 
 
 def on_display_scale(found: Estimate, metric: str) -> Estimate:
-    """An estimate on the scale on which people read the metric, for a chart: a share in percent.
-
-    Args:
-        found: As files have it.
-        metric: Its metric.
-    """
+    """An estimate on the scale on which people read the metric, for a chart: a share in percent."""
     factor = display_factor(metric)
     low, high = (None if end is None else end * factor for end in (found.low, found.high))
     in_percent = metric_unit(metric) == "%"

@@ -84,10 +84,7 @@ def make_finder(board: Leaderboard, dialogues: RunDialogues) -> Finder:
     counts = labels_of(dialogues.turns).group_by("vocabulary", "label", maintain_order=True).len("count")
     frequent = counts.sort("count", descending=True, maintain_order=True).head(MOST_LABELS)
     return Finder(
-        measures=[
-            *map(metric_title, metrics),
-            *(f"{metric_title(protocol)} by {judge}" for protocol, judge in named),
-        ],
+        measures=[*map(metric_title, metrics), *(f"{metric_title(protocol)} by {judge}" for protocol, judge in named)],
         metrics=metrics,
         others=named,
         tasks=tasks,
@@ -101,13 +98,7 @@ def make_finder(board: Leaderboard, dialogues: RunDialogues) -> Finder:
 
 
 def found_in(finder: Finder, place: int, dialogue: ShownDialogue) -> Iterator[FoundTurn]:
-    """Every turn of a dialogue with what each measure gives each model's answer.
-
-    Args:
-        finder: The measures.
-        place: Place of the dialogue among all.
-        dialogue: The dialogue.
-    """
+    """Every turn of a dialogue with what each measure gives each model's answer."""
     for turn in dialogue.turns:
         given = [[_share(metric, answer) for answer in turn.answers] for metric in finder.metrics]
         given += [[_rated(protocol, judge, a) for a in turn.answers] for protocol, judge in finder.others]
@@ -161,24 +152,14 @@ class TurnPlaces:
 
 
 def short(text: str, most: int) -> str:
-    """A text on one line, cut where it is long, with all that is invisible made visible.
-
-    Args:
-        text: What a stranger wrote.
-        most: Characters that are kept.
-    """
+    """A text on one line, cut where it is long, with all that is invisible made visible."""
     # What lies far beyond the cut need not be looked at.
     line = printable(" ".join(text[: 4 * most].split()))
     return line if len(line) <= most and len(text) <= 4 * most else line[:most] + "…"
 
 
 def raw_share(protocol: str, value: float) -> float:
-    """Where a judge's score lies on its scale, from 0 to 1.
-
-    Args:
-        protocol: Which protocol judged.
-        value: As the judge gave it.
-    """
+    """Where a judge's score lies on its scale, from 0 to 1."""
     described = find_protocol(protocol)
     criterion = ProtocolCriterion(protocol, protocol) if described is None else described.main
     return criterion.share(value)

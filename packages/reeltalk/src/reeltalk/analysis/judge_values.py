@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import (
-    HUMAN,
-    floor_of,
-    is_reference,
-    metric_kind,
-    metric_title,
-    span_of,
-)
+from reeltalk.analysis.columns import HUMAN, floor_of, is_reference, metric_kind, metric_title, span_of
 from reeltalk.analysis.verdicts import NOBODY, Place, title_of_criterion
 from reeltalk.errors import SettingError
 from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, find_protocol
@@ -117,9 +110,6 @@ class JudgedRuns:
 
 def read_scored(runs: Sequence[Run]) -> JudgedRuns:
     """Read runs.
-
-    Args:
-        runs: Those of one benchmark, judged by one judge or several.
 
     Raises:
         SettingError: Two runs hold different answers of one model to one turn.
@@ -251,10 +241,6 @@ def comparable_scorers(scorers: Sequence[Scorer], criterion: str) -> list[Scorer
 
     Of a protocol with several criteria that is the one of the same name; else its overall; else all. Everything else
     says one thing of an answer, and is compared with people on every criterion.
-
-    Args:
-        scorers: All.
-        criterion: What people rated.
     """
     groups: dict[tuple[str, str | None, str | None], list[Scorer]] = {}
     for scorer in scorers:

@@ -492,12 +492,7 @@ def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
 
 
 def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
-    """Why there is no number.
-
-    Args:
-        run: The run.
-        row: One of its rows that has no value.
-    """
+    """Why there is no number."""
     stated = [u.reason for u in run.info.unscored if (u.model, u.metric) == (row.model, row.metric)]
     if stated:
         return stated[0]

@@ -129,9 +129,6 @@ def leaderboard_number(model: ModelRow, metric: str) -> float | None:
 class Turns:
     """The turns of all models of a leaderboard, from the frames of their runs.
 
-    Args:
-        board: The models with their runs.
-
     Raises:
         BenchmarkError: A table of scores lacks a row.
         InputError: A table is damaged.
@@ -157,13 +154,7 @@ class Turns:
         self._corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = {}
 
     def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
-        """(N,) true for items that both models were asked in the same words.
-
-        Args:
-            sheet: The matrix of the items.
-            first: Place of a model in the leaderboard.
-            second: Place of another model.
-        """
+        """(N,) true for items that both models were asked in the same words."""
         alike: Bools = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
         if sheet.item == TURN:
             return alike

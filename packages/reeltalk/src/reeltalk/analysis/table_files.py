@@ -92,13 +92,7 @@ def render_rows(table: TableFile, format: TablesFormat) -> str:
 
 
 def write_table_files(folder: Path, tables: Sequence[TableFile], formats: Sequence[TablesFormat]) -> None:
-    """Write tables, and `index.md`, which lists them.
-
-    Args:
-        folder: The folder; it is created.
-        tables: The tables.
-        formats: File formats of each table.
-    """
+    """Write tables, and `index.md`, which lists them."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["# Tables", ""]
     for table in tables:

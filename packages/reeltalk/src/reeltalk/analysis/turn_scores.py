@@ -32,9 +32,6 @@ RIGHT: Final = 0.5
 def credit_metric(metrics: Iterable[str]) -> str | None:
     """Select the metric that best measures how right an answer is.
 
-    Args:
-        metrics: Metrics with values of single turns.
-
     Returns:
         The most exact measure of correctness, else any other judged one; None if none has a scale. Overlap of words
         does not say whether an answer is right.
@@ -115,21 +112,12 @@ class TaggedTurns:
         return bool((self.tagged[:, None] & ~np.isnan(self.credit)).any())
 
     def withheld(self, model: int, among: Flags) -> bool:
-        """True if so many of the given turns lack a score that a model's mean is not quoted.
-
-        Args:
-            model: Its place.
-            among: (N,) True for the turns.
-        """
+        """True if so many of the given turns lack a score that a model's mean is not quoted."""
         missing = 0 if self.unscored is None else int((among & self.unscored[:, model]).sum())
         return is_withheld(int((among & ~np.isnan(self.credit[:, model])).sum()), missing)
 
     def at_tag(self, tag: str) -> Floats:
-        """(N, M) credits at a tag.
-
-        Args:
-            tag: One of the 19.
-        """
+        """(N, M) credits at a tag."""
         own = self.tag_credit.get(tag)
         return self.credit if own is None else np.where(np.isnan(own), self.credit, own)
 
@@ -292,11 +280,7 @@ def benchmark_labels(benchmark: Benchmark, unit_ids: Iterable[str]) -> Iterator[
 
 
 def title_of_vocabulary(name: str) -> str:
-    """The title of a vocabulary.
-
-    Args:
-        name: Name of the vocabulary, such as `svbench.skill`.
-    """
+    """The title of a vocabulary."""
     return VOCABULARY_TITLES.get(name, name.replace("_", " "))
 
 

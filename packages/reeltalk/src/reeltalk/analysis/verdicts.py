@@ -104,9 +104,6 @@ class UnscoredReason:
 class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
     """All verdicts of judges in a run, by model, unit and turn. The rows of a unit are read when you ask for one.
 
-    Args:
-        run: An evaluated or judged run; others have none.
-
     Raises:
         InputError: A table is damaged.
     """
@@ -118,11 +115,7 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
         self._last: tuple[str, dict[Place, list[ShownVerdict]]] = ("", {})
 
     def of_unit(self, unit_id: str) -> dict[Place, list[ShownVerdict]]:
-        """The verdicts on a unit and its turns.
-
-        Args:
-            unit_id: The chain, path or dialogue.
-        """
+        """The verdicts on a unit and its turns."""
         if self._last[0] != unit_id:
             found: dict[Place, list[ShownVerdict]] = defaultdict(list)
             for protocol, table in self._tables.items():
@@ -154,23 +147,8 @@ def _unit_of(row: dict[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def verdicts_of(run: Run) -> RunVerdicts:
-    """All verdicts of judges in a run, by model, unit and turn.
-
-    Args:
-        run: An evaluated or judged run; others have none.
-
-    Raises:
-        InputError: A table is damaged.
-    """
-    return RunVerdicts(run)
-
-
 def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
     """Reasons for missing scores, the most frequent of each criterion and model first.
-
-    Args:
-        board: The models with their runs.
 
     Raises:
         InputError: A table is damaged.
@@ -197,12 +175,7 @@ def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
 
 
 def title_of_criterion(protocol: str, criterion: str) -> str:
-    """The title of a criterion, such as `SVBench, overall` or `CLAIR`.
-
-    Args:
-        protocol: Name of the protocol, such as `svbench`.
-        criterion: Name of the criterion, such as `OS`.
-    """
+    """The title of a criterion, such as `SVBench, overall` or `CLAIR`."""
     described = find_protocol(protocol)
     if described is None:
         return protocol if criterion == protocol else f"{protocol}, {criterion}"

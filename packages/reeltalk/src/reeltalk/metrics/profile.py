@@ -20,11 +20,7 @@ RARE_PERCENT: Final = 5.0
 
 
 def highest_thinking(labels: Iterable[str]) -> Thinking | None:
-    """The highest level of thinking among labels, which counts; None without one.
-
-    Args:
-        labels: Labels of the vocabulary `cogme.thinking`.
-    """
+    """The highest level of thinking among labels, which counts; None without one."""
     known = set(labels)
     return next((thinking for thinking in reversed(Thinking) if thinking.value in known), None)
 

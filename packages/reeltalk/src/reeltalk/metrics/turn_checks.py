@@ -62,18 +62,10 @@ class TurnCheckInfo:
 
 CHECKS: Final = (
     TurnCheckInfo(
-        "verified",
-        "Answer verified",
-        "Not verified",
-        (VERIFIED,),
-        "whether the video supports the reference answers",
+        "verified", "Answer verified", "Not verified", (VERIFIED,), "whether the video supports the reference answers"
     ),
     TurnCheckInfo(
-        "faults",
-        "No other fault",
-        "Fault",
-        (FAULTS,),
-        "whether the turns have other faults that only a reader sees",
+        "faults", "No other fault", "Fault", (FAULTS,), "whether the turns have other faults that only a reader sees"
     ),
     TurnCheckInfo("rules", "Wording", "Wording", ("lint",), "whether the wording follows simple rules"),
     TurnCheckInfo(
@@ -105,19 +97,9 @@ CHECKS: Final = (
         "whether the stated evidence is needed to answer",
     ),
     TurnCheckInfo(
-        "depends",
-        "Needs the dialogue",
-        "Needs no dialogue",
-        (DEPENDS,),
-        "whether later turns need the earlier ones",
+        "depends", "Needs the dialogue", "Needs no dialogue", (DEPENDS,), "whether later turns need the earlier ones"
     ),
-    TurnCheckInfo(
-        "difficulty",
-        "Not too easy",
-        "Too easy",
-        (DIFFICULTY,),
-        "whether the turns are too easy",
-    ),
+    TurnCheckInfo("difficulty", "Not too easy", "Too easy", (DIFFICULTY,), "whether the turns are too easy"),
     TurnCheckInfo(
         "quality",
         "Quality of the chain",
@@ -236,12 +218,7 @@ class CheckedTurn:
 
 
 def checked_turns(units: Iterable[QAChain | Dialogue], gates: Sequence[GateResult]) -> Iterator[CheckedTurn]:
-    """The turns of chains and dialogues with their checks, in order.
-
-    Args:
-        units: Chains and dialogues.
-        gates: Rows of the table `gates`. Rows about drafts that are gone are ignored.
-    """
+    """The turns of chains and dialogues with their checks, in order."""
     by_unit = rows_by(gates, "unit_id")
     for unit in units:
         found: dict[int | None, list[GateResult]] = {}

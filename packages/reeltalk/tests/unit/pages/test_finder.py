@@ -18,7 +18,7 @@ from reeltalk.analysis.finder import (
     word_row,
 )
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
-from reeltalk.analysis.verdicts import verdicts_of
+from reeltalk.analysis.verdicts import RunVerdicts
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
@@ -49,7 +49,7 @@ def judged(run: Run, protocol: str, *rows: JudgedScore) -> None:
 
 def looked_at(run: Run) -> tuple[Leaderboard, RunDialogues, Finder]:
     board = build_leaderboard([run])
-    dialogues = RunDialogues(board, {id(run): verdicts_of(run)})
+    dialogues = RunDialogues(board, {id(run): RunVerdicts(run)})
     return board, dialogues, make_finder(board, dialogues)
 
 
