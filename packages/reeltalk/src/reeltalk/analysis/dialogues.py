@@ -254,7 +254,7 @@ class RunDialogues(Sequence[ShownDialogue]):
 
     Args:
         board: The models, with their runs.
-        verdicts: The result of `RunVerdicts` for each run, by the run's `id`.
+        verdicts: `RunVerdicts` of each run, by the run's `id`.
         context: The benchmark of the runs, for titles.
 
     Raises:
@@ -329,7 +329,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         return [metric for metric in self._board.metrics if any(metric in scored for scored in self.scored)]
 
     def lacking(self, metric: str) -> "pl.Series":
-        """(A,) true for answers that should have a score by a metric and have none: they failed, or their judging did."""
+        """(A,) true for answers that should have a score by a metric and have none, as they or their judging failed."""
         import polars as pl
 
         family = metric.split(".")[0]

@@ -140,7 +140,7 @@ def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifferenc
 
 
 def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = None) -> Matrix:
-    """Weighted achievement by tag and label, or the difference of two models on the turns that both have a score for."""
+    """Weighted achievement by tag and label, or the difference of two models on turns with a score of both."""
     groups = turns.groups[vocabulary]
     labels = tuple(groups)
     rows = []
