@@ -161,14 +161,7 @@ def write_along(site: Site) -> None:
         links = site.table(PAGE, metric, ["Turn", *_names(board)], _cells(rows, metric), title, signatures)
         curves.append((metric, site.figure(PAGE, metric, svg, title, signatures), rows, links))
     found = [(one, *_cascade(site, one)) for one in find_cascades(board)]
-    site.render(
-        PAGE,
-        PAGE,
-        curves=curves,
-        cascades=found,
-        few_turns=FEW,
-        most_bands=charts.MOST_BANDS,
-    )
+    site.render(PAGE, PAGE, curves=curves, cascades=found, few_turns=FEW, most_bands=charts.MOST_BANDS)
 
 
 def turn_curves(board: Leaderboard, metric: str) -> str:
