@@ -8,6 +8,7 @@ import pytest
 
 from reeltalk.judge.checklist import ChecklistJudge, official_run_accuracy
 from reeltalk.judge.checklist_measures import official_mean
+from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.rating import read_rating, vdeval_compat
@@ -15,11 +16,9 @@ from reeltalk.judge.single_answers import kept_references
 from reeltalk.judge.svbench_official import official_scores
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
-from reeltalk.metrics.profile import TaggedAnswer, profile
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Checklist, ChecklistItem
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.labels import Thinking
 from reeltalk.schema.record import Json
 from reeltalk.video.sampling import svbench_published
 
@@ -69,10 +68,19 @@ def frames(start_s: float, end_s: float) -> list[int]:
     return list(map(int, svbench_published(Interval(start_s=start_s, end_s=end_s), frames_of_video=200)))
 
 
-def cogme() -> Any:
-    right = TaggedAnswer(("Character",), Thinking.RECALL, 1.0)
-    wrong = TaggedAnswer(("Character",), Thinking.REASONING, 0.0)
-    return profile([right, wrong])
+def cogme(name: str) -> float | None:
+    """A right recall and a wrong reasoning about a character."""
+    turns = tuple(
+        AnsweredTurn(
+            model="m", item_id=f"i{index}", video_id="v", unit_id="u", turn_index=index, question="Q?", text=text,
+            references=("Yes.",), options=("No.", "Yes."), correct_option=1,
+            labels={"cogme.target": ("Character",), "cogme.thinking": (thinking,)},
+        )
+        for index, (text, thinking) in enumerate((("B", "Recall"), ("A", "Reasoning")))
+    )  # fmt: skip
+    unit, judge = JudgeUnit("m", "dialogue", "u", "v", turns), CogMEJudge()
+    measures = judge.measures([unit], asyncio.run(judge.judge(unit, None)))
+    return next(measure.value for measure in measures if measure.name == name)
 
 
 def checklists(name: str) -> float | None:
@@ -96,8 +104,8 @@ VALUES: list[tuple[str, Callable[[], Any], Any]] = [
     ("SVBench frames of 10 to 18.5 s", lambda: frames(10, 18.5), list(range(10, 20))),
     ("SVBench compat: TU -1", lambda: official_scores("Temporal Understanding\nScore: -1")["TU"], 1),
     ("SVBench compat: SA of (0-10)", lambda: official_scores("Semantic Accuracy\nScore (0-10): 8")["SA"], 0),
-    ("CogME: Character, weighted", lambda: cogme().weighted["Character"], 25.0),
-    ("CogME: Character, unweighted", lambda: cogme().unweighted["Character"], 50.0),
+    ("CogME: Character, weighted", lambda: cogme("cogme.Character"), 25.0),
+    ("CogME: Character, unweighted", lambda: cogme("cogme.unweighted.Character"), 50.0),
     ("MT-Video-Bench: 2 of 3 items", lambda: official_run_accuracy(["Yes"] * 3, YES_YES_NO), 0.67),
     (
         "MT-Video-Bench: the same padded to 5",

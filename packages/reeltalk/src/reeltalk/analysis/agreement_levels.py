@@ -19,7 +19,7 @@ from reeltalk.metrics.correlation import (
 from reeltalk.metrics.draws import CORRELATION, Draws, Statistic
 
 Floats = NDArray[np.float64]
-Names = NDArray[np.str_]
+Names = NDArray[np.object_]
 
 MOST_CATEGORIES: Final = 11
 """A scale from 0 to 10 has eleven levels; scales with more are not categories."""
@@ -76,14 +76,7 @@ class Levels:
 
 
 def agreement_levels(people: Floats, judge: Floats, models: Names, draws: Draws) -> Levels:
-    """Correlations at all levels.
-
-    Args:
-        people: (N,) people's ratings.
-        judge: (N,) the judge's values of the same answers.
-        models: (N,) model of each answer.
-        draws: Samples of the answers' videos.
-    """
+    """Correlations at all levels."""
     names = sorted(set(models.tolist()))
     rows = [models == name for name in names]
     means = tuple(

@@ -69,40 +69,24 @@ class Column:
 
 
 def info_of(metric: str) -> MetricInfo | None:
-    """The description of a metric; None for metrics of other programs, and for a user's own without description.
-
-    Args:
-        metric: Its name, such as `mtv.compat.summary`.
-    """
+    """The description of a metric; None for metrics of other programs, and for a user's own without description."""
     return TEXT_METRICS.get(metric) or _TIMINGS.get(metric) or measure_info(metric)
 
 
 def items_of(metric: str) -> str:
-    """What the n of a metric counts: `turns`, or `dialogues` for a measure of whole chains, paths and dialogues.
-
-    Args:
-        metric: Its name, such as `svbench.OS`.
-    """
+    """What the n of a metric counts: `turns`, or `dialogues` for a measure of whole chains, paths and dialogues."""
     info = info_of(metric)
     return "turns" if info is None else info.items
 
 
 def n_items(metric: str) -> str:
-    """The word behind an n that does not count turns, as ` dialogues`; empty for turns.
-
-    Args:
-        metric: Its name, such as `svbench.OS`.
-    """
+    """The word behind an n that does not count turns, as ` dialogues`; empty for turns."""
     items = items_of(metric)
     return "" if items == "turns" else f" {items}"
 
 
 def metric_kind(metric: str) -> Kind:
-    """The table of a metric.
-
-    Args:
-        metric: Its name, such as `mtv.compat.summary`.
-    """
+    """The table of a metric."""
     if metric in _TIMINGS:
         return "timing"
     if metric in TEXT:
@@ -132,10 +116,6 @@ def fixed_of(metric: str) -> str:
 
 def share_of(metric: str, value: float) -> float | None:
     """Position of the value of one turn on its metric's scale, from 0 to 1.
-
-    Args:
-        metric: A text metric or a judged measure.
-        value: Its value of a turn.
 
     Returns:
         None for a measure without a scale, such as a time or the turn of the first error. CIDEr has no practical upper
@@ -199,11 +179,7 @@ _WEIGHTS: Final = re.compile(r"#([0-9a-f]{6,64})(?= · |$)")
 
 
 def split_model_name(name: str) -> ModelTitle:
-    """Split a model's name into the part that people read and the hash of its weights.
-
-    Args:
-        name: The name on the leaderboard, such as `reeltalk-mini#17ab5c73` or `reeltalk-mini#17ab5c73 · second-run`.
-    """
+    """Split a model's name into the part that people read and the hash of its weights."""
     found = _WEIGHTS.search(name)
     return ModelTitle(name, "") if found is None else ModelTitle(name[: found.start()] + name[found.end() :], found[1])
 
@@ -252,10 +228,6 @@ def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: froze
     """Signature parts in which numbers of one metric differ, so that they are not comparable.
 
     The floor stands beside all others, also where it rests on a sample of their turns.
-
-    Args:
-        rows: The numbers, with their models.
-        ignored: Parts that may differ.
     """
     parts = [
         (is_baseline(info), signature_parts(row.signature))

@@ -271,12 +271,8 @@ SAID_ONLY: Final = frozenset({"subject", "v"})
 def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool = False) -> tuple[str | None, list[str]]:
     """Why two numbers cannot be compared (None if they can), and notes on other differences of their signatures.
 
-    The input of the models may differ, because it may be the subject of the comparison. The scoring may not.
-
-    Args:
-        models: The two.
-        metric: A metric with a number of both.
-        anyway: Turn the reason against a comparison into a note.
+    The input of the models may differ, because it may be the subject of the comparison. The scoring may not; with
+    `anyway`, the reason against a comparison is a note.
     """
     cells = [model.cells[metric] for model in models]
     pairs = [(model.info, cell.row) for model, cell in zip(models, cells, strict=True) if cell is not None]
@@ -350,10 +346,6 @@ class PairComparer:
     def refuse_strangers(self, first: int, second: int) -> None:
         """Reject two models without comparable turns.
 
-        Args:
-            first: Place of a model.
-            second: Of another.
-
         Raises:
             BenchmarkError: They have no turn in common, or none that was asked in the same way.
         """
@@ -373,11 +365,6 @@ class PairComparer:
 
     def compare(self, metric: str, first: int, second: int) -> list[Comparison]:
         """One comparison, or one for each group.
-
-        Args:
-            metric: By its name on the leaderboard.
-            first: Place of a model.
-            second: Place of the model that is subtracted.
 
         Raises:
             SettingError: The turns have no such groups.
@@ -429,17 +416,10 @@ class PairComparer:
             blank = dataclasses.replace(blank, notes=(*blank.notes, note))
         rows = average_units(sheet, there, {"first": a, "second": b, "difference": a - b})
         estimate = clustered_contrast(
-            rows.values["difference"],
-            rows.videos,
-            rows.strata,
-            rows.weights,
-            confidence=self.settings.confidence,
+            rows.values["difference"], rows.videos, rows.strata, rows.weights, confidence=self.settings.confidence
         )
         found = dataclasses.replace(
-            blank,
-            first_value=rows.mean("first"),
-            second_value=rows.mean("second"),
-            items=int(there.sum()),
+            blank, first_value=rows.mean("first"), second_value=rows.mean("second"), items=int(there.sum())
         )
         return self._with(found, estimate)
 
@@ -510,11 +490,7 @@ class PairComparer:
         plain = sheet if sheet.mean_of == "dialogues" else dataclasses.replace(sheet, mean_of="items")
         own, other = average_units(plain, there_a, {"value": a}), average_units(plain, there_b, {"value": b})
         estimate = clustered_difference(
-            own.values["value"],
-            other.values["value"],
-            own.videos,
-            other.videos,
-            confidence=self.settings.confidence,
+            own.values["value"], other.values["value"], own.videos, other.videos, confidence=self.settings.confidence
         )
         found = dataclasses.replace(
             blank,
@@ -558,11 +534,7 @@ class PairComparer:
 
         estimate = clustered_mean(linearise(table, difference), videos, confidence=self.settings.confidence)
         found = dataclasses.replace(
-            blank,
-            method="linearised clustered t",
-            first_value=values[0],
-            second_value=values[1],
-            items=len(chosen),
+            blank, method="linearised clustered t", first_value=values[0], second_value=values[1], items=len(chosen)
         )
         return self._with(found, dataclasses.replace(estimate, value=values[0] - values[1]))
 
@@ -601,11 +573,7 @@ SHOWN_NAMES: Final = 12
 
 
 def compare_models(
-    board: Leaderboard,
-    settings: CompareSettings,
-    *,
-    models: Sequence[int] | None = None,
-    strict: bool = True,
+    board: Leaderboard, settings: CompareSettings, *, models: Sequence[int] | None = None, strict: bool = True
 ) -> Comparisons:
     """Compare pairs of models.
 

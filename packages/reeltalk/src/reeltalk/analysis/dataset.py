@@ -6,11 +6,10 @@ Tables are read a row at a time, and graphs a video at a time. `pages.dataset_fi
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from reeltalk.analysis.dialogue_counts import DialogueCounter, DialogueCounts, split_words
 from reeltalk.analysis.graph_numbers import GraphNumbers
 from reeltalk.metrics.counting import count_words
 from reeltalk.metrics.profile import TAGS
@@ -68,6 +67,27 @@ class Spread:
     def share_above(self, bound: float) -> float | None:
         """Share of the values above a bound, in per cent; None if there are none."""
         return 100 * sum(count for value, count in self.counts.items() if value > bound) / self.n if self.n else None
+
+
+@dataclass(frozen=True)
+class DialogueCounts:
+    """A row of VDAct's table 3 (AAAI 2025). Lengths of texts are in words; None means unknown."""
+
+    videos: int
+    dialogues: int
+    turns: int
+    mean_video_s: float | None
+    mean_question_words: float | None
+    mean_answer_words: float | None
+
+    @property
+    def values(self) -> tuple[float | None, ...]:
+        """The six numbers in the order of table 3."""
+        return astuple(self)
+
+
+TABLE_3: Final = ("Videos", "Dialogues", "QA pairs", "Video length, s", "Question, words", "Answer, words")
+PAPER_TABLE_3: Final = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
 
 
 @dataclass
@@ -162,21 +182,12 @@ class DatasetNumbers:
 
 
 def count_noun(number: int, noun: str) -> str:
-    """A number with its noun, such as `1 video` or `1,353 videos`.
-
-    Args:
-        number: The number.
-        noun: The noun in the singular.
-    """
+    """A number with its noun, such as `1 video` or `1,353 videos`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def format_number(value: float | None) -> str:
-    """A number as text: whole, or with two decimals; a dash for None.
-
-    Args:
-        value: Any number, or None.
-    """
+    """A number as text: whole, or with two decimals; a dash for None."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
@@ -193,14 +204,11 @@ _CHINESE: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 def count_text_words(text: str) -> int:
     """Number of words of a text, separated by spaces; in a text with Chinese, each character counts."""
-    return count_words(text) if _CHINESE.search(text) else split_words(text)
+    return count_words(text) if _CHINESE.search(text) else len(text.split())
 
 
-def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
+def count_dataset(benchmark: Benchmark, *, with_graphs: bool = True) -> DatasetNumbers:
     """Count a benchmark, reading one row at a time. Of a video, some hundred bytes are kept.
-
-    Args:
-        benchmark: Imported, curated, constructed or filmed.
 
     Raises:
         InputError: A table or graph is damaged.
@@ -218,17 +226,17 @@ def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
         if video.category is not None:
             categorised.add(video.id)
     counting = _Turns(found, lengths_s, labelled)
-    dialogues = DialogueCounter(count_text_words)
     chains: Counter[str] = Counter()
     for chain in benchmark.read(CHAINS):
         chains[chain.video_id] += 1
         found.chain_turns.add(len(chain.turns))
         found.turns_in_chains += len(chain.turns)
         counting.add(chain.turns, chain.video_id)
-    talked = set(chains)
+    chained = found.question_words, found.answer_words
+    found.question_words, found.answer_words = Spread(), Spread()
+    talked: set[str] = set()
     for dialogue in benchmark.read(DIALOGUES):
         talked.add(dialogue.video_id)
-        dialogues.add(dialogue)
         found.dialogue_turns.add(len(dialogue.turns))
         found.turns_in_dialogues += len(dialogue.turns)
         if dialogue.task is not None:
@@ -245,15 +253,20 @@ def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
         found.relations[linkage.relation] += 1
     found.chains, found.dialogues = chains.total(), found.dialogue_turns.n
     found.chains_a_video.counts.update(chains.values())
-    found.asked_videos = len(talked)
+    found.asked_videos = len(talked | chains.keys())
+    if found.dialogues:
+        known = Spread(Counter(seconds for video in talked if (seconds := lengths_s.get(video)) is not None))
+        lengths = known.mean, found.question_words.mean, found.answer_words.mean
+        found.table_3 = DialogueCounts(len(talked), found.dialogues, found.turns_in_dialogues, *lengths)
+    found.question_words.counts += chained[0].counts
+    found.answer_words.counts += chained[1].counts
     found.categories.update(about for video, about in labelled.items() if video not in categorised)
     _count_scenes(found, benchmark)
     if not found.skills:
         for rewrite in benchmark.read(REWRITES):
             found.skills[rewrite.skill, rewrite.linkage.relation] += 1
             found.drafted = True
-    found.table_3 = dialogues.counts(lengths_s) if found.dialogues else None
-    if has_graphs(benchmark) and "graphs" in added("reeltalk.reports"):
+    if with_graphs and has_graphs(benchmark) and "graphs" in added("reeltalk.reports"):
         found.graphs = load("reeltalk.reports", "graphs").graph_numbers(benchmark, lengths_s)
     return found
 

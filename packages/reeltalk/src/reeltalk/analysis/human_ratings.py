@@ -55,11 +55,7 @@ class HumanRatings:
 
 
 def item_code(place: Place) -> str:
-    """The name of an answer on a blinded sheet, which does not reveal its model.
-
-    Args:
-        place: Model, unit and turn.
-    """
+    """The name of an answer on a blinded sheet, which does not reveal its model."""
     return derive_id("item", *place)
 
 
@@ -127,11 +123,7 @@ def human_ratings(runs: Sequence[Run], files: Sequence[Path], places: Iterable[P
 
 
 def says_human(path: Path) -> bool:
-    """True if a table of scores has rows by people.
-
-    Args:
-        path: A run's `scores/judged-*.jsonl`.
-    """
+    """True if a table of scores has rows by people."""
     # Search the bytes: parsing every row of every judge would take longer than the rest of a page.
     with path.open("rb") as stream:
         return any(b'"human:' in line for line in stream)
@@ -240,12 +232,6 @@ def rating_sheet(runs: Sequence[Run], *, items: int, seed: int, criteria: Sequen
     compared on equal questions. The sheet covers as many videos as possible: one turn of every video before a second
     turn of any. Rows are shuffled, and none names its model; `reeltalk calibrate` finds an answer by its `item`, with
     the same runs. Floors and references are not on the sheet.
-
-    Args:
-        runs: The runs with the answers.
-        items: Number of answers.
-        seed: Seed of the selection and the order.
-        criteria: Criteria to rate.
 
     Raises:
         SettingError: The runs have no answers to rate.

@@ -43,12 +43,7 @@ class SamplePlan:
 
 
 def make_plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[SamplePlan]:
-    """A plan for each comparison and difference, except comparisons without interval or scale.
-
-    Args:
-        found: The pilot.
-        points: Differences to find, above 0.
-    """
+    """A plan for each comparison and difference, except comparisons without interval or scale."""
     alpha, power = found.settings.alpha, found.settings.target_power
     made = []
     for row in found.rows:

@@ -117,13 +117,7 @@ def model_profiles(turns: TaggedTurns) -> list[ModelProfile]:
 
 
 def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifference]:
-    """Weighted achievement of a model minus another at each tag, over the turns that both have a score for.
-
-    Args:
-        turns: All turns.
-        one: Place of the first model.
-        two: Place of the second.
-    """
+    """Weighted achievement of a model minus another at each tag, over the turns that both have a score for."""
     found = [
         (
             tag,
@@ -146,14 +140,7 @@ def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifferenc
 
 
 def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = None) -> Matrix:
-    """Weighted achievement by tag and label, or the difference of two models.
-
-    Args:
-        turns: All turns.
-        vocabulary: The vocabulary of the columns.
-        one: Place of a model.
-        two: Place of a model to subtract, over the turns that both have a score for.
-    """
+    """Weighted achievement by tag and label, or the difference of two models on turns with a score of both."""
     groups = turns.groups[vocabulary]
     labels = tuple(groups)
     rows = []
@@ -174,12 +161,7 @@ def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = N
 
 
 def best_of(profiles: Sequence[ModelProfile], among: Sequence[int]) -> int | None:
-    """The model with the highest mean credit.
-
-    Args:
-        profiles: Profiles of all models.
-        among: Places of the candidates.
-    """
+    """The model with the highest mean credit."""
     known = [(found.overall.value, -index) for index in among if (found := profiles[index]).overall is not None]
     return -max(known)[1] if known else None
 
@@ -277,9 +259,4 @@ def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) ->
     rows = np.flatnonzero(turns.tags[:, place] & ~np.isnan(at[:, one]) & ~np.isnan(at[:, two]))
     if not len(rows):
         return None
-    return paired_difference(
-        at[rows, one],
-        at[rows, two],
-        turns.weights[rows],
-        turns.video_codes[rows],
-    )
+    return paired_difference(at[rows, one], at[rows, two], turns.weights[rows], turns.video_codes[rows])

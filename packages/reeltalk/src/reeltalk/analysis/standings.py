@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from reeltalk.analysis.columns import (
-    SEES_NO_VIDEO,
-    Role,
-    direction_of,
-    items_of,
-    metric_kind,
-    metric_title,
-)
+from reeltalk.analysis.columns import SEES_NO_VIDEO, Role, direction_of, items_of, metric_kind, metric_title
 from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.values import format_points, format_quoted, format_range
@@ -175,9 +168,6 @@ def headline_metric(board: Leaderboard) -> Headline | None:
     It is a judged measure: of those that most models have, one that applies to the most due turns and measures
     correctness most exactly. Values play no part in the choice, and overlap of words never ranks.
 
-    Args:
-        board: The leaderboard.
-
     Returns:
         None if the runs have none.
     """
@@ -261,12 +251,6 @@ def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) 
     Types with fewer than ten scored turns or fewer than four videos are left out, because their values are unreliable.
     So are types that a run divides no further.
 
-    Args:
-        board: The leaderboard.
-        index: The model's place.
-        metric: The metric.
-        most: How many to return.
-
     Raises:
         InputError: The run's table of groups is damaged.
     """
@@ -286,21 +270,12 @@ def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) 
 
 
 def type_vocabulary(by: str) -> str:
-    """The vocabulary whose labels a kind of group has, such as `vdact.question_type` for `question_type`.
-
-    Args:
-        by: Kind of the groups in a run; returned if no vocabulary is known.
-    """
+    """The vocabulary whose labels a kind of group has, such as `vdact.question_type`; else the kind itself."""
     return next((name for name in VOCABULARIES if by in (name, name.split(".")[-1])), by)
 
 
 def group_title(by: str, group: str) -> str:
-    """The name of a group of turns, or of a label, for people, such as `Sequence` for `T-SEQ`.
-
-    Args:
-        by: Kind of the group in a run, such as `question_type`, or the vocabulary of the label.
-        group: The group or label as tables have it.
-    """
+    """The name of a group of turns, or of a label, for people, such as `Sequence` for `T-SEQ`."""
     return label_title(type_vocabulary(by), group).replace("_", " ")
 
 

@@ -30,9 +30,6 @@ def run_standings(run: Run) -> Standings:
 
     Runs beside it are those of `runs_beside`, as long as there are not so many that comparing them takes long.
 
-    Args:
-        run: The run.
-
     Raises:
         BenchmarkError: The run has no scores, or its tables do not have one order.
         InputError: A table is damaged.
@@ -53,12 +50,7 @@ def run_standings(run: Run) -> Standings:
 
 
 def standing_lines(found: Standings, run: Run) -> list[str]:
-    """The verdict, a table of at most eight lines and the worst types of questions of a run's model.
-
-    Args:
-        found: The standings, from `run_standings`.
-        run: The run whose models are marked.
-    """
+    """The verdict, a table of at most eight lines and the worst types of questions of a run's model."""
     if found.headline is None:
         return [found.verdict]
     metric = found.headline.metric
@@ -87,12 +79,7 @@ def standing_lines(found: Standings, run: Run) -> list[str]:
 
 
 def ledger_lines(found: Standings, run: Run) -> list[str]:
-    """What became of the due turns of a run's model, and what limits its numbers, as sentences.
-
-    Args:
-        found: The standings.
-        run: The run.
-    """
+    """What became of the due turns of a run's model, and what limits its numbers, as sentences."""
     lines = []
     for row in found.rows:
         counts = row.model.info.turns
@@ -106,13 +93,7 @@ def ledger_lines(found: Standings, run: Run) -> list[str]:
 
 
 def next_command(run: Run, found: Standings | None, *, can_retry: bool) -> str:
-    """The command to give next.
-
-    Args:
-        run: The run.
-        found: Its standings; None if nothing was scored.
-        can_retry: True if a repeated request may succeed.
-    """
+    """The command to give next."""
 
     def shown(path: Path) -> str:
         return shlex.quote(str(path))
@@ -152,15 +133,7 @@ def _cells(row: Standing, metric: str, run: Run) -> list[str]:
     if row.cell is None or row.value is None:
         value = "withheld" if row.cell is not None and row.cell.withheld else "not scored"
         n = "" if row.cell is None else f"{row.cell.row.n:,}"
-        return [
-            mark,
-            f"{row.title}{role}",
-            value,
-            "",
-            n,
-            unscored if row.unscored else reason,
-            above,
-        ]
+        return [mark, f"{row.title}{role}", value, "", n, unscored if row.unscored else reason, above]
     interval = format_range(row.cell.row.low, row.cell.row.high, metric) or "none"
     return [
         mark, f"{row.title}{role}", format_quoted(row.value, metric).split(" on a scale")[0], interval,

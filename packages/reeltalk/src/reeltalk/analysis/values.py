@@ -10,21 +10,13 @@ from reeltalk.metrics.uncertainty import FEW_VIDEOS
 
 
 def display_factor(metric: str | None) -> float:
-    """The factor between a metric's values in files and the values that people read: 100 for shares from 0 to 1.
-
-    Args:
-        metric: Its name; None for a value without a metric.
-    """
+    """The factor between a metric's values in files and the values that people read: 100 for shares from 0 to 1."""
     info = None if metric is None else info_of(metric)
     return 1.0 if info is None or info.percent is None else info.percent
 
 
 def metric_unit(metric: str) -> str:
-    """The unit of a metric's values as people read them: `%`, `s`, a scale such as `1–3`, or nothing.
-
-    Args:
-        metric: Its name.
-    """
+    """The unit of a metric's values as people read them: `%`, `s`, a scale such as `1–3`, or nothing."""
     info = info_of(metric)
     if info is None:
         return ""
@@ -32,11 +24,7 @@ def metric_unit(metric: str) -> str:
 
 
 def metric_heading(metric: str) -> str:
-    """The title of a metric with its unit, such as `VDEval (1–3)`.
-
-    Args:
-        metric: Its name.
-    """
+    """The title of a metric with its unit, such as `VDEval (1–3)`."""
     unit, title = metric_unit(metric), metric_title(metric)
     return f"{title} ({unit})" if unit and f"({unit})" not in title else title
 
@@ -52,22 +40,12 @@ def format_value(value: float, metric: str | None = None) -> str:
 
 
 def format_signed(metric: str | None, value: float) -> str:
-    """A difference with its sign and without its unit; a difference of shares is in percentage points.
-
-    Args:
-        metric: The metric of both values.
-        value: The difference, as files have it.
-    """
+    """A difference with its sign and without its unit; a difference of shares is in percentage points."""
     return f"{value * display_factor(metric):+z,.{_digits(metric, 0.0)}f}"
 
 
 def format_quoted(value: float, metric: str) -> str:
-    """A value with its unit, as a sentence quotes it: `65.3 %`, `1.20 s`, `2.31 on a scale of 1–3`.
-
-    Args:
-        value: As files have it.
-        metric: Its metric.
-    """
+    """A value with its unit, as a sentence quotes it: `65.3 %`, `1.20 s`, `2.31 on a scale of 1–3`."""
     info, written = info_of(metric), format_value(value, metric)
     if info is None:
         return written
@@ -77,12 +55,7 @@ def format_quoted(value: float, metric: str) -> str:
 
 
 def format_points(value: float, metric: str) -> str:
-    """The size of a difference with its unit and without a sign, as `36.0 points`.
-
-    Args:
-        value: The difference, as files have it.
-        metric: The metric of both values.
-    """
+    """The size of a difference with its unit and without a sign, as `36.0 points`."""
     written = format_signed(metric, abs(value))[1:]
     info = info_of(metric)
     if info is not None and info.percent is not None:
@@ -91,12 +64,7 @@ def format_points(value: float, metric: str) -> str:
 
 
 def format_range(
-    low: float | None,
-    high: float | None,
-    metric: str | None = None,
-    *,
-    signed: bool = False,
-    videos: int | None = None,
+    low: float | None, high: float | None, metric: str | None = None, *, signed: bool = False, videos: int | None = None
 ) -> str:
     """An interval in brackets, without a unit; empty if an end is missing.
 
@@ -117,9 +85,6 @@ def few_mark(videos: int | None) -> str:
     """The mark behind the interval of a difference on few videos, as `, 2 videos`; empty from `FEW_VIDEOS` on.
 
     A value has no interval on so few as two videos, but a paired difference has.
-
-    Args:
-        videos: Number of source videos; None if unknown.
     """
     return f", {videos} videos" if videos is not None and videos < FEW_VIDEOS else ""
 

@@ -104,9 +104,6 @@ class UnscoredReason:
 class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
     """All verdicts of judges in a run, by model, unit and turn. The rows of a unit are read when you ask for one.
 
-    Args:
-        run: An evaluated or judged run; others have none.
-
     Raises:
         InputError: A table is damaged.
     """
@@ -118,11 +115,7 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
         self._last: tuple[str, dict[Place, list[ShownVerdict]]] = ("", {})
 
     def of_unit(self, unit_id: str) -> dict[Place, list[ShownVerdict]]:
-        """The verdicts on a unit and its turns.
-
-        Args:
-            unit_id: The chain, path or dialogue.
-        """
+        """The verdicts on a unit and its turns."""
         if self._last[0] != unit_id:
             found: dict[Place, list[ShownVerdict]] = defaultdict(list)
             for protocol, table in self._tables.items():
@@ -154,23 +147,8 @@ def _unit_of(row: dict[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def verdicts_of(run: Run) -> RunVerdicts:
-    """All verdicts of judges in a run, by model, unit and turn.
-
-    Args:
-        run: An evaluated or judged run; others have none.
-
-    Raises:
-        InputError: A table is damaged.
-    """
-    return RunVerdicts(run)
-
-
 def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
     """Reasons for missing scores, the most frequent of each criterion and model first.
-
-    Args:
-        board: The models with their runs.
 
     Raises:
         InputError: A table is damaged.
@@ -178,15 +156,13 @@ def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
     import polars as pl
 
     counted: Counter[tuple[str, str, ScoreState, str]] = Counter()
-    columns = ("protocol", "criterion", "model", "state", "explanation", "reason")
-    for run in {id(model.run): model.run for model in board.models}.values():
-        names = {model.info.model: model.name for model in board.models if model.run is run}
-        missing = run.scores.judged.filter(pl.col("state") != ScoreState.SCORED).select(columns)
-        for protocol, criterion, model, state, explanation, reason in missing.iter_rows():
-            if model in names:
-                name, *official = criterion.split(".")
-                title = title_of_criterion(protocol, name) + (" (official script)" if COMPAT in official else "")
-                counted[title, names[model], ScoreState(state), _short(explanation or reason or "not said")] += 1
+    columns = ("protocol", "criterion", "column", "state", "explanation", "reason")
+    missing = board.judgings.filter(pl.col("state") != ScoreState.SCORED).select(columns)
+    for protocol, criterion, column, state, explanation, reason in missing.iter_rows():
+        name, *official = criterion.split(".")
+        title = title_of_criterion(protocol, name) + (" (official script)" if COMPAT in official else "")
+        why = _short(explanation or reason or "not said")
+        counted[title, board.models[column].name, ScoreState(state), why] += 1
     rows = [UnscoredReason(*key, count) for key, count in counted.items()]
     rows.sort(key=lambda row: (row.criterion, row.model, -row.count, row.reason))
     kept: Counter[tuple[str, str]] = Counter()
@@ -199,12 +175,7 @@ def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
 
 
 def title_of_criterion(protocol: str, criterion: str) -> str:
-    """The title of a criterion, such as `SVBench, overall` or `CLAIR`.
-
-    Args:
-        protocol: Name of the protocol, such as `svbench`.
-        criterion: Name of the criterion, such as `OS`.
-    """
+    """The title of a criterion, such as `SVBench, overall` or `CLAIR`."""
     described = find_protocol(protocol)
     if described is None:
         return protocol if criterion == protocol else f"{protocol}, {criterion}"

@@ -198,17 +198,16 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
     source = sources[0]
     if (source / "run.json").is_file():
         raise SettingError(f"{source} is a run; its leaderboard is written as json, csv, latex or markdown")
-    from reeltalk.analysis.dialogue_counts import PAPER_TABLE_3, TABLE_3, count_dialogues
+    from reeltalk.analysis.dataset import PAPER_TABLE_3, TABLE_3, count_dataset
     from reeltalk.metrics.counting import format_speech
     from reeltalk.store.benchmark import Benchmark, has_graphs
-    from reeltalk.store.tables import DIALOGUES, SPEECH, VIDEOS
+    from reeltalk.store.tables import DIALOGUES, SPEECH
 
     opened = Benchmark.open(source) if (source / "manifest.json").is_file() else None
     spoken = Counter[str](row.video_id for row in (opened.read(SPEECH) if opened is not None else ()))
     if spoken:
         print(format_speech(spoken) + "\n")
-    if opened is not None and opened.rows(DIALOGUES):
-        counts = count_dialogues(opened.read(VIDEOS), opened.read(DIALOGUES))
+    if opened is not None and (counts := count_dataset(opened, with_graphs=False).table_3) is not None:
         print(f"{'Table 3':<16}{'here':>12}{'VDAct':>12}")
         for name, value, paper in zip(TABLE_3, counts.values, PAPER_TABLE_3, strict=True):
             print(f"{name:<16}{format_count(value):>12}{paper:>12}")

@@ -11,7 +11,7 @@ from reeltalk.judge.judge import Judge, JudgeUnit, fields_read_by
 from reeltalk.judge.measures import Floats, MeanItem, Measure, mean_measure
 from reeltalk.judge.protocol import MeasurePart, Protocol, ProtocolCriterion, per_cent
 from reeltalk.llm.model import AsyncModel
-from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
+from reeltalk.metrics.profile import TAGS, WEIGHTS, highest_thinking
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.labels import Thinking
 from reeltalk.schema.scoring import JudgedScore
@@ -31,10 +31,16 @@ class TaggedQuestion:
     """0 to 1; None if there is no score."""
 
     @property
-    def answer(self) -> TaggedAnswer:
-        """The tagged answer, for the profile."""
-        tags = (*self.turn.labels.get("cogme.target", ()), *self.turn.labels.get("cogme.content", ()))
-        return TaggedAnswer(tags, self.thinking, self.credit or 0.0)
+    def weight(self) -> int:
+        """1 to 3, by its level of thinking."""
+        return WEIGHTS[self.thinking]
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """Its tags among the 19, including that of its thinking."""
+        labels = self.turn.labels
+        carried = (*labels.get("cogme.target", ()), *labels.get("cogme.content", ()), self.thinking.value)
+        return frozenset(carried).intersection(TAGS)
 
     @property
     def entry(self) -> MeanItem:
@@ -89,7 +95,7 @@ class CogMEJudge:
             ValueError: A credit is outside 0 to 1.
         """
         questions = self._questions(units, scores)
-        by_tag = {tag: [q for q in questions if tag in q.answer.all_tags] for tag in TAGS}
+        by_tag = {tag: [q for q in questions if tag in q.tags] for tag in TAGS}
         return [
             mean_measure(NAME, [question.entry for question in questions], scale=PERCENT),
             *(weighted_measure(f"{NAME}.{tag}", found) for tag, found in by_tag.items()),
@@ -134,8 +140,8 @@ def tagged_questions(
 
 def weighted_measure(name: str, questions: Sequence[TaggedQuestion]) -> Measure:
     """Points earned of points possible, as a ratio of sums so that videos can be resampled."""
-    present = [question for question in questions if question.credit is not None]
-    rows = [[q.answer.weight * q.answer.credit * PERCENT, float(q.answer.weight)] for q in present]
+    present = [(question, question.credit) for question in questions if question.credit is not None]
+    rows = [[question.weight * credit * PERCENT, float(question.weight)] for question, credit in present]
     statistics = np.array(rows, np.float64).reshape(-1, 2)
     earned, possible = statistics.sum(axis=0)
     return Measure(
@@ -145,7 +151,7 @@ def weighted_measure(name: str, questions: Sequence[TaggedQuestion]) -> Measure:
         unscored=len(questions) - len(present),
         not_applicable=0,
         statistics=statistics,
-        clusters=[question.unit.video_id for question in present],
+        clusters=[question.unit.video_id for question, _ in present],
         weights=statistics[:, 1],
         from_sums=_ratio,
         entries=tuple(question.entry for question in questions),

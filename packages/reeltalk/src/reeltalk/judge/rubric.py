@@ -134,7 +134,7 @@ class RubricJudge(SingleTurnJudge):
         questions = [question for question in tagged_questions(units, whole) if question.turn.references]
         for tag in TAGS:
             own = values.get(f"{self.name}.{tag}", {})
-            carrying = [question for question in questions if tag in question.answer.all_tags]
+            carrying = [question for question in questions if tag in question.tags]
             at = [
                 dataclasses.replace(one, credit=own.get((one.unit.id, one.turn.turn_index), one.credit))
                 for one in carrying

@@ -194,13 +194,7 @@ def essence(answer: str, question: str = "") -> tuple[str, ...]:
 
 
 def agrees(answer: str, references: Sequence[str], question: str | None = None) -> bool:
-    """True if an answer says the same as one of the references.
-
-    Args:
-        answer: The answer.
-        references: Reference answers; without any there is no agreement.
-        question: The question. Its words do not count in either answer.
-    """
+    """True if an answer says the same as one of the references."""
     if not answer.strip():
         return False
     return any(

@@ -96,12 +96,7 @@ def clustered_difference(
 
 
 def clustered_contrast(
-    values: Floats,
-    clusters: Clusters,
-    strata: Ints,
-    weights: Floats,
-    *,
-    confidence: float = CONFIDENCE,
+    values: Floats, clusters: Clusters, strata: Ints, weights: Floats, *, confidence: float = CONFIDENCE
 ) -> ClusteredEstimate:
     """A weighted sum of the means of several strata, such as the mean of six tasks with equal weights.
 

@@ -106,11 +106,7 @@ class Draws:
         return int(self.weights.shape[0])
 
     def subset(self, rows: NDArray[np.bool_]) -> "Draws":
-        """The same draws for some of the items.
-
-        Args:
-            rows: (N,) True for items to keep.
-        """
+        """The same draws for some of the items."""
         present, codes = np.unique(self.codes[rows], return_inverse=True)
         return Draws(codes.astype(np.intp), self.weights[:, present], self.left_out)
 
@@ -120,11 +116,7 @@ class Draws:
         return drawn
 
     def summed(self, table: Floats) -> Floats:
-        """(R, K) sums over the items of each draw.
-
-        Args:
-            table: (N, K) contribution of each item.
-        """
+        """(R, K) sums over the items of each draw."""
         by_video = np.zeros((self.videos, table.shape[1]))
         np.add.at(by_video, self.codes, table)
         return self.weights @ by_video
@@ -215,12 +207,7 @@ def draw_videos(clusters: Sequence[str], *, resamples: int = 0, seed: int = 0) -
 
 
 def ratio_of_sums(
-    above: Floats,
-    below: Floats,
-    draws: Draws,
-    *,
-    reason: str | None,
-    scale: tuple[float, float] | None = (0.0, 1.0),
+    above: Floats, below: Floats, draws: Draws, *, reason: str | None, scale: tuple[float, float] | None = (0.0, 1.0)
 ) -> Statistic:
     """A ratio of two sums over the items, such as a mean or a share, with the 95 % interval of `mean_interval`.
 

@@ -400,12 +400,7 @@ def right_requests(play: Play, *, tolerance_s: float = TOLERANCE_S) -> tuple[boo
 
 
 def accuracy_of_requests(play: Play, *, acts: frozenset[RequestAct] | None = None) -> Share:
-    """Requests that are right.
-
-    Args:
-        play: The play.
-        acts: Only requests of these acts; all by default.
-    """
+    """Requests that are right."""
     right = [
         good
         for request, good in zip(play.requests, right_requests(play), strict=True)

@@ -42,18 +42,7 @@ SIMILARITY: Final = MetricInfo(
     what="cosine of sentence embeddings (all-MiniLM-L6-v2, 8 bits), best reference; mean of items",
     source="Reimers & Gurevych 2019, arXiv 1908.10084",
 )
-TEXT_METRICS: Final = {
-    info.name: info
-    for info in (
-        *BLEU,
-        METEOR,
-        ROUGE_L,
-        CIDER,
-        TOKEN_F1,
-        EXACT_MATCH,
-        SIMILARITY,
-    )
-}
+TEXT_METRICS: Final = {info.name: info for info in (*BLEU, METEOR, ROUGE_L, CIDER, TOKEN_F1, EXACT_MATCH, SIMILARITY)}
 """Every number of a text metric, by name."""
 METRICS: Final[dict[str, tuple[str, ...]]] = {"bleu": tuple(info.name for info in BLEU)} | {
     name: (name,) for name in TEXT_METRICS if not name.startswith("bleu_")

@@ -86,13 +86,7 @@ def detectable_difference(standard_error: float, df: float, *, alpha: float = 0.
 
 
 def videos_needed(
-    difference: float,
-    standard_error: float,
-    df: float,
-    videos: int,
-    *,
-    alpha: float = 0.05,
-    power: float = POWER,
+    difference: float, standard_error: float, df: float, videos: int, *, alpha: float = 0.05, power: float = POWER
 ) -> int | None:
     """Number of videos, like those of a pilot, that a test needs to find a difference.
 
@@ -135,12 +129,7 @@ def design_effect(turns: float, icc: float) -> float:
 
 @lru_cache(maxsize=65_536)
 def binomial_tail(successes: int, trials: int) -> float:
-    """Probability that a fair coin shows heads at least `successes` times in `trials` throws.
-
-    Args:
-        successes: 0 to `trials`.
-        trials: 0 or more.
-    """
+    """Probability that a fair coin shows heads at least `successes` times in `trials` throws."""
     from scipy.special import betainc
 
     return float(betainc(successes, trials - successes + 1, 0.5)) if successes else 1.0

@@ -350,10 +350,7 @@ TOKEN_F1: Final = MetricInfo(
     source="Rajpurkar et al. 2016, arXiv 1606.05250",
 )
 EXACT_MATCH: Final = MetricInfo(
-    "exact_match",
-    "Exact match",
-    what="tokens equal those of a reference; mean of items",
-    source="as above",
+    "exact_match", "Exact match", what="tokens equal those of a reference; mean of items", source="as above"
 )
 
 

@@ -140,9 +140,6 @@ _TOKEN: Final = re.compile(
 def tokenise_coco(text: str) -> list[str]:
     """Tokens of one English answer as the COCO caption evaluation counts them.
 
-    Args:
-        text: Any text; line feeds count as spaces.
-
     Returns:
         Lower-case tokens without punctuation; empty for a text of punctuation alone.
     """

@@ -4,19 +4,16 @@ Everything comes from rows of the table `gates`; nothing is checked or asked aga
 neither passed nor failed, and is counted apart.
 """
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
-from typing import Final, Literal
-
-import numpy as np
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, Literal
 
 from reeltalk.metrics.counting import GRAPH
 from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
-from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
+from reeltalk.metrics.uncertainty import MeanInterval, mean_interval, numbered_clusters
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import (
     ANSWERABLE,
@@ -38,6 +35,11 @@ from reeltalk.store.rows import rows_by
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 
+if TYPE_CHECKING:
+    import polars as pl
+
+BATCH: Final = 50_000
+"""Turns that become columns at a time."""
 CheckName = Literal[
     "verified", "faults", "rules", "leaks", "probes", "answerable", "evidence", "depends", "difficulty", "quality",
     "checklist", "task",
@@ -61,83 +63,29 @@ class TurnCheckInfo:
 
 
 CHECKS: Final = (
-    TurnCheckInfo(
-        "verified",
-        "Answer verified",
-        "Not verified",
-        (VERIFIED,),
-        "whether the video supports the reference answers",
-    ),
-    TurnCheckInfo(
-        "faults",
-        "No other fault",
-        "Fault",
-        (FAULTS,),
-        "whether the turns have other faults that only a reader sees",
-    ),
+    TurnCheckInfo("verified", "Answer verified", "Not verified", (VERIFIED,),
+                  "whether the video supports the reference answers"),
+    TurnCheckInfo("faults", "No other fault", "Fault", (FAULTS,),
+                  "whether the turns have other faults that only a reader sees"),
     TurnCheckInfo("rules", "Wording", "Wording", ("lint",), "whether the wording follows simple rules"),
-    TurnCheckInfo(
-        "leaks",
-        "Needs the video, by rules",
-        "Needs no video",
-        ("leak.blind", "leak.history", "leak.habit"),
-        "whether simple rules answer the turns without the video",
-    ),
-    TurnCheckInfo(
-        "probes",
-        "Needs the video, by a model",
-        "Needs no video",
-        (f"{LEAK}model",),
-        "whether a model answers the turns without the video",
-    ),
-    TurnCheckInfo(
-        "answerable",
-        "Evidence is enough",
-        "Evidence is not enough",
-        (ANSWERABLE,),
-        "whether the stated evidence is enough to answer",
-    ),
-    TurnCheckInfo(
-        "evidence",
-        "Evidence is needed",
-        "Evidence is not needed",
-        (EVIDENCE_CUT,),
-        "whether the stated evidence is needed to answer",
-    ),
-    TurnCheckInfo(
-        "depends",
-        "Needs the dialogue",
-        "Needs no dialogue",
-        (DEPENDS,),
-        "whether later turns need the earlier ones",
-    ),
-    TurnCheckInfo(
-        "difficulty",
-        "Not too easy",
-        "Too easy",
-        (DIFFICULTY,),
-        "whether the turns are too easy",
-    ),
-    TurnCheckInfo(
-        "quality",
-        "Quality of the chain",
-        "Quality",
-        ("quality",),
-        "whether the chains are good as a whole",
-        always=False,
-    ),
-    TurnCheckInfo(
-        "checklist",
-        "Checklist tried",
-        "Checklist",
-        ("checklist",),
-        "whether the checklists tell right answers from wrong ones",
-        always=False,
-    ),
-    TurnCheckInfo(
-        "task", "Does its task", "Task", ("task",), "whether the dialogues test what their task asks for", always=False
-    ),
-)
+    TurnCheckInfo("leaks", "Needs the video, by rules", "Needs no video", ("leak.blind", "leak.history", "leak.habit"),
+                  "whether simple rules answer the turns without the video"),
+    TurnCheckInfo("probes", "Needs the video, by a model", "Needs no video", (f"{LEAK}model",),
+                  "whether a model answers the turns without the video"),
+    TurnCheckInfo("answerable", "Evidence is enough", "Evidence is not enough", (ANSWERABLE,),
+                  "whether the stated evidence is enough to answer"),
+    TurnCheckInfo("evidence", "Evidence is needed", "Evidence is not needed", (EVIDENCE_CUT,),
+                  "whether the stated evidence is needed to answer"),
+    TurnCheckInfo("depends", "Needs the dialogue", "Needs no dialogue", (DEPENDS,),
+                  "whether later turns need the earlier ones"),
+    TurnCheckInfo("difficulty", "Not too easy", "Too easy", (DIFFICULTY,), "whether the turns are too easy"),
+    TurnCheckInfo("quality", "Quality of the chain", "Quality", ("quality",),
+                  "whether the chains are good as a whole", always=False),
+    TurnCheckInfo("checklist", "Checklist tried", "Checklist", ("checklist",),
+                  "whether the checklists tell right answers from wrong ones", always=False),
+    TurnCheckInfo("task", "Does its task", "Task", ("task",),
+                  "whether the dialogues test what their task asks for", always=False),
+)  # fmt: skip
 """In the order of importance to a reader."""
 
 BY_GRAPH: Final = frozenset({"verified", "faults", "answerable", "evidence", "depends"})
@@ -236,12 +184,7 @@ class CheckedTurn:
 
 
 def checked_turns(units: Iterable[QAChain | Dialogue], gates: Sequence[GateResult]) -> Iterator[CheckedTurn]:
-    """The turns of chains and dialogues with their checks, in order.
-
-    Args:
-        units: Chains and dialogues.
-        gates: Rows of the table `gates`. Rows about drafts that are gone are ignored.
-    """
+    """The turns of chains and dialogues with their checks, in order."""
     by_unit = rows_by(gates, "unit_id")
     for unit in units:
         found: dict[int | None, list[GateResult]] = {}
@@ -380,9 +323,10 @@ def measure_quality(
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
     """
-    found, about, numbers = Quality(results=len(gates)), dict[str, str](), dict[str, int]()
-    passed, needs_video, counts = _Share(numbers), _Share(numbers), {check.name: _Tally(numbers) for check in CHECKS}
-    classes: dict[str, _ClassTally] = {}
+    import polars as pl
+
+    found, about = Quality(results=len(gates)), dict[str, str]()
+    reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
     said, writers = SaidTexts(), set[str]()
 
     def noted() -> Iterator[QAChain | Dialogue]:
@@ -392,20 +336,27 @@ def measure_quality(
                 writers.add(model_of(str(unit.extra["writer"])))
             yield unit
 
-    for turn in checked_turns(noted(), gates):
-        found.turns += 1
-        about[turn.unit_id] = turn.video_id
-        passed.add(turn, turn.passed if turn.made else None)
-        needs_video.add(turn, turn.needs_video)
-        for name, tally in counts.items():
-            tally.add(turn, name)
-        found.faults.update(turn.faults)
-        kind = "question chains" if turn.unit == "chain" else turn.task or "dialogues"
-        classes.setdefault(kind, _ClassTally(numbers)).add(turn)
-    found.videos = len(set(about.values()))
-    found.passed, found.needs_video = passed.mean(), needs_video.mean()
+    def counted() -> Iterator[CheckedTurn]:
+        for turn in checked_turns(noted(), gates):
+            about[turn.unit_id] = turn.video_id
+            found.faults.update(turn.faults)
+            for name, outcome in turn.outcomes.items():
+                if outcome is GateOutcome.UNCHECKED and (result := turn.result(name)) is not None:
+                    reasons[name][result.reason or "no reason given"] += 1
+            yield turn
+
+    turns = _frame(counted())
+    found.turns, found.videos = len(turns), len(set(about.values()))
+    found.passed, found.needs_video = _share(turns, "passed"), _share(turns, "needs_video")
     for check in CHECKS:
-        count = counts[check.name].count(check)
+        outcomes = turns.select("video_id", outcome=check.name).drop_nulls()
+        made = outcomes.filter(pl.col("outcome") != GateOutcome.UNCHECKED)
+        passed = made.select("video_id", passed=pl.col("outcome") == GateOutcome.PASSED)
+        flagged = len(made.filter(pl.col("outcome") == GateOutcome.FLAGGED))
+        unchecked = len(outcomes) - len(made)
+        count = CheckCount(
+            check, _share(passed, "passed"), flagged, unchecked, tuple(reasons[check.name].most_common())
+        )
         if count.passed is not None:
             found.checks.append(count)
         elif check.always or count.unchecked:
@@ -414,10 +365,13 @@ def measure_quality(
         if gate.outcome in GONE or gate_name(gate) == ATTEMPT:
             outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT else gate.outcome
             found.gone[fault_class(gate), outcome.value] += 1
-    for draft in checked_rewrites(rewrites, gates, about):
-        found.faults.update(f"{fault} (draft)" for fault in draft.faults)
-        classes.setdefault("rewriting drafts", _ClassTally(numbers)).add(draft)
-    found.classes = [own.quality(name.replace("_", " ")) for name, own in sorted(classes.items())]
+    drafts = list(checked_rewrites(rewrites, gates, about))
+    found.faults.update(f"{fault} (draft)" for draft in drafts for fault in draft.faults)
+    classes = pl.concat([turns, _frame(drafts)]).with_columns(pl.col("class").cast(pl.String))
+    found.classes = [
+        ClassQuality(str(name).replace("_", " "), len(own), _share(own, "passed"), _share(own, "supported"))
+        for (name,), own in classes.sort("class", maintain_order=True).group_by("class", maintain_order=True)
+    ]
     found.text = text_biases(gates)
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
     found.writers = tuple(sorted(writers))
@@ -448,71 +402,35 @@ def model_of(signature: str) -> str:
     return signature.split("|")[0].removeprefix("model:").partition("#")[0]
 
 
-class _Share:
-    """Which turns fulfil a condition, in five bytes for each."""
+def _frame(turns: Iterable[CheckedTurn]) -> "pl.DataFrame":
+    """A row for each turn: its video and class, what it passed, and the outcome of every check."""
+    import polars as pl
 
-    def __init__(self, numbers: dict[str, int]) -> None:
-        self._numbers = numbers
-        self._values, self._videos = array("b"), array("i")
-
-    def add(self, turn: CheckedTurn, value: bool | None) -> None:
-        if value is not None:
-            self._values.append(value)
-            self._videos.append(self._numbers.setdefault(turn.video_id, len(self._numbers)))
-
-    def mean(self) -> MeanInterval | None:
-        if not self._values:
-            return None
-        ranks = np.zeros(len(self._numbers), dtype=np.intp)
-        ranks[np.argsort(np.array(list(self._numbers)))] = np.arange(len(self._numbers))
-        # In the order of their names, so that sums over videos do not depend on the order of rows.
-        return mean_interval(np.array(self._values, dtype=np.float64), ranks[self._videos], (0.0, 1.0))
+    names = [check.name for check in CHECKS]
+    name, flag = pl.Categorical(), pl.Boolean()
+    schema: dict[str, pl.DataType] = {"video_id": name, "class": name, "passed": flag, "needs_video": flag,
+                                      "supported": flag, **dict.fromkeys(names, name)}  # fmt: skip
+    rows = (
+        (turn.video_id, _class_of(turn), turn.passed if turn.made else None, turn.needs_video, is_supported(turn),
+         *map(turn.outcomes.get, names))
+        for turn in turns
+    )  # fmt: skip
+    frames = [pl.DataFrame(schema=schema)]
+    while batch := list(islice(rows, BATCH)):
+        frames.append(pl.DataFrame(batch, schema, orient="row"))
+    return pl.concat(frames)
 
 
-class _Tally:
-    """Outcomes of a check."""
-
-    def __init__(self, numbers: dict[str, int]) -> None:
-        self._share, self._flagged, self._unchecked = _Share(numbers), 0, 0
-        self._reasons: Counter[str] = Counter()
-
-    def add(self, turn: CheckedTurn, check: CheckName) -> None:
-        outcome = turn.outcomes.get(check)
-        self._share.add(turn, _made(outcome))
-        self._flagged += outcome is GateOutcome.FLAGGED
-        if outcome is GateOutcome.UNCHECKED:
-            self._unchecked += 1
-            if (result := turn.result(check)) is not None:
-                self._reasons[result.reason or "no reason given"] += 1
-
-    def count(self, check: TurnCheckInfo) -> CheckCount:
-        return CheckCount(
-            check,
-            self._share.mean(),
-            flagged=self._flagged,
-            unchecked=self._unchecked,
-            reasons=tuple(self._reasons.most_common()),
-        )
+def _class_of(turn: CheckedTurn) -> str:
+    return {"chain": "question chains", "rewrite": "rewriting drafts"}.get(turn.unit, turn.task or "dialogues")
 
 
-class _ClassTally:
-    """Turns of a class."""
-
-    def __init__(self, numbers: dict[str, int]) -> None:
-        self._turns, self._passed, self._supported = 0, _Share(numbers), _Share(numbers)
-
-    def add(self, turn: CheckedTurn) -> None:
-        self._turns += 1
-        self._passed.add(turn, turn.passed if turn.made else None)
-        self._supported.add(turn, is_supported(turn))
-
-    def quality(self, name: str) -> ClassQuality:
-        return ClassQuality(name, self._turns, self._passed.mean(), self._supported.mean())
-
-
-def _made(outcome: GateOutcome | None) -> bool | None:
-    """True if a check was passed, False if it was not, None if it was not made."""
-    return None if outcome in (None, GateOutcome.UNCHECKED) else outcome is GateOutcome.PASSED
+def _share(turns: "pl.DataFrame", column: str) -> MeanInterval | None:
+    """The share of true values; None if all are unknown."""
+    known = turns.drop_nulls(column)
+    if known.is_empty():
+        return None
+    return mean_interval(known[column].cast(float).to_numpy(), numbered_clusters(known["video_id"]), (0.0, 1.0))
 
 
 def format_share(share: MeanInterval | None) -> str:

@@ -1,13 +1,8 @@
 """The page of scores along the dialogue: every metric by turn, and the effect of a wrong answer on later turns."""
 
-from array import array
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import metric_title, share_of
@@ -21,11 +16,9 @@ from reeltalk.analysis.estimates import (
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.score_matrix import models_of
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import RIGHT
 from reeltalk.analysis.values import metric_heading
-from reeltalk.metrics.clustered import Ints
 from reeltalk.metrics.uncertainty import numbered_clusters
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Mark, estimate_of
@@ -80,111 +73,64 @@ def find_cascades(board: Leaderboard) -> list[Cascade]:
         BenchmarkError: A run's tables do not have one order.
         InputError: A table is damaged.
     """
-    metrics = right_wrong_metrics(board)
-    if not metrics:
-        return []
-    found_turns: dict[int, _Turns] = {}
-    for run, columns in models_of(board):
-        for model, place in columns.items():
-            own = run.scores.answers.filter(model=model)
-            if len(own) and board.models[place].floor is None:
-                found_turns[place] = _Turns(own, metrics)
     found = []
-    for metric in metrics:
-        models = []
-        for place in sorted(found_turns):
-            cell = board.models[place].cells[metric]
-            if cell is None or not cell.withheld:
-                one = _of_model(place, found_turns[place], metric)
-                models += [one] if one is not None else []
+    for metric in right_wrong_metrics(board):
+        places = [
+            place
+            for place, model in enumerate(board.models)
+            if model.floor is None and ((cell := model.cells[metric]) is None or not cell.withheld)
+        ]
+        models = [one for place in places if (one := _of_model(board, place, metric)) is not None]
         if models:
             found.append(Cascade(metric, tuple(models)))
     return found
 
 
-UNKNOWN: Final = -1
-"""In place of right (1) or wrong (0), without a score."""
+def _of_model(board: Leaderboard, place: int, metric: str) -> ModelCascade | None:
+    import polars as pl
 
-
-class _Turns:
-    """The turns of a model, from its answers in the run's frame."""
-
-    def __init__(self, answers: "pl.DataFrame", metrics: Sequence[str]) -> None:
-        units: dict[str, int] = {}
-        self._unit = [units.setdefault(unit, len(units)) for unit in answers["unit_id"]]
-        self._index = answers["turn_index"].to_list()
-        self.videos = answers["video_id"].to_list()
-        self.planted = answers["planted"].to_list()
-        self.right = {
-            metric: [_is_right(metric, value) for value in answers[SCORE + metric]]
-            if SCORE + metric in answers.columns
-            else [UNKNOWN] * len(answers)
-            for metric in metrics
-        }
-
-    def units(self) -> Iterator[list[tuple[int, int]]]:
-        """The turns of each unit: their places, and their indices in the unit, in order."""
-        order = np.lexsort((np.array(self._index), np.array(self._unit))).tolist()
-        for _, turns in groupby(order, key=self._unit.__getitem__):
-            yield [(turn, self._index[turn]) for turn in turns]
-
-
-def _is_right(metric: str, value: float | None) -> int:
-    credit = None if value is None else share_of(metric, value)
-    return UNKNOWN if credit is None else credit > RIGHT
-
-
-class _Shares:
-    """Places of turns, and whether they are right."""
-
-    def __init__(self) -> None:
-        self._turns, self._right = array("i"), bytearray()
-
-    def __bool__(self) -> bool:
-        return bool(self._turns)
-
-    def add(self, turn: int, right: int) -> None:
-        self._turns.append(turn)
-        self._right.append(right)
-
-    def values(self, videos: Ints) -> VideoValues:
-        """In per cent."""
-        right = np.array(self._right, np.float64)
-        return VideoValues(videos[np.array(self._turns, np.intp)], PER_CENT * right)
-
-
-def _of_model(place: int, found: _Turns, metric: str) -> ModelCascade | None:
-    after = (_Shares(), _Shares())
-    untouched = _Shares()
-    since: dict[int, _Shares] = defaultdict(_Shares)
-    right = found.right[metric]
-    for turns in found.units():
-        for (before, place_before), (turn, index) in pairwise(turns):
-            was, now = right[before], right[turn]
-            if UNKNOWN not in (was, now) and index == place_before + 1 and not found.planted[before]:
-                after[was].add(turn, now)
-        if any(found.planted[turn] for turn, _ in turns):
-            continue
-        first = next((index for turn, index in turns if right[turn] == 0), None)
-        for turn, index in turns:
-            if right[turn] == UNKNOWN or index == 0:
-                continue
-            (untouched if first is None or index <= first else since[index - first]).add(turn, right[turn])
-    if not after[True] and not after[False]:
+    column = SCORE + metric
+    own = board.answers.filter(column=place).sort("unit_id", "turn_index", maintain_order=True)
+    if column not in own.columns:
         return None
-    videos = numbered_clusters(found.videos)
+    credits = [None if value is None else share_of(metric, value) for value in own[column]]
+    right, index, unit = pl.col("right"), pl.col("turn_index"), "unit_id"
+    turns = own.select(
+        unit,
+        "turn_index",
+        "planted",
+        video=pl.Series(numbered_clusters(own["video_id"])),
+        right=pl.Series([None if credit is None else credit > RIGHT for credit in credits], dtype=pl.Boolean),
+    )
+    after = turns.with_columns(
+        before=right.shift().over(unit),
+        follows=(index == index.shift().over(unit) + 1) & ~pl.col("planted").shift().over(unit),
+    ).filter("follows", right.is_not_null(), pl.col("before").is_not_null())
+    if after.is_empty():
+        return None
+    played = turns.filter(~pl.col("planted").any().over(unit))
+    error = index.filter(~right).min().over(unit)
+    scored = played.with_columns(since=pl.when(index > error).then(index - error)).filter(
+        right.is_not_null(), index > 0
+    )
+    after_right, after_wrong = (_shares(after.filter(before=before)) for before in (True, False))
     return ModelCascade(
         place,
-        mean_estimate(after[True].values(videos), SHARES),
-        mean_estimate(after[False].values(videos), SHARES),
-        difference_estimate(after[False].values(videos), after[True].values(videos)),
-        mean_estimate(untouched.values(videos), SHARES),
+        mean_estimate(after_right, SHARES),
+        mean_estimate(after_wrong, SHARES),
+        difference_estimate(after_wrong, after_right),
+        mean_estimate(_shares(scored.filter(pl.col("since").is_null())), SHARES),
         tuple(
-            (distance, mean)
-            for distance in sorted(since)
-            if (mean := mean_estimate(since[distance].values(videos), SHARES)) is not None
+            (since, mean)
+            for (since,), rows in scored.drop_nulls("since").sort("since").group_by("since", maintain_order=True)
+            if (mean := mean_estimate(_shares(rows), SHARES)) is not None
         ),
     )
+
+
+def _shares(turns: "pl.DataFrame") -> VideoValues:
+    """Whether turns are right, in per cent."""
+    return VideoValues(turns["video"].to_numpy(), PER_CENT * turns["right"].cast(float).to_numpy())
 
 
 PAGE: Final = "along.html"
@@ -215,14 +161,7 @@ def write_along(site: Site) -> None:
         links = site.table(PAGE, metric, ["Turn", *_names(board)], _cells(rows, metric), title, signatures)
         curves.append((metric, site.figure(PAGE, metric, svg, title, signatures), rows, links))
     found = [(one, *_cascade(site, one)) for one in find_cascades(board)]
-    site.render(
-        PAGE,
-        PAGE,
-        curves=curves,
-        cascades=found,
-        few_turns=FEW,
-        most_bands=charts.MOST_BANDS,
-    )
+    site.render(PAGE, PAGE, curves=curves, cascades=found, few_turns=FEW, most_bands=charts.MOST_BANDS)
 
 
 def turn_curves(board: Leaderboard, metric: str) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title, n_items
+from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title
+from reeltalk.analysis.estimates import quantity_of
 from reeltalk.analysis.finder import TurnPlaces
-from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, build_leaderboard, format_reasons
+from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_reasons
 from reeltalk.analysis.standings import (
     Standing,
     Standings,
@@ -15,24 +16,17 @@ from reeltalk.analysis.standings import (
     type_vocabulary,
     worst_types,
 )
-from reeltalk.analysis.values import format_range, format_value, metric_heading
+from reeltalk.analysis.table_files import TableFile, render_rows
+from reeltalk.analysis.values import metric_heading
 from reeltalk.judge.protocol import measure_note, needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.breakdowns import judge_name
 from reeltalk.pages.comparisons import compare_all
 from reeltalk.pages.looking import separate_controls
 from reeltalk.pages.site import Page, Site, write_static
-from reeltalk.schema.texts import printable
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
-from reeltalk.store.text_tables import (
-    escape_latex,
-    escape_markdown,
-    latex_table,
-    markdown_code,
-    markdown_table,
-    write_csv,
-)
+from reeltalk.store.text_tables import write_csv
 
 PAGE: Final = "index.html"
 
@@ -141,7 +135,7 @@ def write_leaderboard(site: Site) -> None:
 
 def _turns_of(site: Site, index: int, weak: WeakType) -> str:
     """The turn finder with the turns of a type, and of these those that a reference gets right and the model wrong."""
-    places = TurnPlaces.of(finder := site.looked.finder)
+    places = TurnPlaces.of(finder := site.finder)
     task = places.tasks.get(weak.row.group) if weak.row.by == "task" else None
     label = places.labels.get((type_vocabulary(weak.row.by), weak.row.group))
     if not site.dialogues or (task is None and label is None):
@@ -216,7 +210,7 @@ def render_table(runs: Sequence[Run], format: TableFormat) -> str:
     return _RENDERERS[format](build_leaderboard(separate_controls(runs)[0]))
 
 
-def _records(board: Leaderboard) -> list[dict[str, object]]:
+def _records(board: Leaderboard) -> list[dict[str, Any]]:
     return [
         {field: model.name if field == "model" else getattr(cell.row, field) for field in SUMMARY_FIELDS}
         | {WARNING: few_videos_warning([cell.row.videos]) if cell.row.value is not None else None}
@@ -226,142 +220,54 @@ def _records(board: Leaderboard) -> list[dict[str, object]]:
     ]
 
 
-def _all_cells(board: Leaderboard) -> list[Cell]:
-    return [cell for model in board.models for cell in model.cells.values() if cell is not None]
-
-
 def _as_json(board: Leaderboard) -> str:
     return write_json(_records(board))
 
 
 def _as_csv(board: Leaderboard) -> str:
     fields = (*SUMMARY_FIELDS, WARNING)
-    told = [
-        row | {"reasons": format_reasons(cell.row)}
-        for row, cell in zip(_records(board), _all_cells(board), strict=True)
-    ]
+    told = [record | {"reasons": format_reasons(record["reasons"])} for record in _records(board)]
     return write_csv(fields, [[row[field] for field in fields] for row in told])
 
 
-def _as_markdown(board: Leaderboard) -> str:
-    def cell(model: ModelRow, metric: str) -> str:
-        found = model.cells[metric]
-        if found is None:
-            return ""
-        if found.row.value is None:
-            return _missing_words(found)
-        value = (
-            f"**{format_value(found.row.value, found.row.metric)}**"
-            if found.is_best
-            else format_value(found.row.value, found.row.metric)
-        )
-        return " ".join(filter(None, ["≈" if found.may_equal_best else "", value, _interval(found), _n(model, found)]))
-
-    metrics = _shown_metrics(board)
-    titles = [escape_markdown(metric_heading(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
+def _table_file(board: Leaderboard) -> TableFile:
+    """Judged headlines with their columns for official scripts and floors, and text metrics."""
+    metrics = [column.metric for column in (*board.judged, *board.texts)] or board.metrics
     rows = [
-        [escape_markdown(model.name), *(cell(model, metric) for metric in metrics), f"{_turns(model):,}"]
+        (
+            model.name,
+            *(quantity_of(model.info.due or model.info.items, model.cells[metric]) for metric in metrics),
+            model.info.due or model.info.items,
+        )
         for model in board.models
     ]
-    lines = markdown_table(["Model", *titles, "Turns"], rows, numbers=[False, *(True for _ in metrics), True])
-    lines += ["", *(escape_markdown(note) + "  " for note in _export_notes(board, best="bold", dagger="†")), ""]
-    lines += [f"- {markdown_code(signature)}" for signature in board.signatures]
-    return "\n".join(lines) + "\n"
+    titles = [metric_heading(metric) + (" †" if metric in board.mixed else "") for metric in metrics]
+    notes = _export_notes(board, frozenset(metrics))
+    return TableFile(PAGE, "Leaderboard", ("Model", *titles, "Turns"), tuple(rows), tuple(board.signatures), notes)
 
 
-def _as_latex(board: Leaderboard) -> str:
-    def cell(model: ModelRow, metric: str) -> str:
-        found = model.cells[metric]
-        if found is None:
-            return ""
-        if found.row.value is None:
-            return rf"\textit{{{_missing_words(found)}}}"
-        value = (
-            rf"\textbf{{{format_value(found.row.value, found.row.metric)}}}"
-            if found.is_best
-            else format_value(found.row.value, found.row.metric)
-        )
-        tie = r"$\approx$\," if found.may_equal_best else ""
-        beside = " ".join(filter(None, [_interval(found), _n(model, found)]))
-        return tie + value + (rf" {{\scriptsize {beside}}}" if beside else "")
-
-    metrics = _shown_metrics(board)
-    titles = [
-        escape_latex(metric_heading(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics
-    ]
-    rows = [
-        [escape_latex(model.name), *(cell(model, metric) for metric in metrics), str(_turns(model))]
-        for model in board.models
-    ]
-    return latex_table(
-        ["Model", *titles, "Turns"],
-        rows,
-        numbers=[False, *(True for _ in metrics), True],
-        comments=map(printable, (*_export_notes(board, best="bold", dagger="dagger"), *board.signatures)),
-        footnote=_few_videos(board),
-    )
-
-
-def _shown_metrics(board: Leaderboard) -> list[str]:
-    return [column.metric for column in (*board.judged, *board.texts)] or board.metrics
-
-
-def _few_videos(board: Leaderboard) -> str | None:
-    shown_here = _shown_metrics(board)
-    cells = [model.cells[metric] for model in board.models for metric in shown_here]
-    return few_videos_warning(cell.row.videos for cell in cells if cell and cell.row.value is not None)
-
-
-def _missing_words(cell: Cell) -> str:
-    return "withheld" if cell.withheld else "not scored"
-
-
-def _interval(cell: Cell) -> str:
-    return format_range(cell.row.low, cell.row.high, cell.row.metric)
-
-
-def _n(model: ModelRow, cell: Cell) -> str:
-    """The number's n, if it is not the model's number of turns, which the last column has."""
-    items = n_items(cell.row.metric)
-    return "" if cell.row.n == _turns(model) and not items else f"(n = {cell.row.n}{items})"
-
-
-def _turns(model: ModelRow) -> int:
-    """The due turns of a model; in runs that do not count them, its answers."""
-    return model.info.due or model.info.items
-
-
-def _export_notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
-    notes = ["95 % intervals in brackets, clustered by source video."]
-    if warning := _few_videos(board):
-        notes.append(warning)
-    shown_here = set(_shown_metrics(board))
-    cells = [cell for model in board.models for metric, cell in model.cells.items() if cell and metric in shown_here]
-    if any(cell.is_best for cell in cells):
-        notes.append(f"Highest value of a column in {best}.")
-    if any(cell.may_equal_best for cell in cells):
-        notes.append("≈: the interval overlaps the interval of the highest value.")
+def _export_notes(board: Leaderboard, shown: frozenset[str]) -> tuple[str, ...]:
+    notes = []
     for mixed, parts in board.mixed_together:
-        if not (metrics := [metric for metric in mixed if metric in shown_here]):
-            continue
-        named, differ = ", ".join(map(metric_title, metrics)), ", ".join(parts)
-        notes.append(f"{dagger} Not comparable between models, as signatures differ in {differ}: {named}.")
+        if named := [metric_title(metric) for metric in mixed if metric in shown]:
+            differ = f"signatures differ in {', '.join(parts)}"
+            notes.append(f"† Not comparable between models, as {differ}: {', '.join(named)}.")
     for line in board.unscored:
-        if line.metric not in shown_here:
-            continue
-        notes.append(f"{metric_title(line.metric)} of {board.naming(line.models)} is not scored: {line.reason}")
-    if any(metric_kind(metric) == "compat" for metric in shown_here):
+        if line.metric in shown:
+            models = board.naming(line.models)
+            notes.append(f"{metric_title(line.metric)} of {models} is not scored: {line.reason}")
+    if any(metric_kind(metric) == "compat" for metric in shown):
         notes.append("Official script: its way of reading the same judge's replies, reproduced for comparison only.")
     for model in board.floors:
         notes.append(f"{model.name} {model.floor}: a model that is not above it has shown no ability.")
-    return [" ".join(note.split()) for note in notes]
+    return tuple(notes)
 
 
 _RENDERERS: Final[dict[TableFormat, Callable[[Leaderboard], str]]] = {
     "json": _as_json,
     "csv": _as_csv,
-    "markdown": _as_markdown,
-    "latex": _as_latex,
+    "markdown": lambda board: render_rows(_table_file(board), "markdown"),
+    "latex": lambda board: render_rows(_table_file(board), "latex"),
 }
 
 

@@ -12,7 +12,7 @@ from jinja2 import Environment
 from reeltalk import pages
 from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, read_context
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.analysis.verdicts import verdicts_of
+from reeltalk.analysis.verdicts import RunVerdicts
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.pages.calibration import run_calibration
 from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
@@ -91,7 +91,7 @@ def write_report(
     runs, controls = separate_controls(runs)
     board = build_leaderboard(runs)
     context = read_context(benchmark) if benchmark is not None else BenchmarkContext()
-    dialogues = RunDialogues(board, {id(run): verdicts_of(run) for run in runs}, context)
+    dialogues = RunDialogues(board, {id(run): RunVerdicts(run) for run in runs}, context)
     site = Site(folder, board, dialogues, settings, benchmark, context, executor)
     if settings.about and not any(site.about):
         raise SettingError(

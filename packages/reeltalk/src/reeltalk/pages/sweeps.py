@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from markupsafe import Markup
@@ -21,13 +21,12 @@ from reeltalk.analysis.estimates import (
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.score_matrix import models_of
+from reeltalk.analysis.score_matrix import TURN, ScoreMatrix, Turns
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.values import metric_heading
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Mark
 from reeltalk.pages.site import Page, Site
-from reeltalk.store.score_frame import SCORE
 
 SWEPT: Final = {
     "mode": "Mode",
@@ -146,30 +145,19 @@ def sweep_metrics(board: Leaderboard, lines: Sequence[Sweep]) -> list[list[Swept
         BenchmarkError: A run's tables do not have one order.
         InputError: A table is damaged.
     """
-    scores = _scores(board, {index for line in lines for index in line.indices})
+    turns = Turns(board)
     return [
         [
             one
             for metric in (*board.plotted, *(COSTS if line.setting == "memory" else ()))
-            if metric in board.metrics and (one := _of_metric(board, line, metric, scores)) is not None
+            if metric in board.metrics and (one := _of_metric(turns, line, metric)) is not None
         ]
         for line in lines
     ]
 
 
-class VideoValue(NamedTuple):
-    """A number of one turn, with its video."""
-
-    video_id: str
-    value: float
-
-
-_Scores = Mapping[tuple[int, str], Mapping[str, VideoValue]]
-"""Scores of turns by item, by place in the leaderboard and metric."""
-
-
-def _of_metric(board: Leaderboard, line: Sweep, metric: str, scores: _Scores) -> SweptMetric | None:
-    cells = [board.models[index].cells[metric] for index in line.indices]
+def _of_metric(turns: Turns, line: Sweep, metric: str) -> SweptMetric | None:
+    cells = [turns.board.models[index].cells[metric] for index in line.indices]
     rows = [cell.row if cell is not None and cell.row.value is not None else None for cell in cells]
     there = [row for row in rows if row is not None]
     if len(there) < 2 or not _compare(line.setting, [row.signature for row in there]):
@@ -178,17 +166,16 @@ def _of_metric(board: Leaderboard, line: Sweep, metric: str, scores: _Scores) ->
         None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n, row.videos)
         for row in rows
     ]
-    means = [
-        scores.get((index, metric), {}) if value is not None else {}
-        for index, value in zip(line.indices, values, strict=True)
-    ]
+    sheet = turns.sheet(metric)
     steps = [SweepStep(values[0], None)]
-    for value, own in zip(values[1:], means[1:], strict=True):
-        first, second, shared = _comparable(means[0], own)
-        is_mean = _is_mean(means[0], values[0]) and _is_mean(own, value)
-        difference = difference_estimate(_columns(first), _columns(second), paired=shared) if is_mean else None
+    for index, value in zip(line.indices[1:], values[1:], strict=True):
+        shared, difference = True, None
+        if sheet is not None and sheet.item == TURN and values[0] is not None and value is not None:
+            first, second, shared = _comparable(sheet, line.indices[0], index)
+            if _is_mean(sheet, line.indices[0], values[0]) and _is_mean(sheet, index, value):
+                difference = difference_estimate(first, second, paired=shared)
         if difference is not None:
-            difference = Estimate(difference.value, difference.low, difference.high, len(second), difference.videos)
+            difference = replace(difference, n=len(second.values))
         steps.append(SweepStep(value, difference, shared))
     return SweptMetric(metric, tuple(steps))
 
@@ -200,41 +187,22 @@ def _compare(setting: str, signatures: Sequence[str]) -> bool:
     return all(parts == found[0] for parts in found)
 
 
-def _comparable(
-    first: Mapping[str, VideoValue], second: Mapping[str, VideoValue]
-) -> tuple[list[VideoValue], list[VideoValue], bool]:
+def _comparable(sheet: ScoreMatrix, one: int, two: int) -> tuple[VideoValues, VideoValues, bool]:
     """The scores of turns that both have; if these are few, the scores of all turns about videos that both have."""
-    common = [item for item in first if item in second]
-    if 2 * len(common) >= min(len(first), len(second)):
-        return [first[item] for item in common], [second[item] for item in common], True
-    videos = {entry.video_id for entry in first.values()} & {entry.video_id for entry in second.values()}
-    kept = [[entry for entry in found.values() if entry.video_id in videos] for found in (first, second)]
-    return kept[0], kept[1], False
+    first, second = (np.isfinite(sheet.values[:, index]) for index in (one, two))
+    common = first & second
+    shared = bool(2 * common.sum() >= min(first.sum(), second.sum()))
+    if not shared:
+        common = np.isin(sheet.videos, np.intersect1d(sheet.videos[first], sheet.videos[second]))
+    first, second = first & common, second & common
+    values = [VideoValues(sheet.videos[rows], sheet.values[rows, at]) for rows, at in ((first, one), (second, two))]
+    return values[0], values[1], shared
 
 
-def _columns(entries: Sequence[VideoValue]) -> VideoValues:
-    return VideoValues([entry.video_id for entry in entries], np.array([entry.value for entry in entries], np.float64))
-
-
-def _is_mean(entries: Mapping[str, VideoValue], value: Estimate | None) -> bool:
+def _is_mean(sheet: ScoreMatrix, index: int, value: Estimate) -> bool:
     """True if a metric's number is the mean of its turns, so that differences of means are meaningful."""
-    if value is None or not entries:
-        return False
-    mean = sum(entry.value for entry in entries.values()) / len(entries)
-    return abs(mean - value.value) <= 1e-6 * max(1.0, abs(value.value))
-
-
-def _scores(board: Leaderboard, indices: set[int]) -> _Scores:
-    found: dict[tuple[int, str], dict[str, VideoValue]] = defaultdict(dict)
-    for run, columns in models_of(board):
-        for model, place in columns.items():
-            if place not in indices:
-                continue
-            answers = run.scores.answers.filter(model=model)
-            for metric in set(board.plotted).intersection(run.scores.measures):
-                scored = answers.select("item_id", "video_id", SCORE + metric).drop_nulls(SCORE + metric)
-                found[place, metric] = {item: VideoValue(video, value) for item, video, value in scored.iter_rows()}
-    return found
+    known = sheet.values[np.isfinite(sheet.values[:, index]), index]
+    return bool(len(known)) and abs(known.mean() - value.value) <= 1e-6 * max(1.0, abs(value.value))
 
 
 def _names(keys: Sequence[tuple[object, ...]]) -> list[str]:

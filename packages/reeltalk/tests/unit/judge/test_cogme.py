@@ -10,7 +10,7 @@ from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.match import MatchJudge
 from reeltalk.judge.measures import Measure
-from reeltalk.metrics.profile import TAGS, TaggedAnswer, profile
+from reeltalk.metrics.profile import TAGS
 from reeltalk.metrics.uncertainty import measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.labels import Thinking
@@ -54,78 +54,33 @@ def measured(judge: CogMEJudge, units: Sequence[JudgeUnit]) -> dict[str, Measure
     return {measure.name: measure for measure in judge.measures(units, rows)}
 
 
-def test_a_wrong_reasoning_weighs_three_times_a_right_recall() -> None:
-    found = profile(
-        [
-            TaggedAnswer(("Character",), Thinking.RECALL, 1.0),
-            TaggedAnswer(("Character",), Thinking.REASONING, 0.0),
-        ]
-    )
-    assert found.weighted["Character"] == pytest.approx(25.0)
-    assert found.unweighted["Character"] == pytest.approx(50.0)
-    assert found.accuracy == pytest.approx(50.0)
-
-
-def test_weighted_and_unweighted_coincide_within_a_way_of_thinking() -> None:
-    answers = [
-        TaggedAnswer(("Object", "Feature"), thinking, credit)
-        for thinking, credit in zip([*Thinking, *Thinking], [1.0, 0.0, 0.5, 0.25, 1.0, 1.0], strict=True)
-    ]
-    found = profile(answers)
-    for thinking in Thinking:
-        assert found.weighted[thinking.value] == pytest.approx(found.unweighted[thinking.value])
-    assert found.weighted["Object"] != pytest.approx(found.unweighted["Object"])
-
-
 def test_a_tag_without_questions_has_no_value_and_is_not_zero() -> None:
-    found = profile([TaggedAnswer(("Place",), Thinking.RECALL, 0.0)])
-    assert found.weighted["Place"] == 0
-    assert found.weighted["Emotion"] is None
-    assert list(found.weighted) == list(TAGS)
+    found = measured(CogMEJudge(), [unit(turn(WRONG, ("Recall",), target=("Place",)))])
+    assert found["cogme.Place"].value == 0
+    assert found["cogme.Emotion"].value is None
     assert len(TAGS) == len(set(TAGS)) == 19
-    empty = profile([])
-    assert (empty.accuracy, empty.frequency["Place"], empty.questions) == (None, None, 0)
-
-
-def test_a_profile_of_frequencies_adds_up_to_more_than_one_hundred() -> None:
-    common = [TaggedAnswer(("Character", "Identity"), Thinking.RECALL, 1.0)] * 30
-    found = profile([*common, TaggedAnswer(("Emotion", "Identity"), Thinking.RECALL, 1.0)])
-    assert found.frequency["Identity"] == pytest.approx(100)
-    assert found.frequency["Emotion"] == pytest.approx(100 / 31)
-    assert found.rare == ("Emotion",)
-
-
-def test_a_rubric_may_give_part_of_the_credit_but_no_more_than_all() -> None:
-    assert profile([TaggedAnswer(("Event",), Thinking.GRASPING, 0.25)]).weighted["Event"] == pytest.approx(25)
-    for credit in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="within 0 and 1"):
-            profile([TaggedAnswer(("Event",), Thinking.GRASPING, credit)])
 
 
 def test_a_tag_that_stands_twice_or_is_unknown_changes_nothing() -> None:
-    plain = profile([TaggedAnswer(("Event",), Thinking.RECALL, 1.0)])
-    assert profile([TaggedAnswer(("Event", "Event", "Weather"), Thinking.RECALL, 1.0)]) == plain
+    found = measured(CogMEJudge(), [unit(turn(RIGHT, ("Recall",), target=("Event", "Event", "Weather")))])
+    assert (found["cogme.Event"].value, found["cogme.Event"].n) == (100, 1)
+    assert "cogme.Weather" not in found
 
 
 @pytest.mark.parametrize("correctness", [None, ChoiceJudge()])
-def test_the_judge_gives_the_same_profile_as_the_metric(correctness: Judge | None) -> None:
+def test_a_wrong_reasoning_weighs_three_times_a_right_recall(correctness: Judge | None) -> None:
     of = unit(
         turn(RIGHT, ("Recall",)),
         turn(WRONG, ("Reasoning",), content=("Causality",), index=1),
         turn(RIGHT, ("Grasping",), target=("Place",), index=2),
     )
     found = measured(CogMEJudge(correctness), [of])
-    expected = profile(
-        [
-            TaggedAnswer(("Character",), Thinking.RECALL, 1.0),
-            TaggedAnswer(("Character", "Causality"), Thinking.REASONING, 0.0),
-            TaggedAnswer(("Place",), Thinking.GRASPING, 1.0),
-        ]
-    )
     assert next(iter(found)) == "cogme"
-    assert found["cogme"].value == pytest.approx(expected.accuracy)
-    assert {tag: found[f"cogme.{tag}"].value for tag in TAGS} == pytest.approx(expected.weighted)
-    assert {tag: found[f"cogme.unweighted.{tag}"].value for tag in TAGS} == pytest.approx(expected.unweighted)
+    assert found["cogme"].value == pytest.approx(200 / 3)
+    rest = {"Causality": 0, "Place": 100, "Recall": 100, "Reasoning": 0, "Grasping": 100}
+    for part, expected in (("", {"Character": 25, **rest}), ("unweighted.", {"Character": 50, **rest})):
+        values = {tag: found[f"cogme.{part}{tag}"].value for tag in TAGS}
+        assert {tag: value for tag, value in values.items() if value is not None} == pytest.approx(expected)
 
 
 def test_turns_without_a_way_of_thinking_do_not_count_and_of_several_the_highest_does() -> None:

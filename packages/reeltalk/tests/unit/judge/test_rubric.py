@@ -9,10 +9,8 @@ from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.rubric import RubricJudge, credit_by_tag, rubric_credit
 from reeltalk.llm import Message, Reply
 from reeltalk.llm.fencing import fence
-from reeltalk.metrics.profile import TaggedAnswer, profile
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import RubricItem, TurnRubric
-from reeltalk.schema.labels import Thinking
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
@@ -109,9 +107,7 @@ def test_the_profile_takes_the_credit_at_each_tag() -> None:
     one, judge = turn("She walks to the kitchen."), RubricJudge("words")
     rows = judged(judge, one)
     numbers = {measure.name: measure.value for measure in judge.measures([unit(one)], rows)}
-    expected = profile([TaggedAnswer(("Behavior", "Place", "Sequence"), Thinking.GRASPING, 2 / 3,
-                                     {"Behavior": 1.0, "Place": 0.0})])  # fmt: skip
-    for tag in ("Behavior", "Place", "Sequence", "Grasping"):
-        assert numbers[f"rubric-words.{tag}"] == pytest.approx(expected.weighted[tag])
+    expected = {"Behavior": 100.0, "Place": 0.0, "Sequence": 200 / 3, "Grasping": 200 / 3}
+    assert {tag: numbers[f"rubric-words.{tag}"] for tag in expected} == pytest.approx(expected)
     assert numbers["rubric-words"] == pytest.approx(200 / 3)
     assert "rubric-words.Emotion" not in numbers

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.analysis.dataset import DatasetNumbers, Spread, count_dataset, count_text_words
-from reeltalk.analysis.dialogue_counts import DialogueCounts, count_dialogues
+from reeltalk.analysis.dataset import DatasetNumbers, DialogueCounts, Spread, count_dataset, count_text_words
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.pages.charts import Bar, HistogramBin, bar_chart, histogram_chart
@@ -33,7 +32,6 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.record import ChainId, DialogueId, PathId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.tables import DIALOGUES, VIDEOS
 
 MARKUP = "</td></table><script>alert(1)</script> evil"
 LAYOUTS = {
@@ -181,13 +179,13 @@ def test_words_are_what_stands_between_spaces_and_chinese_characters() -> None:
     assert count_text_words("她在做什么") == 5
 
 
-def test_table_3_is_that_of_reeltalk_stats(make: Maker) -> None:
+def test_table_3_is_about_dialogues_and_their_videos(make: Maker) -> None:
     content = Content(
         videos=[video("v1", duration_s=10.0), video("v2", duration_s=90.0), video("v3", duration_s=500.0)],
         dialogues=[dialogue("a", turn("Who is it?"), turn()), dialogue("b", turn(references=[]), of="v2")],
     )
-    benchmark = make(content)
-    assert count_dataset(benchmark).table_3 == count_dialogues(benchmark.read(VIDEOS), benchmark.read(DIALOGUES))
+    found = count_dataset(make(content))
+    assert found.table_3 == DialogueCounts(2, 2, 3, 50.0, 11 / 3, 3.0)
 
 
 def test_published_data_sets_stand_below_ours() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from reeltalk.analysis.dialogues import RunDialogues
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.analysis.verdicts import verdicts_of
+from reeltalk.analysis.verdicts import RunVerdicts
 from reeltalk.pages.failures import collect_failures, has_failures
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Site
@@ -30,7 +30,7 @@ def answered(model: str, index: int, **more: Any) -> AnsweredTurn:
 
 def site_of(run: Run, folder: Path) -> Site:
     board = build_leaderboard([run])
-    verdicts = {id(run): verdicts_of(run)}
+    verdicts = {id(run): RunVerdicts(run)}
     return Site(folder, board, RunDialogues(board, verdicts), ReportSettings())
 
 

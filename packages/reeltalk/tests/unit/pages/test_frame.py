@@ -110,6 +110,19 @@ def test_numbers_of_the_leaderboard_are_means_of_the_frame(make_paired_run: RunM
             assert found[run.name, row.metric] == pytest.approx(row.value, abs=1e-12)
 
 
+def test_pandas_reads_a_frame(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = write_small_run(tmp_path / "run").frame()
+    found = frame.to_pandas()
+    assert list(found.columns) == list(COLUMNS)
+    assert len(found) == len(frame)
+    rouge = found[found["measure"] == "rouge_l"]
+    assert rouge["value"].mean() == 0.25
+    assert list(rouge["labels"].iloc[0]) == ["vdact.question_type=D-LOC"]
+    assert found.groupby("state", observed=True).size().to_dict()["failed"] == 2
+
+
 def test_a_frame_comes_from_the_cache_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     first = write_small_run(tmp_path / "run").frame()

@@ -5,7 +5,7 @@ from typing import Any
 
 from reeltalk.analysis.dialogues import RunDialogues, item_metrics
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.analysis.verdicts import ShownVerdict, title_of_criterion, unscored_reasons, verdicts_of
+from reeltalk.analysis.verdicts import RunVerdicts, ShownVerdict, title_of_criterion, unscored_reasons
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.runs import JUDGED, Run
 from reeltalk.store.tables import write_rows
@@ -28,7 +28,7 @@ def judged(run: Run, protocol: str, *rows: JudgedScore) -> Run:
 
 
 def only(run: Run) -> ShownVerdict:
-    (verdicts,) = verdicts_of(run).values()
+    (verdicts,) = RunVerdicts(run).values()
     (verdict,) = verdicts
     return verdict
 
@@ -86,7 +86,7 @@ def test_nobody_judges_where_no_model_does(make_run: RunMaker) -> None:
 def test_verdicts_find_their_turns_and_their_dialogues(make_run: RunMaker) -> None:
     run = judged(make_run(), "clair", row(turn_index=1), row(model="beta"), row(unit="dialogue", turn_index=None))
     board = build_leaderboard([run])
-    (dialogue,) = RunDialogues(board, {id(run): verdicts_of(run)})
+    (dialogue,) = RunDialogues(board, {id(run): RunVerdicts(run)})
     found = [[len(answer.verdicts) for answer in turn.answers] for turn in dialogue.turns]
     assert found == [[0, 1], [1, 0]]
     assert [len(verdicts) for verdicts in dialogue.verdicts] == [1, 0]
@@ -95,8 +95,8 @@ def test_verdicts_find_their_turns_and_their_dialogues(make_run: RunMaker) -> No
 def test_judged_metrics_have_no_columns_where_verdicts_stand_below_answers(make_run: RunMaker) -> None:
     run = judged(make_run(metric="clair"), "clair", row())
     board = build_leaderboard([run])
-    assert item_metrics(board, RunDialogues(board, {id(run): verdicts_of(run)})) == []
-    assert item_metrics(board, RunDialogues(board)) == ["clair"]
+    assert item_metrics(RunDialogues(board, {id(run): RunVerdicts(run)})) == []
+    assert item_metrics(RunDialogues(board)) == ["clair"]
 
 
 def test_reasons_are_counted_by_criterion_and_model(make_run: RunMaker) -> None:

@@ -53,11 +53,7 @@ class DifferenceReason:
 
 
 def _name_parts(signature: str) -> tuple[str, dict[str, str]]:
-    """Subject and parts of a signature; empty if another program wrote it in another form.
-
-    Args:
-        signature: As a run has it.
-    """
+    """Subject and parts of a signature; empty if another program wrote it in another form."""
     try:
         parsed = Signature.parse(signature)
     except ValueError:

@@ -183,9 +183,6 @@ class PublishedNumber:
 def read_published(name: str) -> PublishedBenchmark:
     """The published numbers of a benchmark.
 
-    Args:
-        name: As `svbench`.
-
     Raises:
         SettingError: There are none; the message lists the known benchmarks.
     """
@@ -208,11 +205,7 @@ def _tuples(value: object) -> object:
 
 
 def published_numbers(benchmark: PublishedBenchmark) -> Iterator[PublishedNumber]:
-    """Every published number of a benchmark, table by table and row by row.
-
-    Args:
-        benchmark: From `read_published`.
-    """
+    """Every published number of a benchmark, table by table and row by row."""
     for table in benchmark.tables:
         for row in table.rows:
             for column, value in zip(table.columns, row.values, strict=True):
@@ -242,11 +235,7 @@ def _is_repeated(table: PublishedTable, column: PublishedColumn) -> bool:
 
 
 def format_published(value: Value) -> str:
-    """A value of a table as text: marks for yes and no, grouped digits, a dash for None.
-
-    Args:
-        value: Of a cell.
-    """
+    """A value of a table as text: marks for yes and no, grouped digits, a dash for None."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -280,11 +269,7 @@ def render_published(names: Sequence[str], format: ListFormat) -> str:
 
 
 def published_overview(*, markdown: bool = False) -> str:
-    """Every benchmark with its tables and number of known numbers.
-
-    Args:
-        markdown: As a table of Markdown.
-    """
+    """Every benchmark with its tables and number of known numbers."""
     found = [read_published(name) for name in FILES]
     rows = [
         (each.name, f"{sum(1 for _ in published_numbers(each)):,}", f"{len(each.tables):,}", each.paper)
@@ -295,11 +280,7 @@ def published_overview(*, markdown: bool = False) -> str:
 
 
 def markdown(benchmark: PublishedBenchmark) -> str:
-    """All tables of a benchmark as Markdown, each with its source.
-
-    Args:
-        benchmark: From `read_published`.
-    """
+    """All tables of a benchmark as Markdown, each with its source."""
     parts = [f"## {benchmark.title}\n", f"{benchmark.paper}.\n"]
     parts += ["\n".join(f"- {_escaped(note)}" for note in benchmark.notes) + "\n"] if benchmark.notes else []
     for table in benchmark.tables:
