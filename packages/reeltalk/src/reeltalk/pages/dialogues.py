@@ -48,9 +48,9 @@ from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabul
 from reeltalk.analysis.values import format_value
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import ListedDialogue, Page, Site, write_static, write_text
+from reeltalk.pages.site import ListedDialogue, Page, Site, plain_environment, write_static, write_text
 from reeltalk.schema.record import Json
-from reeltalk.schema.texts import printable
+from reeltalk.schema.texts import escape_html, printable
 
 FOLDER: Final = "data"
 MOST_BYTES: Final = 1_000_000
@@ -141,6 +141,7 @@ STILLS: Final = "stills"
 """Pictures of all dialogues, in the memory of the site."""
 FOUND: Final = "found turns"
 """Data of the page to find turns, in the memory of the site: a dialogue is read once for its page and for these."""
+MARKS: Final = (' <span class="wrong">wrong</span>', ' <span class="right">right</span>')
 TASKS: Final = "mt_video_bench.task"
 """The vocabulary of the tasks of dialogues."""
 
@@ -157,16 +158,20 @@ def write_dialogue_pages(site: Site) -> None:
         index for index, model in enumerate(board.models) if model.floor is not None and not dialogues.answered[index]
     }
     metric = credit_metric(scored_metrics(board, dialogues))
+    keys = [_model_key(index, model.name) for index, model in enumerate(board.models)]
+    titles = [(metric, escape_html(metric_title(metric))) for metric in metrics]
+    folded = len(board.models) - len(silent) > FOLDED_MODELS
+    template = plain_environment(site.environment).get_template("_turns.html")
+
+    def answers_of(turn: ShownTurn) -> Iterator[tuple[object, ...]]:
+        for index, (answer, credit) in enumerate(zip(turn.answers, credits_of(turn, metric), strict=True)):
+            if index not in silent:
+                scores = answer.scores
+                values = [f"{title} {format_value(scores[name], name)}" for name, title in titles if name in scores]
+                mark = "" if credit is None else MARKS[credit > RIGHT]
+                yield keys[index], mark, answer, answer.text, answer.state.value, " · ".join(values)
+
     same = {
-        "keys": [_model_key(index, model.name) for index, model in enumerate(board.models)],
-        "marks": {
-            True: Markup(' <span class="right">right</span>'),
-            False: Markup(' <span class="wrong">wrong</span>'),
-            None: "",
-        },
-        "titles": [(metric, metric_title(metric)) for metric in metrics],
-        "silent": silent,
-        "folded": len(board.models) - len(silent) > FOLDED_MODELS,
         "measure": metric_title(metric) if metric is not None else "",
         "right_above": f"{RIGHT:.0%}".replace("%", " %"),
         "left_out": [m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
@@ -178,14 +183,18 @@ def write_dialogue_pages(site: Site) -> None:
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
+        wholes = [(key, verdicts) for key, verdicts in zip(keys, dialogue.verdicts, strict=True) if verdicts]
         for place, (file, turns) in enumerate(parts):
+            shown = template.render(
+                turns=[(turn, answers_of(turn), stage.turns.get(turn.anchor), _label_chips(turn)) for turn in turns],
+                wholes=wholes if place == 0 else (),
+                folded=folded,
+            )
             site.render(
                 "dialogue.html",
                 f"dialogues/{file}",
                 dialogue=dialogue,
-                shown_turns=[
-                    (turn, _right(turn, metric), stage.turns.get(turn.anchor), _label_chips(turn)) for turn in turns
-                ],
+                turns=Markup(shown),
                 stage=stage,
                 place=place,
                 files=files,
@@ -203,11 +212,6 @@ def _model_key(index: int, name: str) -> Markup:
         index % COLOURS, key_of(index), title
     )
     return shown + Markup(' <span class="id">{}</span>').format(weights) if weights else shown
-
-
-def _right(turn: ShownTurn, metric: str | None) -> list[bool | None]:
-    """Whether each model's answer is right; None without a score."""
-    return [None if credit is None else credit > RIGHT for credit in credits_of(turn, metric)]
 
 
 def _label_chips(turn: ShownTurn) -> Markup:
