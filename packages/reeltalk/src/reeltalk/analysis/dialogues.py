@@ -3,15 +3,16 @@
 import hashlib
 import re
 import sys
-from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
 from statistics import fmean, quantiles
-from typing import Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import answer_settings, metric_kind
 from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
@@ -23,12 +24,16 @@ from reeltalk.schema.dialogue import ChecklistItem, Dialogue, DialoguePath, QACh
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import label_title
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.runs import ItemScores, is_withheld
+from reeltalk.schema.runs import is_withheld
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.rows import KeyIndex, NamedRows, Rows
-from reeltalk.store.runs import ANSWERS, INFO, Run
+from reeltalk.store.rows import NamedRows
+from reeltalk.store.runs import ANSWERS
+from reeltalk.store.score_frame import SCORE
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, PATHS, VIDEOS
+
+if TYPE_CHECKING:
+    import polars as pl
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -194,18 +199,6 @@ class ShownAnswer:
             self.state is not AnswerState.NOT_SCORED or bool(self.reason)
         )
 
-    def lacks(self, metric: str) -> bool:
-        """True if the answer should have a score by a metric and has none: it failed, or its judging did."""
-        if metric in self.scores or not self.state.is_due:
-            return False
-        family = metric.split(".")[0]
-        return self.state is AnswerState.FAILED or any(
-            score.failed
-            for verdict in self.verdicts
-            for score in verdict.scores
-            if score.criterion == metric or verdict.protocol.replace("-", "_") == family
-        )
-
 
 @dataclass(slots=True)
 class ShownTurn:
@@ -240,59 +233,30 @@ class ShownDialogue:
     file: str
     turns: list[ShownTurn]
     title: str = ""
-    """Its name for people, unique in the report."""
+    """Its name for people, as in `ListedDialogue`."""
     verdicts: list[Sequence[ShownVerdict]] = field(default_factory=list)
     """Verdicts on each model's answers as a whole, in the leaderboard's order."""
 
-    @property
-    def has_failures(self) -> bool:
-        """True if an answer or a judge's score is missing."""
-        answers = [answer for turn in self.turns for answer in turn.answers]
-        verdicts = chain(*self.verdicts, *(answer.verdicts for answer in answers))
-        return any(answer.is_missing for answer in answers) or any(
-            score.failed for verdict in verdicts for score in verdict.scores
-        )
 
-    def means(self, metric: str) -> list[float | None]:
-        """Each model's mean over the turns with a score; None if there are none, or if it is withheld."""
-        means: list[float | None] = []
-        for index in range(len(self.turns[0].answers)):
-            found = [turn.answers[index].scores[metric] for turn in self.turns if metric in turn.answers[index].scores]
-            lacking = sum(turn.answers[index].lacks(metric) for turn in self.turns)
-            means.append(fmean(found) if found and not is_withheld(len(found), lacking) else None)
-        return means
+DUE: Final = [state.value for state in AnswerState if state.is_due]
+"""States of turns that should have a score."""
 
 
-UnitKey = tuple[str, str]
-"""The unit and the video of a dialogue."""
+class ListedDialogue(NamedTuple):
+    """A dialogue in lists and links."""
 
-
-@dataclass(frozen=True)
-class _RunRows:
-    """Where the answers of one run are."""
-
-    run: Run
-    answers: Rows[AnsweredTurn]
-    scores: Rows[ItemScores]
-    score_places: Mapping[tuple[str, str], int] | None
-    """Places of scores by model and item; None if they have the order of the answers."""
-    columns: Mapping[str, int]
-    """Places of the run's models on the leaderboard."""
-    history: Mapping[str, str | None]
-    places: KeyIndex[int]
-    """Places of answers by the number of their dialogue."""
-    verdicts: Mapping[Place, Sequence[ShownVerdict]]
-
-    def scores_of(self, place: int, answer: AnsweredTurn) -> dict[str, float]:
-        """The scores of an answer."""
-        if self.score_places is None:
-            return self.scores[place].scores
-        found = self.score_places.get((answer.model, answer.item_id))
-        return {} if found is None else self.scores[found].scores
+    title: str
+    """Its name for people, unique in the report."""
+    file: str
+    """Its page below `dialogues/`."""
+    unit_id: str
+    video_id: str
+    turns: int
+    """Number of turns."""
 
 
 class RunDialogues(Sequence[ShownDialogue]):
-    """The dialogues of runs in order of their names. A dialogue is read when you ask for it.
+    """The dialogues of runs in order of their names. The texts of a dialogue are read when you ask for it.
 
     Args:
         board: The models, with their runs.
@@ -310,45 +274,50 @@ class RunDialogues(Sequence[ShownDialogue]):
         verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None,
         context: BenchmarkContext | None = None,
     ) -> None:
-        self._board, self._context = board, context or BenchmarkContext()
+        import polars as pl
+
+        self._board, self._judged = board, verdicts or {}
+        units = board.answers.select("unit_id", "video_id").unique(maintain_order=True)
+        keys = sorted(units.cast(pl.String).iter_rows(), key=lambda key: (_natural(key[0]), key))
+        names = pl.DataFrame(keys, units.schema, orient="row").with_row_index("dialogue")
+        answers = board.answers.join(names, on=["unit_id", "video_id"], maintain_order="left")
+        answers = answers.sort("dialogue", maintain_order=True)
+        turn = ["dialogue", "item_id"]
+        self.turns: pl.DataFrame = (
+            answers.unique(turn, keep="first", maintain_order=True)
+            .sort("dialogue", "turn_index", "item_id", maintain_order=True)
+            .with_row_index("turn")
+        )
+        """A row for each turn in the order of pages, as the first model was asked it: its `dialogue`, and so on."""
+        self.answers: pl.DataFrame = answers.join(self.turns.select(*turn, "turn"), on=turn, maintain_order="left")
+        """A row for each answer, with the columns of `board.answers`, its `turn` and its `dialogue`."""
+        self.listed = _listed(keys, self.turns, context or BenchmarkContext())
+        """(D,) all dialogues."""
+        columns = [column for column in answers.columns if column.startswith(SCORE)]
+        self._metrics = [column.removeprefix(SCORE) for column in columns]
+        self._rows = answers.select("run", "row", "column", *columns)
+        self._texts = [run.answers() for run, _ in board.runs]
+        self._ends = np.cumsum(np.bincount(answers["dialogue"].to_numpy(), minlength=len(keys))).tolist()
         self.scored: list[set[str]] = [set() for _ in board.models]
         """Metrics with a score of a single answer, by model."""
-        self.answered: list[bool] = [False for _ in board.models]
+        for column in columns:
+            for place in answers.drop_nulls(column)["column"].unique():
+                self.scored[place].add(column.removeprefix(SCORE))
+        known = set(answers["column"])
+        self.answered = [place in known for place in range(len(board.models))]
         """Whether the runs have answers of each model."""
-        self._judged = verdicts or {}
-        found: dict[UnitKey, int] = {}
-        runs = {id(model.run): model.run for model in board.models}.values()
-        indexed = [self._index(run, found) for run in runs]
-        self._runs = [
-            _RunRows(**rest, places=KeyIndex(zip(numbers, places, strict=True))) for rest, numbers, places in indexed
-        ]
-        times = Counter(unit_id for unit_id, _ in found)
-        self._shared = {unit_id for unit_id, count in times.items() if count > 1}
-        keys = sorted(found, key=lambda key: (_natural(key[0]), key))
-        self._numbers = array("i", (found[key] for key in keys))
-        self._keys: list[UnitKey] = keys
-        self._titles = _Titles(self._context)
+        self._history = [answer_settings(model.run, model.info.model).get("history") for model in board.models]
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.listed)
 
     @overload
     def __getitem__(self, place: int) -> ShownDialogue: ...
     @overload
     def __getitem__(self, place: slice) -> list[ShownDialogue]: ...
     def __getitem__(self, place: int | slice) -> ShownDialogue | list[ShownDialogue]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(len(self))[place]]
-        number = range(len(self))[place]
-        for earlier in range(self._titles.told, number):
-            # Titles are numbered in order.
-            self._titles.tell(self._read(earlier), earlier)
-        dialogue = self._read(number)
-        self._titles.tell(dialogue, number)
-        return dialogue
-
-    def __iter__(self) -> Iterator[ShownDialogue]:
-        return (self[place] for place in range(len(self)))
+        numbers = range(len(self))[place]
+        return self._read(numbers) if isinstance(numbers, int) else [self._read(number) for number in numbers]
 
     @property
     def judged(self) -> bool:
@@ -358,85 +327,96 @@ class RunDialogues(Sequence[ShownDialogue]):
     @property
     def videos(self) -> set[str]:
         """Names of the videos that they are about."""
-        return {video_id for _, video_id in self._keys}
+        return {dialogue.video_id for dialogue in self.listed}
 
-    def _index(self, run: Run, found: dict[UnitKey, int]) -> "tuple[dict[str, Any], array[int], array[int]]":
-        """Number the dialogues of a run, and note whose answers and which scores there are."""
-        columns = {model.info.model: index for index, model in enumerate(self._board.models) if model.run is run}
-        # The board shows equal floors of several runs once.
-        known = {info.model for info in run.info.models}
-        answers, scores = run.answers(), run.item_scores()
-        numbers, places = array("i"), array("I")
-        score_rows = scores.raw()
-        in_order = True
-        for place, row in enumerate(answers.raw()):
-            names: list[Any] = [row.get(name) for name in ("model", "item_id", "unit_id", "video_id")]
-            if not all(isinstance(name, str) for name in names):
-                # Reading the row says what is wrong with it.
-                names = [getattr(answers[place], name) for name in ("model", "item_id", "unit_id", "video_id")]
-            model, item_id, unit_id, video_id = names
-            score = next(score_rows, {}) if in_order else {}
-            in_order = in_order and (score.get("model"), score.get("item_id")) == (model, item_id)
-            if model not in known:
-                raise BenchmarkError(
-                    f"{run.path / ANSWERS} has an answer of model {model!r}, which {INFO} does not list; "
-                    "score the answers again"
-                )
-            if model not in columns:
-                continue
-            numbers.append(found.setdefault((unit_id, sys.intern(video_id)), len(found)))
-            places.append(place)
-            self.answered[columns[model]] = True
-            if in_order and isinstance(values := score.get("scores"), dict):
-                self.scored[columns[model]].update(values)
-        score_places = None
-        if not in_order:
-            score_places = {(row.model, row.item_id): place for place, row in enumerate(scores)}
-            for answer in answers:
-                if answer.model in columns and (at := score_places.get((answer.model, answer.item_id))) is not None:
-                    self.scored[columns[answer.model]].update(scores[at].scores)
-        rest = {
-            "run": run,
-            "answers": answers,
-            "scores": scores,
-            "score_places": score_places,
-            "columns": columns,
-            "history": {model: answer_settings(run, model).get("history") for model in columns},
-            "verdicts": self._judged.get(id(run), {}),
-        }
-        return rest, numbers, places
+    @property
+    def metrics(self) -> list[str]:
+        """Metrics with a score of any single answer, in the leaderboard's order."""
+        return [metric for metric in self._board.metrics if any(metric in scored for scored in self.scored)]
+
+    def lacking(self, metric: str) -> "pl.Series":
+        """(A,) true for answers that should have a score by a metric and have none: they failed, or their judging did.
+
+        Args:
+            metric: Name of a metric; its column may be missing.
+        """
+        import polars as pl
+
+        family = metric.split(".")[0]
+        own = (pl.col("criterion").cast(pl.String).str.split(".").list.first() == metric) | (
+            pl.col("protocol").cast(pl.String).str.replace_all("-", "_") == family
+        )
+        due = pl.col("state").is_in(DUE)
+        failed = (pl.col("state") == AnswerState.FAILED) | pl.col("failed").fill_null(False)
+        scored = pl.col(SCORE + metric).is_not_null() if metric in self._metrics else pl.lit(False)
+        answers = self._with_failed(self._board.judgings.filter(own))
+        return answers.select(due & failed & ~scored).to_series()
+
+    def failing(self) -> list[int]:
+        """Places of dialogues in which an answer or a judge's score is missing.
+
+        An answer that was only needed for the history is missing if there is a reason.
+        """
+        import polars as pl
+
+        state, reason = pl.col("state"), pl.col("reason").cast(pl.String).fill_null("")
+        missing = (state != AnswerState.ANSWERED) & ((state != AnswerState.NOT_SCORED) | (reason != ""))
+        judgings = self._board.judgings
+        found = set(self._with_failed(judgings).filter(missing | pl.col("failed"))["dialogue"])
+        whole = judgings.filter("failed", pl.col("turn_index").is_null()).select("unit_id")
+        return sorted(found | set(self.turns.join(whole, on="unit_id", how="semi")["dialogue"]))
+
+    def _with_failed(self, judgings: "pl.DataFrame") -> "pl.DataFrame":
+        """The answers, with `failed` true for those of which a judging failed."""
+        place = ["column", "unit_id", "turn_index"]
+        failed = judgings.filter("failed").select(*place, "failed").unique()
+        return self.answers.join(failed, on=place, how="left", maintain_order="left")
+
+    def means(self, metric: str) -> NDArray[np.float64]:
+        """(D, M) each model's mean over the turns with a score; NaN if there are none, or if it is withheld."""
+        import polars as pl
+
+        means = np.full((len(self), len(self._board.models)), np.nan)
+        if metric not in self._metrics:
+            return means
+        groups = self.answers.select("dialogue", "column", value=SCORE + metric, lacking=self.lacking(metric))
+        for place, column, values, lacking in (
+            groups.group_by("dialogue", "column").agg(pl.col("value").drop_nulls(), pl.col("lacking").sum()).iter_rows()
+        ):
+            if values and not is_withheld(len(values), lacking):
+                means[place, column] = fmean(values)
+        return means
 
     def _read(self, number: int) -> ShownDialogue:
-        unit_id, video_id = self._keys[number]
-        models = self._board.models
+        listed, models = self.listed[number], self._board.models
         turns: dict[str, ShownTurn] = {}
-        for rows in self._runs:
-            for place in rows.places.values(self._numbers[number]):
-                answer = rows.answers[place]
-                turn = turns.get(answer.item_id)
-                if turn is None:
-                    turn = turns[answer.item_id] = _turn(answer, len(models))
-                cell = turn.answers[rows.columns[answer.model]]
-                if cell.text is not None:
-                    raise BenchmarkError(
-                        f"{rows.run.path / ANSWERS} has two answers of model {answer.model!r} to {answer.item_id!r}; "
-                        "score the answers again"
-                    )
-                _fill(cell, turn, answer, rows.scores_of(place, answer))
-                cell.facts = _facts(answer.played, rows.history[answer.model])
-                cell.frames_s = answer.played.frames_s if answer.played is not None else ()
-                cell.verdicts = rows.verdicts.get((answer.model, answer.unit_id, answer.turn_index), ())
+        start = self._ends[number - 1] if number else 0
+        for run, row, column, *scores in self._rows[start : self._ends[number]].iter_rows():
+            answer = self._texts[run][row]
+            turn = turns.get(answer.item_id)
+            if turn is None:
+                turn = turns[answer.item_id] = _turn(answer, len(models))
+            cell = turn.answers[column]
+            if cell.text is not None:
+                path = self._board.runs[run][0].path / ANSWERS
+                raise BenchmarkError(
+                    f"{path} has two answers of model {answer.model!r} to {answer.item_id!r}; score the answers again"
+                )
+            known = zip(self._metrics, scores, strict=True)
+            _fill(cell, turn, answer, {metric: value for metric, value in known if value is not None})
+            cell.facts = _facts(answer.played, self._history[column])
+            cell.frames_s = answer.played.frames_s if answer.played is not None else ()
+            cell.verdicts = self._verdicts(column, answer.unit_id, answer.turn_index)
+        verdicts = [self._verdicts(column, listed.unit_id, None) for column in range(len(models))]
         dialogue = ShownDialogue(
-            unit_id,
-            video_id,
-            _file_name(unit_id, video_id, self._shared),
-            _in_order(turns),
-            verdicts=[
-                self._judged.get(id(model.run), {}).get((model.info.model, unit_id, None), ()) for model in models
-            ],
+            listed.unit_id, listed.video_id, listed.file, _in_order(turns), listed.title, verdicts=verdicts
         )
         _lay_out(dialogue)
         return dialogue
+
+    def _verdicts(self, column: int, unit_id: str, turn_index: int | None) -> Sequence[ShownVerdict]:
+        model = self._board.models[column]
+        return self._judged.get(id(model.run), {}).get((model.info.model, unit_id, turn_index), ())
 
 
 TITLE_CHARACTERS: Final = 60
@@ -445,61 +425,38 @@ TITLE_ACTIVITIES: Final = 2
 """Maximum number of activities in a title."""
 
 
-class _Titles:
-    """Names dialogues, chains and paths for people, by their activities, their video's topic or their first question.
+def _listed(keys: Sequence[tuple[str, str]], turns: "pl.DataFrame", context: BenchmarkContext) -> list[ListedDialogue]:
+    """Dialogues with their files and titles for people; repeated titles get a number.
 
-    Examples are `Wash dishes · 6 questions` and `Where does he sit? · 4 questions · kitchen-0001`. Repeated titles get
-    a number.
-
-    Args:
-        context: Their benchmark, if there is one.
+    Examples of titles are `Wash dishes · 6 questions` and `Where does he sit? · 4 questions · kitchen-0001`.
     """
+    import polars as pl
 
-    def __init__(self, context: BenchmarkContext) -> None:
-        self._context = context
-        self._topics = {video.category for video in context.videos.values()}
-        self._taken: Counter[bytes] = Counter()
-        self._times: array[int] = array("i")
-
-    @property
-    def told(self) -> int:
-        """The first so many dialogues have titles."""
-        return len(self._times)
-
-    def tell(self, dialogue: ShownDialogue, number: int) -> None:
-        """Give a dialogue its title.
-
-        Args:
-            dialogue: The dialogue.
-            number: Its place, which is at most `told`.
-        """
-        title = self._title(dialogue)
-        if number == len(self._times):
-            # Millions of titles take much memory.
-            key = hashlib.blake2b(title.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            self._taken[key] += 1
-            self._times.append(self._taken[key])
-        times = self._times[number]
-        dialogue.title = title if times == 1 else f"{title} ({times})"
-
-    def _title(self, dialogue: ShownDialogue) -> str:
-        context = self._context
-        first = dialogue.turns[0]
-        unit = context.units.get((first.unit, dialogue.unit_id))
-        video = context.videos.get(dialogue.video_id)
-        clips = unit.clip_ids if unit is not None else ()
+    units = Counter(unit_id for unit_id, _ in keys)
+    topics = {video.category for video in context.videos.values()}
+    firsts = turns.group_by("dialogue", maintain_order=True).agg(pl.first("unit", "task", "question"), count=pl.len())
+    times: Counter[str] = Counter()
+    found = []
+    for (unit_id, video_id), (_, unit, task, question, count) in zip(keys, firsts.iter_rows(), strict=True):
+        known = context.units.get((unit, unit_id))
+        clips = known.clip_ids if known is not None else ()
         activities = list(dict.fromkeys(context.activities[clip] for clip in clips if clip in context.activities))
-        count = f"{len(dialogue.turns):,} question{'s' if len(dialogue.turns) != 1 else ''}"
+        video = context.videos.get(video_id)
+        questions = f"{count:,} question{'s' if count != 1 else ''}"
         if activities:
-            between = " → " if first.unit == "path" else ", "
+            between = " → " if unit == "path" else ", "
             more = " …" if len(activities) > TITLE_ACTIVITIES else ""
-            parts = [between.join(activities[:TITLE_ACTIVITIES]) + more, count]
-        elif video is not None and video.category and len(self._topics) > 1:
-            parts = [video.category.replace("_", " "), count, dialogue.video_id]
+            parts = [between.join(activities[:TITLE_ACTIVITIES]) + more, questions]
+        elif video is not None and video.category and len(topics) > 1:
+            parts = [video.category.replace("_", " "), questions, video_id]
         else:
-            parts = [_shortened(first.question), count, dialogue.video_id]
-        task = [label_title("mt_video_bench.task", first.task).replace("_", " ")] if first.task else []
-        return " · ".join([*task, *parts])
+            parts = [_shortened(question), questions, video_id]
+        named = [label_title("mt_video_bench.task", task).replace("_", " ")] if task else []
+        title = " · ".join([*named, *parts])
+        times[title] += 1
+        title = title if times[title] == 1 else f"{title} ({times[title]})"
+        found.append(ListedDialogue(title, _file_name(unit_id, video_id, units[unit_id] > 1), unit_id, video_id, count))
+    return found
 
 
 def _shortened(question: str) -> str:
@@ -545,41 +502,10 @@ def _length(turn: ShownTurn) -> int:
     return length
 
 
-def scores_by_model(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[set[str]]:
-    """Metrics with a score of any single answer, for each model.
-
-    Args:
-        board: The models.
-        dialogues: All dialogues.
-    """
-    if isinstance(dialogues, RunDialogues):
-        return dialogues.scored
-    found: list[set[str]] = [set() for _ in board.models]
-    for dialogue in dialogues:
-        for turn in dialogue.turns:
-            for known, answer in zip(found, turn.answers, strict=True):
-                known.update(answer.scores)
-    return found
-
-
-def scored_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
-    """Metrics with a score of any single answer, in the leaderboard's order."""
-    scored = set().union(*scores_by_model(board, dialogues))
-    return [metric for metric in board.metrics if metric in scored]
-
-
-def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
-    """Metrics to show in columns for each answer; judges' scores are shown below it with explanations.
-
-    Args:
-        board: The leaderboard, for their order.
-        dialogues: All dialogues.
-    """
-    known = scored_metrics(board, dialogues)
-    unjudged = isinstance(dialogues, RunDialogues) and not dialogues.judged
-    if not unjudged and any(
-        answer.verdicts for dialogue in dialogues for turn in dialogue.turns for answer in turn.answers
-    ):
+def item_metrics(dialogues: RunDialogues) -> list[str]:
+    """Metrics to show in columns for each answer; judges' scores are shown below it with explanations."""
+    known = dialogues.metrics
+    if dialogues.judged:
         known = [metric for metric in known if metric_kind(metric) == "text"]
     telling = [metric for metric in known if metric not in NEAR_ZERO_FOR_ONE_ANSWER]
     return telling or known
@@ -682,16 +608,10 @@ def _in_order(turns: dict[str, ShownTurn]) -> list[ShownTurn]:
     return ordered
 
 
-def _file_name(unit_id: str, video_id: str, shared: Collection[str]) -> str:
-    """A dialogue's file name: safe on every system, and unique even if case is ignored.
-
-    Args:
-        unit_id: The dialogue.
-        video_id: Its video.
-        shared: Names that several dialogues have.
-    """
+def _file_name(unit_id: str, video_id: str, is_shared: bool) -> str:
+    """A dialogue's file name: safe on every system, and unique even if case is ignored or several have one name."""
     plain = re.sub(r"[^a-z0-9_-]", "_", unit_id.lower())[:80]
-    if plain != unit_id or plain in RESERVED_NAMES or unit_id in shared:
+    if plain != unit_id or plain in RESERVED_NAMES or is_shared:
         # A plain name has no dot, so it never equals a hashed one.
         plain += "." + hashlib.sha256(f"{unit_id}\n{video_id}".encode()).hexdigest()[:16]
     return f"{plain}.html"

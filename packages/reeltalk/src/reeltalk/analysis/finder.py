@@ -1,17 +1,16 @@
 """Every turn as a row of values for the finder page: right and wrong models, disagreement of judges, failures."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from reeltalk.analysis.columns import metric_kind, metric_title, share_of
-from reeltalk.analysis.dialogues import ShownAnswer, ShownDialogue, ShownTurn, scored_metrics
+from reeltalk.analysis.columns import HUMAN, metric_kind, metric_title, share_of
+from reeltalk.analysis.dialogues import RunDialogues, ShownAnswer, ShownDialogue, ShownTurn
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.turn_scores import credit_metric
-from reeltalk.analysis.verdicts import ShownScore, ShownVerdict
-from reeltalk.judge.protocol import ProtocolCriterion, credit_measures, find_protocol
+from reeltalk.analysis.turn_scores import credit_metric, labels_of
+from reeltalk.analysis.verdicts import NOBODY, ShownScore, ShownVerdict
+from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, credit_measures, find_protocol
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import ScoreState
@@ -22,7 +21,6 @@ ANSWER_CHARACTERS: Final = 280
 REASON_CHARACTERS: Final = 160
 MOST_LABELS: Final = 400
 """Maximum number of label values to choose from; rarer ones are left out."""
-HUMAN: Final = "human:"
 
 STATES: Final = {
     AnswerState.ANSWERED: "a",
@@ -43,89 +41,63 @@ class FoundTurn:
     """By measure and model, from 0 to 1."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Finder:
     """What the finder's page is told once."""
 
-    measures: list[str] = field(default_factory=list)
+    measures: list[str]
     """Titles of what says how right an answer is; the one that says it best first."""
-    metrics: list[str] = field(default_factory=list)
+    metrics: list[str]
     """The first of the measures: those that are metrics of the runs."""
-    others: list[tuple[str, str]] = field(default_factory=list)
+    others: list[tuple[str, str]]
     """The measures after those: protocol and judge, as people who rated the same answers."""
-    tasks: list[str] = field(default_factory=list)
-    labels: list[tuple[str, str]] = field(default_factory=list)
+    tasks: list[str]
+    labels: list[tuple[str, str]]
     """Vocabulary and value, ordered by vocabulary and then by how frequent they are."""
-    spreads: bool = False
+    spreads: bool
     """True if some judge was asked several times."""
-    unscored: bool = False
-    failed: bool = False
+    unscored: bool
+    failed: bool
 
 
-class FinderCounter:
-    """Counts what there is to choose from among turns; add all dialogues, then `counted`.
+def make_finder(board: Leaderboard, dialogues: RunDialogues) -> Finder:
+    """Find what there is to choose from among the turns of runs."""
+    import polars as pl
 
-    Args:
-        metrics: Metrics with a score of any single answer, in the leaderboard's order.
-    """
-
-    def __init__(self, metrics: Sequence[str]) -> None:
-        judged = [m for m in metrics if metric_kind(m) == "headline" and share_of(m, 0.0) is not None]
-        best = credit_metric(metrics)
-        self._metrics = sorted(judged, key=lambda metric: (metric != best, _rank(metric)))
-        if not self._metrics and best is not None:
-            self._metrics = [best]
-        self._finder = Finder(metrics=self._metrics)
-        self._tasks: set[str] = set()
-        self._labels: Counter[tuple[str, str]] = Counter()
-        self._others: set[tuple[str, str]] = set()
-
-    def add(self, dialogue: ShownDialogue) -> None:
-        """Add a dialogue with all answers."""
-        finder = self._finder
-        for turn in dialogue.turns:
-            if turn.task is not None:
-                self._tasks.add(turn.task)
-            self._labels.update((name, value) for name, values in turn.labels.items() for value in values)
-            for answer in turn.answers:
-                finder.failed |= answer.state not in (AnswerState.ANSWERED, AnswerState.NOT_SCORED)
-                seen: set[str] = set()
-                for verdict in answer.verdicts:
-                    if verdict.judge is not None and (verdict.judge.startswith(HUMAN) or verdict.protocol in seen):
-                        self._others.add((verdict.protocol, verdict.judge))
-                    seen.add(verdict.protocol)
-                    finder.unscored |= any(score.failed for score in verdict.scores)
-                    finder.spreads |= any(len(score.given) > 1 for score in verdict.scores)
-
-    def counted(self) -> Finder:
-        """What there is to choose from."""
-        finder, labels = self._finder, self._labels
-        finder.others = sorted(self._others)
-        finder.measures = [metric_title(metric) for metric in self._metrics]
-        finder.measures += [f"{metric_title(protocol)} by {judge}" for protocol, judge in finder.others]
-        finder.tasks = sorted(self._tasks)
-        frequent = [label for label, _ in labels.most_common(MOST_LABELS)]
-        finder.labels = sorted(frequent, key=lambda label: (label[0], -labels[label], label[1]))
-        return finder
-
-
-def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finder:
-    """Look through all turns once for what there is to choose from.
-
-    Args:
-        board: The models and metrics.
-        dialogues: All dialogues.
-    """
-    counter = FinderCounter(scored_metrics(board, dialogues))
-    for dialogue in dialogues:
-        counter.add(dialogue)
-    return counter.counted()
-
-
-def found_turns(finder: Finder, dialogues: Sequence[ShownDialogue]) -> Iterator[FoundTurn]:
-    """Every turn with what each measure gives each model's answer."""
-    for place, dialogue in enumerate(dialogues):
-        yield from found_in(finder, place, dialogue)
+    metrics = [m for m in dialogues.metrics if metric_kind(m) == "headline" and share_of(m, 0.0) is not None]
+    best = credit_metric(dialogues.metrics)
+    metrics.sort(key=lambda metric: (metric != best, _rank(metric)))
+    if not metrics and best is not None:
+        metrics = [best]
+    place = ["column", "unit_id", "turn_index", "protocol"]
+    criterion = pl.col("criterion").cast(pl.String).str.split(".")
+    judgings = board.judgings.filter(pl.col("turn_index").is_not_null()).with_columns(
+        name=criterion.list.first(),
+        official=criterion.list.contains(COMPAT),
+        another=pl.col("judge") != pl.col("judge").first().over(place),
+    )
+    judge = pl.col("judge").cast(pl.String)
+    others = judgings.filter((judge != NOBODY) & (judge.str.starts_with(HUMAN) | pl.col("another")))
+    rounds = judgings.filter(~pl.col("official")).group_by(*place, "judge", "name").len()
+    named = others.select("protocol", "judge").unique().cast(pl.String).sort("protocol", "judge").rows()
+    tasks = dialogues.turns["task"].drop_nulls().unique().cast(pl.String).sort().to_list()
+    counts = labels_of(dialogues.turns).group_by("vocabulary", "label", maintain_order=True).len("count")
+    frequent = counts.sort("count", descending=True, maintain_order=True).head(MOST_LABELS)
+    return Finder(
+        measures=[
+            *map(metric_title, metrics),
+            *(f"{metric_title(protocol)} by {judge}" for protocol, judge in named),
+        ],
+        metrics=metrics,
+        others=named,
+        tasks=tasks,
+        labels=frequent.sort("vocabulary", "count", "label", descending=[False, True, False])
+        .select("vocabulary", "label")
+        .rows(),
+        spreads=bool((rounds["len"] > 1).any()),
+        unscored=bool(judgings["failed"].any()),
+        failed=not set(dialogues.answers["state"].unique()) <= {AnswerState.ANSWERED, AnswerState.NOT_SCORED},
+    )
 
 
 def found_in(finder: Finder, place: int, dialogue: ShownDialogue) -> Iterator[FoundTurn]:

@@ -5,7 +5,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from reeltalk.analysis.columns import (
     BASELINE_NOTES,
@@ -25,11 +26,15 @@ from reeltalk.analysis.columns import (
 )
 from reeltalk.analysis.values import format_range, format_value, metric_heading
 from reeltalk.errors import BenchmarkError
-from reeltalk.judge.protocol import measure_note
+from reeltalk.judge.protocol import COMPAT, measure_note
 from reeltalk.metrics.info import Direction
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import CurvePoint, GroupRow, ModelInfo, SummaryRow, is_withheld
-from reeltalk.store.runs import INFO, SUMMARY, Run
+from reeltalk.schema.scoring import ScoreState
+from reeltalk.store.runs import ANSWERS, INFO, SUMMARY, Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 COLUMNS_SHOWN: Final = 3
 """Number of metrics in the overview of a leaderboard."""
@@ -165,6 +170,68 @@ class Leaderboard(HasOverview):
     """By signature."""
     unscored: list[UnscoredLine]
     """Metrics without a value."""
+
+    @cached_property
+    def runs(self) -> list[tuple[Run, dict[str, int]]]:
+        """Each run once, with the places of its models by their own names."""
+        return [
+            (run, {model.info.model: place for place, model in enumerate(self.models) if model.run is run})
+            for run in {id(model.run): model.run for model in self.models}.values()
+        ]
+
+    @cached_property
+    def answers(self) -> "pl.DataFrame":
+        """The answers of all models in the order of the runs, with the columns of `RunScores.answers`.
+
+        `run` is the place of the run in `runs`, `row` the place of the answer in it, and `column` the model's place.
+
+        Raises:
+            BenchmarkError: A table of scores lacks a row, or an answer is of an unknown model.
+            InputError: A table is damaged.
+        """
+        import polars as pl
+
+        for run, _ in self.runs:
+            known = [info.model for info in run.info.models]
+            strangers = run.scores.answers.filter(~pl.col("model").is_in(known))["model"]
+            if len(strangers):
+                raise BenchmarkError(
+                    f"{run.path / ANSWERS} has an answer of model {strangers[0]!r}, which {INFO} does not list; "
+                    "score the answers again"
+                )
+        return self._of_all("answers")
+
+    @cached_property
+    def judgings(self) -> "pl.DataFrame":
+        """The judgings of all models, with the columns of `RunScores.judged`, `run`, `row` and `column`.
+
+        `failed` is true for a judging that should have a score and has none; not for those of official scripts.
+
+        Raises:
+            InputError: A table is damaged.
+        """
+        import polars as pl
+
+        criterion = pl.col("criterion").cast(pl.String).str.split(".")
+        return self._of_all("judged").with_columns(
+            failed=(pl.col("state") == ScoreState.UNSCORED) & ~criterion.list.contains(COMPAT)
+        )
+
+    def _of_all(self, table: str) -> "pl.DataFrame":
+        """A table of the scores of all runs, without models that are not on the leaderboard."""
+        import polars as pl
+
+        parts: list[pl.DataFrame] = [
+            getattr(run.scores, table)
+            .with_row_index("row")
+            .filter(pl.col("model").is_in(list(columns)))
+            .with_columns(
+                run=pl.lit(number, pl.Int32),
+                column=pl.col("model").cast(pl.String).replace_strict(columns, return_dtype=pl.Int32),
+            )
+            for number, (run, columns) in enumerate(self.runs)
+        ]
+        return pl.concat(parts, how="diagonal")
 
     @property
     def judged(self) -> list[Column]:

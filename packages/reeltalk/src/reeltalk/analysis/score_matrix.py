@@ -4,7 +4,7 @@ A measure states how its number follows from single values: as their mean, or as
 values of a number that is not that mean are compared as they are, and a note says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
@@ -141,13 +141,7 @@ class Turns:
         import polars as pl
 
         self.board = board
-        parts = [
-            run.scores.answers.with_row_index("row")
-            .filter(pl.col("model").is_in(list(columns)))
-            .with_columns(column=pl.col("model").cast(pl.String).replace_strict(columns, return_dtype=pl.Int32))
-            for run, columns in models_of(board)
-        ]
-        answers = pl.concat(parts, how="diagonal")
+        answers = board.answers
         items = answers.unique("item_id", keep="first", maintain_order=True).select("item_id", *PLACE)
         number = items.select("item_id", number=pl.int_range(pl.len()))
         self._answers = answers.join(number, on="item_id", how="left", maintain_order="left")
@@ -253,7 +247,7 @@ class Turns:
 
         found: list[tuple[Ints, dict[str, MetricResult]] | None] = [None for _ in self.board.models]
         scored = self._answers.filter(pl.col(SCORE + metric).is_not_null())
-        for run, columns in models_of(self.board):
+        for run, columns in self.board.runs:
             answers = run.answers()
             spoken = languages_by_item(((answer.item_id, answer.references) for answer in answers), _language(run))
             for column in columns.values():
@@ -311,18 +305,13 @@ class Turns:
             return None
         protocol, info = find_protocol(family), info_of(metric)
         criterion = protocol.main.name if protocol is not None and mean_of == "kinds" else ".".join(rest)
-        parts = [
-            run.scores.judged.filter(
-                (pl.col("protocol") == family)
-                & (pl.col("unit") != TURN)
-                & (pl.col("criterion") == criterion)
-                & pl.col("value").is_not_null()
-                & pl.col("video_id").is_not_null()
-                & pl.col("model").is_in(list(columns))
-            ).with_columns(column=pl.col("model").cast(pl.String).replace_strict(columns, return_dtype=pl.Int32))
-            for run, columns in models_of(self.board)
-        ]
-        found = pl.concat(parts)
+        found = self.board.judgings.filter(
+            (pl.col("protocol") == family)
+            & (pl.col("unit") != TURN)
+            & (pl.col("criterion") == criterion)
+            & pl.col("value").is_not_null()
+            & pl.col("video_id").is_not_null()
+        )
         if found.is_empty():
             return None
         described = None if protocol is None else protocol.criterion(criterion)
@@ -339,12 +328,6 @@ class Turns:
         values[means["number"].to_numpy(), means["column"].to_numpy()] = scale * means["value"].to_numpy()
         item = " or ".join(sorted(places["unit"].unique()))
         return ScoreMatrix(metric, values, places, mean_of, True, item=item)
-
-
-def models_of(board: Leaderboard) -> Iterator[tuple[Run, dict[str, int]]]:
-    """Each run of a leaderboard once, with the places of its models by their own names."""
-    for run in {id(model.run): model.run for model in board.models}.values():
-        yield run, {model.info.model: place for place, model in enumerate(board.models) if model.run is run}
 
 
 def score_column(board: Leaderboard, name: str) -> int:

@@ -1,27 +1,29 @@
 """The turns of a report with their tags and credit, from which profiles are made, and the measure of their credit."""
 
-from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import pairwise
-from typing import Final
+from math import nan
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import metric_kind, share_of
-from reeltalk.analysis.dialogues import KEPT, ShownDialogue, scores_by_model
+from reeltalk.analysis.dialogues import DUE, KEPT, RunDialogues
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.errors import SettingError
 from reeltalk.judge.protocol import credit_measures
-from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
+from reeltalk.metrics.profile import TAGS, WEIGHTS
 from reeltalk.metrics.uncertainty import numbered_clusters
-from reeltalk.schema.dialogue import Dialogue, QAChain, TurnRef
 from reeltalk.schema.runs import is_withheld
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.rows import NamedRows, rows_by
+from reeltalk.store.score_frame import ANSWER_TYPE, SCORE
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES, PATHS
+
+if TYPE_CHECKING:
+    import polars as pl
 
 RIGHT: Final = 0.5
 """An answer with more credit is right, as in the measures of `evaluate`."""
@@ -66,7 +68,6 @@ VOCABULARY_TITLES: Final = {
 EXTENT, MEMORY = "dramaqa.extent", "dramaqa.q_level_mem"
 
 Labels = Mapping[str, tuple[str, ...]]
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -132,182 +133,162 @@ class TaggedTurns:
         own = self.tag_credit.get(tag)
         return self.credit if own is None else np.where(np.isnan(own), self.credit, own)
 
-    def answers(self, model: int) -> list[TaggedAnswer]:
-        """One model's answers, as input of the profile.
 
-        Args:
-            model: Its place.
-        """
-        thinking = {weight: name for name, weight in WEIGHTS.items()}
-        found = []
-        for row in np.flatnonzero(self.tagged & ~np.isnan(self.credit[:, model])):
-            own = tuple(TAGS[place] for place in np.flatnonzero(self.tags[row]))
-            by_tag = {
-                tag: float(values[row, model])
-                for tag, values in self.tag_credit.items()
-                if not np.isnan(values[row, model])
-            }
-            kind = thinking[int(self.weights[row])]
-            found.append(TaggedAnswer(own, kind, float(self.credit[row, model]), by_tag))
-        return found
+def tagged_turns(
+    board: Leaderboard, dialogues: RunDialogues, benchmark: Benchmark | None = None, *, credit: str | None = None
+) -> TaggedTurns:
+    """All turns of runs with their tags and each model's credit.
 
-
-class TurnTagger:
-    """Collects the turns of dialogues with their tags and each model's credit; add all dialogues, then `collected`.
+    The most exact measure that all models have is used; if there is none, each model's own.
 
     Args:
-        board: The models. The most exact measure that all of them have is used; if there is none, each model's
-            own.
-        scored: Metrics with a score of any single answer, for each model.
-        benchmark: The benchmark of the runs, if given.
+        board: The models.
+        dialogues: Their dialogues.
+        benchmark: The benchmark of the runs, if given; its labels complete those of the runs.
         credit: A measure to use instead.
 
     Raises:
         InputError: A table of the benchmark is damaged.
         SettingError: No answer has a score by the chosen measure, or the measure has no scale.
     """
-
-    def __init__(
-        self,
-        board: Leaderboard,
-        scored: Sequence[Collection[str]],
-        benchmark: Benchmark | None = None,
-        *,
-        credit: str | None = None,
-    ) -> None:
-        self._models = len(board.models)
-        self._measures = _measures(board, scored, credit)
-        self._labels_of = BenchmarkLabels(benchmark) if benchmark is not None else None
-        self._videos: list[str] = []
-        self._weights, self._shares = array("d"), array("d")
-        self._tags, self._asked, self._unscored = bytearray(), bytearray(), bytearray()
-        self._groups = _Groups()
-        self._at_tags: dict[str, tuple[array[int], array[int], array[float]]] = {}
-        self._from_benchmark = self._without = 0
-
-    def add(self, dialogue: ShownDialogue) -> None:
-        """Add a dialogue with all answers."""
-        more = self._labels_of.of(dialogue.unit_id) if self._labels_of is not None else {}
-        for turn in dialogue.turns:
-            own: dict[str, tuple[str, ...]] = dict(turn.labels)
-            given = more.get(turn.number - 1, {})
-            if not any(name.startswith(COGME) for name in own) and any(name.startswith(COGME) for name in given):
-                self._from_benchmark += 1
-            own = {**given, **own}
-            task = (turn.task,) if turn.task is not None else own.get(TASK_LABEL, ())
-            if task:
-                own[TASK] = task
-            self._add_tags(own)
-            self._groups.add(len(self._videos), own)
-            for model, (answer, measure) in enumerate(zip(turn.answers, self._measures, strict=True)):
-                value = answer.scores.get(measure) if measure is not None else None
-                share = share_of(measure, value) if measure is not None and value is not None else None
-                self._shares.append(np.nan if share is None else share)
-                for tag in TAGS if share is not None and measure is not None else ():
-                    if (partial := answer.scores.get(f"{measure}.{tag}")) is not None:
-                        rows, models, shares = self._at_tags.setdefault(tag, (array("q"), array("q"), array("d")))
-                        rows.append(len(self._videos))
-                        models.append(model)
-                        shares.append(partial / 100)
-                self._unscored.append(measure is not None and answer.lacks(measure))
-                self._asked.append(answer.text is not None and answer.state.is_due)
-            self._videos.append(dialogue.video_id)
-
-    def _add_tags(self, own: Labels) -> None:
-        flags = bytearray(len(TAGS))
-        thinking = highest_thinking(own.get(THINKING, ()))
-        carried = [tag for tag in (*own.get(TARGET, ()), *own.get(CONTENT, ())) if tag in _TAG_PLACES]
-        if thinking is None:
-            self._without += bool(carried)
-        else:
-            for tag in (*carried, thinking.value):
-                flags[_TAG_PLACES[tag]] = True
-        self._weights.append(0.0 if thinking is None else WEIGHTS[thinking])
-        self._tags += flags
-
-    def collected(self) -> TaggedTurns:
-        """All turns that were added."""
-        shape = (len(self._videos), self._models)
-        groups, crowded = self._groups.collected(len(self._videos))
-        return TaggedTurns(
-            videos=self._videos,
-            weights=np.array(self._weights, np.float64),
-            tags=np.frombuffer(bytes(self._tags), np.bool_).reshape(shape[0], len(TAGS)),
-            groups=groups,
-            credit=np.array(self._shares, np.float64).reshape(shape),
-            tag_credit={tag: _scattered(found, shape) for tag, found in self._at_tags.items()},
-            asked=np.frombuffer(bytes(self._asked), np.bool_).reshape(shape),
-            measures=self._measures,
-            unscored=np.frombuffer(bytes(self._unscored), np.bool_).reshape(shape),
-            from_benchmark=self._from_benchmark,
-            without_thinking=self._without,
-            crowded=crowded,
-        )
+    measures = _measures(board, dialogues.scored, credit)
+    labels, from_benchmark = _labels(dialogues.turns, benchmark)
+    weights, tags, without = _tags(labels, len(dialogues.turns))
+    groups, crowded = _groups(labels, len(dialogues.turns))
+    shape = (len(dialogues.turns), len(board.models))
+    shares, unscored, asked = np.full(shape, np.nan), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+    at_tags: dict[str, Floats] = {}
+    places = dialogues.answers["turn"].to_numpy(), dialogues.answers["column"].to_numpy()
+    asked[places] = dialogues.answers["state"].is_in(DUE).to_numpy()
+    for measure in dict.fromkeys(measure for measure in measures if measure is not None):
+        own = np.array([measure == other for other in measures])[places[1]]
+        rows = places[0][own], places[1][own]
+        unscored[rows] = dialogues.lacking(measure).to_numpy()[own]
+        shares[rows] = [
+            nan if value is None or (share := share_of(measure, value)) is None else share
+            for value in dialogues.answers[SCORE + measure].to_numpy()[own].tolist()
+        ]
+        for tag in TAGS:
+            if (column := f"{SCORE}{measure}.{tag}") in dialogues.answers.columns:
+                values = at_tags.setdefault(tag, np.full(shape, np.nan))
+                partial = dialogues.answers[column].fill_null(nan).to_numpy()[own] / 100
+                values[rows] = np.where(np.isnan(shares[rows]), nan, partial)
+    return TaggedTurns(
+        videos=dialogues.turns["video_id"].to_list(),
+        weights=weights,
+        tags=tags,
+        groups=groups,
+        credit=shares,
+        tag_credit={tag: at_tags[tag] for tag in at_tags if np.isfinite(at_tags[tag]).any()},
+        asked=asked,
+        measures=measures,
+        unscored=unscored,
+        from_benchmark=from_benchmark,
+        without_thinking=without,
+        crowded=crowded,
+    )
 
 
-def tagged_turns(
-    board: Leaderboard,
-    dialogues: Sequence[ShownDialogue],
-    benchmark: Benchmark | None = None,
-    *,
-    credit: str | None = None,
-) -> TaggedTurns:
-    """All turns of some dialogues; the arguments are those of `TurnTagger`.
+def _labels(turns: "pl.DataFrame", benchmark: Benchmark | None) -> "tuple[pl.DataFrame, int]":
+    """A row for each label of each turn: `turn`, `vocabulary` and `label`; and how many tags are the benchmark's.
 
-    Raises:
-        InputError: A table of the benchmark is damaged.
-        SettingError: No answer has a score by the chosen measure, or the measure has no scale.
+    A turn has a vocabulary from the run if it is there, and else from the benchmark. Its task is a label too.
     """
-    tagger = TurnTagger(board, scores_by_model(board, dialogues), benchmark, credit=credit)
-    for dialogue in dialogues:
-        tagger.add(dialogue)
-    return tagger.collected()
+    import polars as pl
+
+    vocabulary = pl.col("vocabulary")
+    own = labels_of(turns)
+    from_benchmark = 0
+    if benchmark is not None:
+        rows = benchmark_labels(benchmark, turns["unit_id"].unique().cast(pl.String).to_list())
+        schema = {"unit_id": pl.String, "turn_index": pl.Int32, "vocabulary": pl.String, "label": pl.String}
+        places = turns.select("turn", pl.col("unit_id").cast(pl.String), "turn_index")
+        given = places.join(pl.DataFrame(rows, schema, orient="row"), on=["unit_id", "turn_index"])
+        tagged = [rows.filter(vocabulary.str.starts_with(COGME))["turn"].unique() for rows in (own, given)]
+        from_benchmark = int((~tagged[1].is_in(tagged[0].implode())).sum())
+        more = given.join(own, on=["turn", "vocabulary"], how="anti").select(own.columns)
+        own = pl.concat([own, more])
+    tasks = turns.drop_nulls("task").select("turn", vocabulary=pl.lit(TASK), label=pl.col("task").cast(pl.String))
+    named = own.filter(vocabulary == TASK_LABEL).with_columns(vocabulary=pl.lit(TASK))
+    tasks = pl.concat([tasks, named.join(tasks, on="turn", how="anti")])
+    own = own.filter(vocabulary != TASK_LABEL).join(tasks, on=["turn", "vocabulary"], how="anti")
+    return pl.concat([own, tasks]), from_benchmark
 
 
-class BenchmarkLabels:
-    """Labels of a benchmark's turns, read unit by unit.
+def labels_of(turns: "pl.DataFrame") -> "pl.DataFrame":
+    """A row for each label that a run gives a turn: `turn`, `vocabulary` and `label`."""
+    import polars as pl
 
-    Args:
-        benchmark: The benchmark of the runs.
+    parts = pl.col("labels").cast(pl.String).str.splitn("=", 2).struct
+    labels = turns.select("turn", "labels").explode("labels", empty_as_null=False).drop_nulls()
+    found = labels.select("turn", vocabulary=parts.field("field_0"), label=parts.field("field_1"))
+    return found.filter(pl.col("vocabulary") != ANSWER_TYPE)
+
+
+def _tags(labels: "pl.DataFrame", count: int) -> tuple[Floats, Flags, int]:
+    """(N,) weights and (N, 19) tags of turns; and how many have a target or content but no way of thinking."""
+    import polars as pl
+
+    tags = np.zeros((count, len(TAGS)), np.bool_)
+    carried = labels.filter(pl.col("vocabulary").is_in([TARGET, CONTENT]), pl.col("label").is_in(TAGS))
+    tags[carried["turn"].to_numpy(), [TAGS.index(tag) for tag in carried["label"]]] = True
+    weights = np.zeros(count)
+    thinking = labels.filter(pl.col("vocabulary") == THINKING)
+    for name, weight in WEIGHTS.items():
+        weights[thinking.filter(pl.col("label") == name.value)["turn"].to_numpy()] = weight
+    without = int((tags.any(axis=1) & (weights == 0)).sum())
+    tags[weights == 0] = False
+    for name, weight in WEIGHTS.items():
+        tags[weights == weight, TAGS.index(name.value)] = True
+    return weights, tags, without
+
+
+def _groups(labels: "pl.DataFrame", count: int) -> tuple[dict[str, dict[str, Flags]], tuple[str, ...]]:
+    """(N,) flags of every label of other vocabularies, and the names of vocabularies with too many labels."""
+    import polars as pl
+
+    found: dict[str, dict[str, Flags]] = {}
+    crowded = []
+    others = labels.filter(~pl.col("vocabulary").str.starts_with(COGME))
+    known = dict(others.group_by("vocabulary").agg(pl.col("label").unique().sort()).iter_rows())
+    for name in (*(name for name in VOCABULARY_TITLES if name in known), *sorted(known.keys() - VOCABULARY_TITLES)):
+        names = known[name]
+        if len(names) > MOST_LABELS:
+            crowded.append(name)
+            continue
+        found[name] = {}
+        for label in names:
+            flags = found[name][label] = np.zeros(count, np.bool_)
+            flags[others.filter(vocabulary=name, label=label)["turn"].to_numpy()] = True
+    if MEMORY in found and EXTENT in found:
+        found[MEMORY] = {_level(label, flags, found[EXTENT]): flags for label, flags in found[MEMORY].items()}
+    return found, tuple(crowded)
+
+
+def benchmark_labels(benchmark: Benchmark, unit_ids: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:
+    """Unit, turn, vocabulary and label of a benchmark's turns; on paths also the relation to the step before.
 
     Raises:
         InputError: A table is damaged.
     """
+    units = (NamedRows(benchmark.table(CHAINS)), NamedRows(benchmark.table(DIALOGUES)))
+    paths, links = NamedRows(benchmark.table(PATHS)), rows_by(benchmark.table(LINKAGES), "target.unit_id")
 
-    def __init__(self, benchmark: Benchmark) -> None:
-        self._chains = NamedRows(benchmark.table(CHAINS))
-        self._dialogues = NamedRows(benchmark.table(DIALOGUES))
-        self._paths = NamedRows(benchmark.table(PATHS))
-        self._links = rows_by(benchmark.table(LINKAGES), "target.unit_id")
-        self._asked = lru_cache(maxsize=KEPT)(self._turns)
+    @lru_cache(maxsize=KEPT)
+    def asked(unit_id: str) -> dict[int, Labels]:
+        return {index: turn.labels for table in units if (unit := table.get(unit_id)) is not None
+                for index, turn in enumerate(unit.turns)}  # fmt: skip
 
-    def of(self, unit_id: str) -> Mapping[int, Labels]:
-        """Labels by turn index; on paths including the relation to the previous step.
-
-        Args:
-            unit_id: The chain, dialogue or path.
-        """
-        found = dict(self._asked(unit_id))
-        if (path := self._paths.get(unit_id)) is not None:
-            for index, step in enumerate(path.steps):
-                own = self._asked(step.ref.unit_id).get(step.ref.turn_index, {})
-                found[index] = step.turn.labels if step.turn is not None else own
-            for index, (before, after) in enumerate(pairwise(path.steps), start=1):
-                relation = self._relation(before.ref, after.ref)
-                if relation is not None:
-                    found[index] = {RELATION: (relation,), **found[index]}
-        return found
-
-    def _turns(self, unit_id: str) -> Mapping[int, Labels]:
-        units: tuple[QAChain | Dialogue | None, ...] = (self._chains.get(unit_id), self._dialogues.get(unit_id))
-        return {index: turn.labels for unit in units if unit is not None for index, turn in enumerate(unit.turns)}
-
-    def _relation(self, before: TurnRef, after: TurnRef) -> str | None:
-        found = None
-        for row in self._links.get(after.unit_id, ()):
-            if _place(row.source) == _place(before) and _place(row.target) == _place(after):
-                found = row.relation
-        return found
+    for unit_id in unit_ids:
+        found = dict(asked(unit_id))
+        steps = path.steps if (path := paths.get(unit_id)) is not None else ()
+        for index, step in enumerate(steps):
+            own = step.turn.labels if step.turn is not None else asked(step.ref.unit_id).get(step.ref.turn_index, {})
+            ends = (steps[index - 1].ref if index else None, step.ref)
+            relations = [row.relation for row in links.get(step.ref.unit_id, ()) if (row.source, row.target) == ends]
+            found[index] = {RELATION: tuple(relations[-1:]), **own}
+        for index, labels in found.items():
+            yield from ((unit_id, index, name, label) for name, own in labels.items() for label in own)
 
 
 def title_of_vocabulary(name: str) -> str:
@@ -317,10 +298,6 @@ def title_of_vocabulary(name: str) -> str:
         name: Name of the vocabulary, such as `svbench.skill`.
     """
     return VOCABULARY_TITLES.get(name, name.replace("_", " "))
-
-
-def _place(ref: TurnRef) -> Place:
-    return ref.unit_id, ref.turn_index
 
 
 def _measures(board: Leaderboard, scored: Sequence[Collection[str]], chosen: str | None) -> tuple[str | None, ...]:
@@ -341,56 +318,7 @@ def _measures(board: Leaderboard, scored: Sequence[Collection[str]], chosen: str
     return tuple((common or credit_metric(metrics)) if metrics else None for metrics in own)
 
 
-_TAG_PLACES: Final = {tag: place for place, tag in enumerate(TAGS)}
-
-
-class _Groups:
-    """The turns of every label of other vocabularies; add all turns, then `collected`."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, dict[str, array[int]]] = {}
-        self._crowded: set[str] = set()
-
-    def add(self, row: int, own: Labels) -> None:
-        """Add the labels of a turn."""
-        for name, given in own.items():
-            if name.startswith(COGME) or name == TASK_LABEL or not given:
-                continue
-            rows = self._rows.setdefault(name, {})
-            if name in self._crowded:
-                continue
-            for label in given:
-                rows.setdefault(label, array("i")).append(row)
-            if len(rows) > MOST_LABELS:
-                self._crowded.add(name)
-                rows.clear()
-
-    def collected(self, turns: int) -> tuple[dict[str, dict[str, Flags]], tuple[str, ...]]:
-        """Every vocabulary's labels, and the names of those with too many."""
-        known = [name for name in VOCABULARY_TITLES if name in self._rows]
-        order = [*known, *sorted(name for name in self._rows if name not in VOCABULARY_TITLES)]
-        groups: dict[str, dict[str, Flags]] = {}
-        for name in order:
-            if name in self._crowded:
-                continue
-            groups[name] = {}
-            for label in sorted(self._rows[name]):
-                flags = np.zeros(turns, np.bool_)
-                flags[np.array(self._rows[name][label], np.intp)] = True
-                groups[name][label] = flags
-        if MEMORY in groups and EXTENT in groups:
-            groups[MEMORY] = {_level(label, flags, groups[EXTENT]): flags for label, flags in groups[MEMORY].items()}
-        return groups, tuple(name for name in order if name in self._crowded)
-
-
 def _level(label: str, flags: Flags, extents: Mapping[str, Flags]) -> str:
     """A level of memory, with the extent in brackets if all its questions have the same (shot or scene)."""
     about = [name for name, where in extents.items() if (where & flags).any()]
     return f"{label} ({about[0]})" if len(about) == 1 else label
-
-
-def _scattered(found: "tuple[array[int], array[int], array[float]]", shape: tuple[int, int]) -> Floats:
-    rows, models, given = (np.array(column) for column in found)
-    values = np.full(shape, np.nan)
-    values[rows, models] = given
-    return values

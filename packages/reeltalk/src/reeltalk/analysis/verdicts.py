@@ -211,15 +211,13 @@ def unscored_reasons(board: Leaderboard) -> list[UnscoredReason]:
     import polars as pl
 
     counted: Counter[tuple[str, str, ScoreState, str]] = Counter()
-    columns = ("protocol", "criterion", "model", "state", "explanation", "reason")
-    for run in {id(model.run): model.run for model in board.models}.values():
-        names = {model.info.model: model.name for model in board.models if model.run is run}
-        missing = run.scores.judged.filter(pl.col("state") != ScoreState.SCORED).select(columns)
-        for protocol, criterion, model, state, explanation, reason in missing.iter_rows():
-            if model in names:
-                name, *official = criterion.split(".")
-                title = title_of_criterion(protocol, name) + (" (official script)" if COMPAT in official else "")
-                counted[title, names[model], ScoreState(state), _short(explanation or reason or "not said")] += 1
+    columns = ("protocol", "criterion", "column", "state", "explanation", "reason")
+    missing = board.judgings.filter(pl.col("state") != ScoreState.SCORED).select(columns)
+    for protocol, criterion, column, state, explanation, reason in missing.iter_rows():
+        name, *official = criterion.split(".")
+        title = title_of_criterion(protocol, name) + (" (official script)" if COMPAT in official else "")
+        why = _short(explanation or reason or "not said")
+        counted[title, board.models[column].name, ScoreState(state), why] += 1
     rows = [UnscoredReason(*key, count) for key, count in counted.items()]
     rows.sort(key=lambda row: (row.criterion, row.model, -row.count, row.reason))
     kept: Counter[tuple[str, str]] = Counter()

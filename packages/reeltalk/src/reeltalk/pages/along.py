@@ -21,7 +21,6 @@ from reeltalk.analysis.estimates import (
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.score_matrix import models_of
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import RIGHT
 from reeltalk.analysis.values import metric_heading
@@ -84,7 +83,7 @@ def find_cascades(board: Leaderboard) -> list[Cascade]:
     if not metrics:
         return []
     found_turns: dict[int, _Turns] = {}
-    for run, columns in models_of(board):
+    for run, columns in board.runs:
         for model, place in columns.items():
             own = run.scores.answers.filter(model=model)
             if len(own) and board.models[place].floor is None:

@@ -171,11 +171,7 @@ def _is_shown(row: GroupRow) -> bool:
 
 
 def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
-    found = []
-    for run in {id(model.run): model.run for model in board.models}.values():
-        places = [(index, model.info.model) for index, model in enumerate(board.models) if model.run is run]
-        found += [(index, row) for row in run.groups() for index, name in places if name == row.model]
-    return found
+    return [(places[row.model], row) for run, places in board.runs for row in run.groups() if row.model in places]
 
 
 def _by_turn(board: Leaderboard, metric: str) -> TimingFigure | None:

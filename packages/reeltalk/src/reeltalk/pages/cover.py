@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from reeltalk.analysis.columns import share_of
 from reeltalk.analysis.comparison import Comparison
 from reeltalk.analysis.dialogues import RunDialogues, limit_text
@@ -120,14 +122,12 @@ def choose_exchange(drawn: Standings, folder: Path, name: str, benchmark: Benchm
     if leading is None or leading.value is None or drawn.headline is None:
         return None
     metric, mean = drawn.headline.metric, leading.value
-    found = [
-        (abs(value - mean), place, dialogue)
-        for place, dialogue in enumerate(RunDialogues(drawn.board))
-        if len(dialogue.turns) >= SHOWN_TURNS and (value := dialogue.means(metric)[leading.index]) is not None
-    ]
-    if not found:
+    dialogues = RunDialogues(drawn.board)
+    far = np.abs(dialogues.means(metric)[:, leading.index] - mean)
+    far[[listed.turns < SHOWN_TURNS for listed in dialogues.listed]] = np.nan
+    if np.isnan(far).all():
         return None
-    dialogue = min(found, key=lambda entry: entry[:2])[2]
+    dialogue = dialogues[int(np.nanargmin(far))]
     shown = [leading]
     if (over := leading.above.over if leading.above is not None else None) is not None:
         shown += [row for row in drawn.rows if row.index == over and row.role == "baseline"]

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from reeltalk.analysis.columns import metric_title, share_of, split_model_name
 from reeltalk.analysis.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
+    ListedDialogue,
     ShownDialogue,
     ShownTurn,
     heat_borders,
     heat_level,
     item_metrics,
-    scored_metrics,
+    mean_metric,
 )
 from reeltalk.analysis.finder import (
     QUESTION_CHARACTERS,
@@ -48,7 +49,7 @@ from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabul
 from reeltalk.analysis.values import format_value
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import ListedDialogue, Page, Site, plain_environment, write_static, write_text
+from reeltalk.pages.site import Page, Site, plain_environment, write_static, write_text
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import escape_html, printable
 
@@ -152,12 +153,12 @@ def write_dialogue_pages(site: Site) -> None:
     board, dialogues = site.board, site.dialogues
     staging = MediaWriter(site)
     _write_list(site, staging)
-    metrics = item_metrics(board, dialogues)
+    metrics = item_metrics(dialogues)
     # The floor may consist of judged empty answers, which have no rows in a run.
     silent = {
         index for index, model in enumerate(board.models) if model.floor is not None and not dialogues.answered[index]
     }
-    metric = credit_metric(scored_metrics(board, dialogues))
+    metric = credit_metric(dialogues.metrics)
     keys = [_model_key(index, model.name) for index, model in enumerate(board.models)]
     titles = [(metric, escape_html(metric_title(metric))) for metric in metrics]
     folded = len(board.models) - len(silent) > FOLDED_MODELS
@@ -176,7 +177,7 @@ def write_dialogue_pages(site: Site) -> None:
         "right_above": f"{RIGHT:.0%}".replace("%", " %"),
         "left_out": [m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
     }
-    listed = site.looked.listed
+    listed = dialogues.listed
     found = site.memory[FOUND] = _FoundTurns(site)
     for number, dialogue in enumerate(dialogues):
         found.add(number, dialogue)
@@ -249,8 +250,8 @@ def _list_file(place: int) -> str:
 
 
 def _write_list(site: Site, staging: MediaWriter) -> None:
-    looked = site.looked
-    metric, means, listed = looked.metric, looked.means, looked.listed
+    listed, metric = site.dialogues.listed, mean_metric(site.dialogues.metrics)
+    means = site.dialogues.means(metric) if metric is not None else np.empty((len(listed), 0))
     # A floor of judged empty answers has no answers in a dialogue.
     shown = np.flatnonzero(~np.isnan(means).all(axis=0)).tolist() if len(means) else []
     borders = heat_borders(means[~np.isnan(means)].tolist())
@@ -348,11 +349,10 @@ def finder_link(
 
 def write_finder(site: Site) -> None:
     """Write `turns.html` and its data."""
-    board, looked = site.board, site.looked
-    finder = looked.finder
+    board, finder, listed = site.board, site.finder, site.dialogues.listed
     # The pages of dialogues are written first.
     kept = site.memory.get(STILLS)
-    stills = kept if isinstance(kept, list) else [None] * len(looked.listed)
+    stills = kept if isinstance(kept, list) else [None] * len(listed)
     found = site.memory[FOUND]
     assert isinstance(found, _FoundTurns)
     turns = found.turns
@@ -361,7 +361,7 @@ def write_finder(site: Site) -> None:
         "units",
         (
             [*(printable(text) for text in (unit.title, unit.file, unit.video_id, unit.unit_id)), still or ""]
-            for unit, still in zip(looked.listed, stills, strict=True)
+            for unit, still in zip(listed, stills, strict=True)
         ),
     )
     told = {
@@ -399,7 +399,7 @@ class _FoundTurns:
     """Writes the data of the page to find turns, dialogue by dialogue."""
 
     def __init__(self, site: Site) -> None:
-        self._finder = site.looked.finder
+        self._finder = site.finder
         self._places = TurnPlaces.of(self._finder)
         self.turns = _Turns(len(site.board.models))
         self.columns = ShardWriter(site.folder, "turns")

@@ -135,7 +135,7 @@ def collect_failures(site: Site) -> ReportFailures:
 
 
 def _rows(site: Site) -> Iterator[FailureRow]:
-    for dialogue in map(site.dialogues.__getitem__, site.looked.failing):
+    for dialogue in map(site.dialogues.__getitem__, site.dialogues.failing()):
         for index, verdicts in enumerate(dialogue.verdicts):
             place = (index, dialogue.title, "as a whole", f"dialogues/{dialogue.file}#as-a-whole")
             yield from _unscored(place, verdicts)

@@ -141,7 +141,7 @@ def write_leaderboard(site: Site) -> None:
 
 def _turns_of(site: Site, index: int, weak: WeakType) -> str:
     """The turn finder with the turns of a type, and of these those that a reference gets right and the model wrong."""
-    places = TurnPlaces.of(finder := site.looked.finder)
+    places = TurnPlaces.of(finder := site.finder)
     task = places.tasks.get(weak.row.group) if weak.row.by == "task" else None
     label = places.labels.get((type_vocabulary(weak.row.by), weak.row.group))
     if not site.dialogues or (task is None and label is None):

@@ -1,7 +1,6 @@
 """The parts that all pages of a report share: folder, templates, models, dialogues, and links between pages."""
 
 import re
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -10,7 +9,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Final
 
-import numpy as np
 from jinja2 import (
     BaseLoader,
     BytecodeCache,
@@ -22,18 +20,17 @@ from jinja2 import (
 )
 from jinja2.bccache import Bucket
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
 from reeltalk.analysis.columns import items_of, metric_kind, metric_title, n_items, split_model_name
-from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, limit_text, mean_metric, scored_metrics
-from reeltalk.analysis.finder import Finder, FinderCounter
+from reeltalk.analysis.dialogues import BenchmarkContext, RunDialogues, limit_text
+from reeltalk.analysis.finder import Finder, make_finder
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
 from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
-from reeltalk.analysis.turn_scores import TaggedTurns, TurnTagger
+from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.analysis.values import (
     few_mark,
     format_quoted,
@@ -48,42 +45,13 @@ from reeltalk.pages import charts
 from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
-from reeltalk.schema.record import Record
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import escape_html, printable
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.rows import SpooledRows
 from reeltalk.store.runs import Run
 
 STATIC: Final = ("style.css", "page.js")
-
-
-class ListedDialogue(Record):
-    """A dialogue in lists and links."""
-
-    title: str
-    file: str
-    unit_id: str
-    video_id: str
-    turns: int
-    """Number of turns."""
-
-
-@dataclass(frozen=True)
-class LookedThrough:
-    """What one pass over all dialogues of a report finds. A pass takes time, and all dialogues much memory."""
-
-    listed: Sequence[ListedDialogue]
-    """(D,) all dialogues."""
-    turns: TaggedTurns
-    finder: Finder
-    metric: str | None
-    """The metric of the list of dialogues; None without scores of single answers."""
-    means: NDArray[np.float64]
-    """(D, M) mean of this metric for each model; NaN if there is none, or if it is withheld."""
-    failing: Sequence[int]
-    """Places of dialogues in which an answer or a judge's score is missing."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +103,14 @@ class Site:
         return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
 
     @cached_property
-    def looked(self) -> "LookedThrough":
-        """What one pass over all dialogues finds."""
-        return _look_through(self)
-
-    @property
     def turns(self) -> TaggedTurns:
         """All turns with their tags and each model's credit, from which profiles are made."""
-        return self.looked.turns
+        return tagged_turns(self.board, self.dialogues, self.benchmark, credit=self.settings.credit)
+
+    @cached_property
+    def finder(self) -> Finder:
+        """What there is to choose from among the turns."""
+        return make_finder(self.board, self.dialogues)
 
     @cached_property
     def profiles(self) -> list[ModelProfile]:
@@ -265,41 +233,6 @@ class _Compiled(BytecodeCache):
 
 
 _COMPILED: Final = _Compiled()
-
-
-def _look_through(site: Site) -> LookedThrough:
-    dialogues = site.dialogues
-    metrics = scored_metrics(site.board, dialogues)
-    metric = mean_metric(metrics)
-    tagger = TurnTagger(site.board, dialogues.scored, site.benchmark, credit=site.settings.credit)
-    counter = FinderCounter(metrics)
-    listed = SpooledRows(ListedDialogue, site.folder)
-    means, failing = array("d"), array("i")
-    for place, dialogue in enumerate(dialogues):
-        tagger.add(dialogue)
-        counter.add(dialogue)
-        if metric is not None:
-            means.extend(np.nan if mean is None else mean for mean in dialogue.means(metric))
-        if dialogue.has_failures:
-            failing.append(place)
-        listed.append(
-            ListedDialogue(
-                title=dialogue.title,
-                file=dialogue.file,
-                unit_id=dialogue.unit_id,
-                video_id=dialogue.video_id,
-                turns=len(dialogue.turns),
-            )
-        )
-    models = len(site.board.models) if metric is not None else 0
-    return LookedThrough(
-        listed=listed,
-        turns=tagger.collected(),
-        finder=counter.counted(),
-        metric=metric,
-        means=np.array(means, np.float64).reshape(len(dialogues), models),
-        failing=failing,
-    )
 
 
 class _OtherPackages(BaseLoader):

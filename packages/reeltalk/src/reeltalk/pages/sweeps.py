@@ -21,7 +21,6 @@ from reeltalk.analysis.estimates import (
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.score_matrix import models_of
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.values import metric_heading
 from reeltalk.pages import charts
@@ -226,7 +225,7 @@ def _is_mean(entries: Mapping[str, VideoValue], value: Estimate | None) -> bool:
 
 def _scores(board: Leaderboard, indices: set[int]) -> _Scores:
     found: dict[tuple[int, str], dict[str, VideoValue]] = defaultdict(dict)
-    for run, columns in models_of(board):
+    for run, columns in board.runs:
         for model, place in columns.items():
             if place not in indices:
                 continue

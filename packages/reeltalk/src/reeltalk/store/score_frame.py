@@ -23,7 +23,7 @@ from reeltalk.store.file_hashes import cache_folder
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the columns; another version is made again."""
 BATCH: Final = 50_000
 """Answers that become columns at a time."""
@@ -75,7 +75,7 @@ class RunScores:
     answers: "pl.DataFrame"
     """A row for each answer in the order of the run, with a column `score:MEASURE` for each measure (null: none)."""
     judged: "pl.DataFrame"
-    """Judges' rows about whole units, and those without a score about turns."""
+    """A row for each judging of a turn or a whole unit; those of turns with a score have no reason or explanation."""
 
     @property
     def measures(self) -> list[str]:
@@ -102,6 +102,7 @@ def _answers(answers: Iterable[tuple[AnsweredTurn, dict[str, float]]]) -> "pl.Da
     schema: dict[str, Any] = {
         "model": name, "video_id": name, "unit": name, "unit_id": name, "turn_index": pl.Int32, "item_id": pl.String,
         "task": name, "form": name, "labels": pl.List(name), "state": name, "outcome": name, "reason": name,
+        "question": pl.String,
         "planted": pl.Boolean, "has_reference": pl.Boolean, "wording": pl.UInt64, **dict.fromkeys(PLAYED, some),
     }  # fmt: skip
     labels = _Labels()
@@ -128,7 +129,7 @@ def _row(answer: AnsweredTurn, labels: "_Labels") -> tuple[object, ...]:
     words = (answer.video_id, answer.question, answer.references, answer.options)
     return (
         answer.model, answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.item_id, answer.task,
-        _form(answer), labels.number(answer), answer.state.value, answer.outcome, answer.reason,
+        _form(answer), labels.number(answer), answer.state.value, answer.outcome, answer.reason, answer.question,
         played is not None and played.corrupted, bool(answer.references), name_key(repr(words)),
         *(None if played is None else of(played) for of in PLAYED.values()),
     )  # fmt: skip
@@ -173,11 +174,11 @@ def _judged(judged: Mapping[str, Iterable[JudgedScore]]) -> "pl.DataFrame":
     rows = (
         (
             protocol, row.criterion, row.model, row.unit, row.unit_id, row.turn_index, row.video_id, row.judge,
-            row.sample, row.value, row.state.value, row.reason, row.explanation,
+            row.sample, row.value, row.state.value,
+            *((None, None) if row.unit == "turn" and row.state is ScoreState.SCORED else (row.reason, row.explanation)),
         )
         for protocol, table in judged.items()
         for row in table
-        if row.unit != "turn" or row.state is not ScoreState.SCORED
     )  # fmt: skip
     frames = [pl.DataFrame(schema=schema)]
     while batch := list(islice(rows, BATCH)):
@@ -309,7 +310,7 @@ def _judged_rows(answers: "pl.DataFrame", judged: "pl.DataFrame") -> "Iterator[p
     )  # fmt: skip
     tasks = answers.group_by("model", "unit", "unit_id", maintain_order=True).agg(pl.col("task").first())
     yield units.join(tasks, on=["model", "unit", "unit_id"], how="left", maintain_order="left")
-    turns = named.filter(pl.col("unit") == "turn").select(
+    turns = named.filter(pl.col("unit") == "turn", pl.col("state") != ScoreState.SCORED).select(
         "model", "unit_id", "turn_index", "measure", "state", "reason"
     )
     yield (

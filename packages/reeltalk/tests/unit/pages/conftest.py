@@ -34,6 +34,7 @@ def make_run(tmp_path: Path) -> RunMaker:
         unscored_reason: str = "the moon was in the wrong phase",
         summary: Sequence[SummaryRow] | None = None,
         answers: Sequence[AnsweredTurn] | None = None,
+        items: Mapping[tuple[str, str], Mapping[str, float]] | None = None,
     ) -> Run:
         info = RunInfo(
             kind="score",
@@ -95,11 +96,19 @@ def make_run(tmp_path: Path) -> RunMaker:
             for unit_id, video_id in zip(unit_ids, video_ids, strict=True)
             for index in range(2)
         ]
+        turns = turns if answers is None else list(answers)
         write_run(
             tmp_path / name,
             info,
-            answers=turns if answers is None else answers,
-            items=[ItemScores(model=turn.model, item_id=turn.item_id, scores={metric: 0.25}) for turn in turns],
+            answers=turns,
+            items=[
+                ItemScores(
+                    model=turn.model,
+                    item_id=turn.item_id,
+                    scores={metric: 0.25} if items is None else dict(items.get((turn.model, turn.item_id), {})),
+                )
+                for turn in turns
+            ],
             summary=rows if summary is None else summary,
             curves=[
                 CurvePoint(model=model, metric=metric, turn_index=index, value=0.2, n=40, low=0.1, high=0.3)

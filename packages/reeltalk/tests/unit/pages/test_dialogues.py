@@ -1,5 +1,6 @@
 """Dialogues set side by side, and the files they are read in."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -132,21 +133,27 @@ def test_an_answer_of_an_unknown_model_is_refused(make_run: RunMaker) -> None:
 
 
 def test_means_leave_out_what_has_no_score(make_run: RunMaker) -> None:
-    (dialogue,) = RunDialogues(build_leaderboard([make_run()]))
-    dialogue.turns[0].answers[0].scores = {}
-    dialogue.turns[1].answers[0].scores = {"rouge_l": 0.8}
-    for turn in dialogue.turns:
-        turn.answers[1].scores = {}
-    assert dialogue.means("rouge_l") == [0.8, None]
+    run = make_run(items={("alpha", "dialogue/v1/02"): {"rouge_l": 0.8}})
+    assert RunDialogues(build_leaderboard([run])).means("rouge_l")[0] == pytest.approx([0.8, math.nan], nan_ok=True)
+
+
+def test_a_mean_is_withheld_where_answers_failed(make_run: RunMaker) -> None:
+    answers = [answered("alpha"), answered("alpha", item_id="d/02", turn_index=1, text="", state=AnswerState.FAILED)]
+    run = make_run(answers=answers, items={("alpha", "d/01"): {"rouge_l": 0.8}})
+    dialogues = RunDialogues(build_leaderboard([run]))
+    assert dialogues.lacking("rouge_l").to_list() == [False, True]
+    assert math.isnan(dialogues.means("rouge_l")[0, 0])
+    assert dialogues.failing() == [0]
 
 
 def test_bleu_beyond_single_words_is_shown_only_where_there_is_nothing_else(make_run: RunMaker) -> None:
-    board = build_leaderboard([make_run(metric="bleu_4")])
-    dialogues = list(RunDialogues(board))
-    assert item_metrics(board, dialogues) == ["bleu_4"]
-    board.metrics.append("rouge_l")
-    dialogues[0].turns[0].answers[0].scores["rouge_l"] = 0.5
-    assert item_metrics(board, dialogues) == ["rouge_l"]
+    items = {("alpha", "dialogue/v1/01"): {"bleu_4": 0.1}}
+    assert item_metrics(RunDialogues(build_leaderboard([make_run(metric="bleu_4", items=items)]))) == ["bleu_4"]
+    board = build_leaderboard(
+        [make_run("other", metric="bleu_4", items={**items, ("beta", "dialogue/v1/01"): {"cider": 1}})]
+    )
+    board.metrics.append("cider")
+    assert item_metrics(RunDialogues(board)) == ["cider"]
 
 
 def test_the_list_prefers_a_metric_that_reads_well_by_dialogue() -> None:

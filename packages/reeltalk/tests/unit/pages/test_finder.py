@@ -1,16 +1,17 @@
 """Turns as rows to find them by: credits of every measure, states, missing scores, and judgings that differ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from reeltalk.analysis.dialogues import RunDialogues, ShownDialogue
+from reeltalk.analysis.dialogues import RunDialogues
 from reeltalk.analysis.finder import (
     Finder,
+    FoundTurn,
     TurnPlaces,
     column_row,
-    found_turns,
+    found_in,
     make_finder,
     raw_share,
     short,
@@ -46,10 +47,14 @@ def judged(run: Run, protocol: str, *rows: JudgedScore) -> None:
         write_rows(stream, rows)
 
 
-def looked_at(run: Run) -> tuple[Leaderboard, Sequence[ShownDialogue], Finder]:
+def looked_at(run: Run) -> tuple[Leaderboard, RunDialogues, Finder]:
     board = build_leaderboard([run])
     dialogues = RunDialogues(board, {id(run): verdicts_of(run)})
     return board, dialogues, make_finder(board, dialogues)
+
+
+def found_turns(finder: Finder, dialogues: RunDialogues) -> list[FoundTurn]:
+    return [found for place, dialogue in enumerate(dialogues) for found in found_in(finder, place, dialogue)]
 
 
 def rows_of(run: Run) -> list[Any]:
@@ -78,7 +83,7 @@ def test_people_are_a_measure_of_their_own(make_run: RunMaker) -> None:
     judged(run, "clair", rated(0.2), rated(0.9, judge="human:ada"), rated(0.7, judge="human:bob"))
     _, dialogues, finder = looked_at(run)
     assert finder.measures == ["CLAIR", "CLAIR by human:ada", "CLAIR by human:bob"]
-    found = next(found_turns(finder, dialogues))
+    found = found_turns(finder, dialogues)[0]
     assert found.credits == [[0.25, 0.25], [0.9, None], [0.7, None]]
 
 
@@ -113,7 +118,6 @@ def test_words_are_those_of_the_first_reference_and_of_every_model(make_run: Run
 def test_rare_labels_give_way_where_there_are_too_many(make_run: RunMaker) -> None:
     turns = [answered("alpha", index, labels={"kind": ("often", f"rare-{index}")}) for index in range(500)]
     board = build_leaderboard([make_run(models=("alpha",), values=(0.5,), answers=turns)])
-    # Scores are not needed for this, and the fixture has none for so many turns.
     labels = make_finder(board, RunDialogues(board)).labels
     assert len(labels) == 400
     assert labels[0] == ("kind", "often")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.evaluate.tables import MIB, Tables, latency_measures, summarise
+from reeltalk.evaluate.tables import Tables, latency_measures, summarise
 from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timings_by_turn
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
@@ -90,7 +90,7 @@ def test_memory_by_moment_grows_where_it_is_not_bounded_and_stays_where_it_is(ru
     memory = next(one for one in timings_by_moment(build_leaderboard([run])) if one.metric == "memory_mib")
     bounded, unbounded, anew = zip(*(values for _, values in memory.rows), strict=True)
     late = [value.value for value in bounded if value is not None][-3:]
-    assert late == [240 * 24 * 1024 / MIB] * 3
+    assert late == [240 * 24 * 1024 / 2**20] * 3
     grown = [value.value for value in unbounded if value is not None]
     assert grown == sorted(grown)
     assert set(anew) == {None}

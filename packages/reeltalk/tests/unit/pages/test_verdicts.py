@@ -95,8 +95,8 @@ def test_verdicts_find_their_turns_and_their_dialogues(make_run: RunMaker) -> No
 def test_judged_metrics_have_no_columns_where_verdicts_stand_below_answers(make_run: RunMaker) -> None:
     run = judged(make_run(metric="clair"), "clair", row())
     board = build_leaderboard([run])
-    assert item_metrics(board, RunDialogues(board, {id(run): verdicts_of(run)})) == []
-    assert item_metrics(board, RunDialogues(board)) == ["clair"]
+    assert item_metrics(RunDialogues(board, {id(run): verdicts_of(run)})) == []
+    assert item_metrics(RunDialogues(board)) == ["clair"]
 
 
 def test_reasons_are_counted_by_criterion_and_model(make_run: RunMaker) -> None:
