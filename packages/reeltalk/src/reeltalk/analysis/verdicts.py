@@ -162,10 +162,12 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
             protocol,
             None if rows[0]["judge"] == NOBODY else rows[0]["judge"],
             tuple(
-                ShownScore(self._title(protocol, name), tuple(given), tuple(compat), name)
-                for name, (given, compat) in criteria.items()
+                [
+                    ShownScore(self._title(protocol, name), tuple(given), tuple(compat), name)
+                    for name, (given, compat) in criteria.items()
+                ]
             ),
-            tuple(dict.fromkeys(reply for row in rows for reply in row.get("replies", ()))),
+            tuple(dict.fromkeys([reply for row in rows for reply in row.get("replies", ())])),
         )
 
     def _title(self, protocol: str, criterion: str) -> str:

@@ -49,9 +49,11 @@ from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabul
 from reeltalk.analysis.values import format_value
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
+from reeltalk.pages.failures import FAILURES, FailureRow, failure_rows
 from reeltalk.pages.site import Page, Site, plain_environment, write_static, write_text
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import escape_html, printable
+from reeltalk.store.rows import SpooledRows
 
 FOLDER: Final = "data"
 MOST_BYTES: Final = 1_000_000
@@ -179,8 +181,10 @@ def write_dialogue_pages(site: Site) -> None:
     }
     listed = dialogues.listed
     found = site.memory[FOUND] = _FoundTurns(site)
+    failures = site.memory[FAILURES] = SpooledRows(FailureRow, site.folder)
     for number, dialogue in enumerate(dialogues):
         found.add(number, dialogue)
+        failures.extend(failure_rows(dialogue))
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]

@@ -258,6 +258,7 @@ def make_environment(*packages: str) -> Environment:
         bytecode_cache=_COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_shown_text,
