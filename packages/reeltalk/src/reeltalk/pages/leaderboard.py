@@ -1,12 +1,13 @@
 """The first page of a report on runs: the standings. Also the leaderboard as JSON, CSV, LaTeX or Markdown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title, n_items
+from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title
+from reeltalk.analysis.estimates import by_model
 from reeltalk.analysis.finder import TurnPlaces
-from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, build_leaderboard, format_reasons
+from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_reasons
 from reeltalk.analysis.standings import (
     Standing,
     Standings,
@@ -15,24 +16,17 @@ from reeltalk.analysis.standings import (
     type_vocabulary,
     worst_types,
 )
-from reeltalk.analysis.values import format_range, format_value, metric_heading
+from reeltalk.analysis.table_files import TableFile, render_rows
+from reeltalk.analysis.values import metric_heading
 from reeltalk.judge.protocol import measure_note, needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.breakdowns import judge_name
 from reeltalk.pages.comparisons import compare_all
 from reeltalk.pages.looking import separate_controls
 from reeltalk.pages.site import Page, Site, write_static
-from reeltalk.schema.texts import printable
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
-from reeltalk.store.text_tables import (
-    escape_latex,
-    escape_markdown,
-    latex_table,
-    markdown_code,
-    markdown_table,
-    write_csv,
-)
+from reeltalk.store.text_tables import write_csv
 
 PAGE: Final = "index.html"
 
@@ -213,7 +207,14 @@ def render_table(runs: Sequence[Run], format: TableFormat) -> str:
     Raises:
         BenchmarkError: The runs have no scores.
     """
-    return _RENDERERS[format](build_leaderboard(separate_controls(runs)[0]))
+    board = build_leaderboard(separate_controls(runs)[0])
+    if format == "json":
+        return write_json(_records(board))
+    if format == "csv":
+        cells = [cell for model in board.models for cell in model.cells.values() if cell is not None]
+        rows = [row | {"reasons": format_reasons(cell.row)} for row, cell in zip(_records(board), cells, strict=True)]
+        return write_csv((*SUMMARY_FIELDS, WARNING), [list(row.values()) for row in rows])
+    return render_rows(_table(board), format)
 
 
 def _records(board: Leaderboard) -> list[dict[str, object]]:
@@ -226,143 +227,26 @@ def _records(board: Leaderboard) -> list[dict[str, object]]:
     ]
 
 
-def _all_cells(board: Leaderboard) -> list[Cell]:
-    return [cell for model in board.models for cell in model.cells.values() if cell is not None]
-
-
-def _as_json(board: Leaderboard) -> str:
-    return write_json(_records(board))
-
-
-def _as_csv(board: Leaderboard) -> str:
-    fields = (*SUMMARY_FIELDS, WARNING)
-    told = [
-        row | {"reasons": format_reasons(cell.row)}
-        for row, cell in zip(_records(board), _all_cells(board), strict=True)
-    ]
-    return write_csv(fields, [[row[field] for field in fields] for row in told])
-
-
-def _as_markdown(board: Leaderboard) -> str:
-    def cell(model: ModelRow, metric: str) -> str:
-        found = model.cells[metric]
-        if found is None:
-            return ""
-        if found.row.value is None:
-            return _missing_words(found)
-        value = (
-            f"**{format_value(found.row.value, found.row.metric)}**"
-            if found.is_best
-            else format_value(found.row.value, found.row.metric)
-        )
-        return " ".join(filter(None, ["≈" if found.may_equal_best else "", value, _interval(found), _n(model, found)]))
-
-    metrics = _shown_metrics(board)
-    titles = [escape_markdown(metric_heading(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
-    rows = [
-        [escape_markdown(model.name), *(cell(model, metric) for metric in metrics), f"{_turns(model):,}"]
-        for model in board.models
-    ]
-    lines = markdown_table(["Model", *titles, "Turns"], rows, numbers=[False, *(True for _ in metrics), True])
-    lines += ["", *(escape_markdown(note) + "  " for note in _export_notes(board, best="bold", dagger="†")), ""]
-    lines += [f"- {markdown_code(signature)}" for signature in board.signatures]
-    return "\n".join(lines) + "\n"
-
-
-def _as_latex(board: Leaderboard) -> str:
-    def cell(model: ModelRow, metric: str) -> str:
-        found = model.cells[metric]
-        if found is None:
-            return ""
-        if found.row.value is None:
-            return rf"\textit{{{_missing_words(found)}}}"
-        value = (
-            rf"\textbf{{{format_value(found.row.value, found.row.metric)}}}"
-            if found.is_best
-            else format_value(found.row.value, found.row.metric)
-        )
-        tie = r"$\approx$\," if found.may_equal_best else ""
-        beside = " ".join(filter(None, [_interval(found), _n(model, found)]))
-        return tie + value + (rf" {{\scriptsize {beside}}}" if beside else "")
-
-    metrics = _shown_metrics(board)
-    titles = [
-        escape_latex(metric_heading(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics
-    ]
-    rows = [
-        [escape_latex(model.name), *(cell(model, metric) for metric in metrics), str(_turns(model))]
-        for model in board.models
-    ]
-    return latex_table(
-        ["Model", *titles, "Turns"],
-        rows,
-        numbers=[False, *(True for _ in metrics), True],
-        comments=map(printable, (*_export_notes(board, best="bold", dagger="dagger"), *board.signatures)),
-        footnote=_few_videos(board),
-    )
-
-
-def _shown_metrics(board: Leaderboard) -> list[str]:
-    return [column.metric for column in (*board.judged, *board.texts)] or board.metrics
-
-
-def _few_videos(board: Leaderboard) -> str | None:
-    shown_here = _shown_metrics(board)
-    cells = [model.cells[metric] for model in board.models for metric in shown_here]
-    return few_videos_warning(cell.row.videos for cell in cells if cell and cell.row.value is not None)
-
-
-def _missing_words(cell: Cell) -> str:
-    return "withheld" if cell.withheld else "not scored"
-
-
-def _interval(cell: Cell) -> str:
-    return format_range(cell.row.low, cell.row.high, cell.row.metric)
-
-
-def _n(model: ModelRow, cell: Cell) -> str:
-    """The number's n, if it is not the model's number of turns, which the last column has."""
-    items = n_items(cell.row.metric)
-    return "" if cell.row.n == _turns(model) and not items else f"(n = {cell.row.n}{items})"
-
-
-def _turns(model: ModelRow) -> int:
-    """The due turns of a model; in runs that do not count them, its answers."""
-    return model.info.due or model.info.items
-
-
-def _export_notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
-    notes = ["95 % intervals in brackets, clustered by source video."]
-    if warning := _few_videos(board):
-        notes.append(warning)
-    shown_here = set(_shown_metrics(board))
-    cells = [cell for model in board.models for metric, cell in model.cells.items() if cell and metric in shown_here]
-    if any(cell.is_best for cell in cells):
-        notes.append(f"Highest value of a column in {best}.")
-    if any(cell.may_equal_best for cell in cells):
-        notes.append("≈: the interval overlaps the interval of the highest value.")
+def _table(board: Leaderboard) -> TableFile:
+    metrics = [column.metric for column in (*board.judged, *board.texts)] or board.metrics
+    titles = [metric_heading(metric) + (" †" if metric in board.mixed else "") for metric in metrics]
+    notes = []
     for mixed, parts in board.mixed_together:
-        if not (metrics := [metric for metric in mixed if metric in shown_here]):
-            continue
-        named, differ = ", ".join(map(metric_title, metrics)), ", ".join(parts)
-        notes.append(f"{dagger} Not comparable between models, as signatures differ in {differ}: {named}.")
-    for line in board.unscored:
-        if line.metric not in shown_here:
-            continue
-        notes.append(f"{metric_title(line.metric)} of {board.naming(line.models)} is not scored: {line.reason}")
-    if any(metric_kind(metric) == "compat" for metric in shown_here):
+        if named := ", ".join(metric_title(metric) for metric in mixed if metric in metrics):
+            notes.append(f"† Not comparable between models, as signatures differ in {', '.join(parts)}: {named}.")
+    notes += [
+        f"{metric_title(line.metric)} of {board.naming(line.models)} is not scored: {line.reason}"
+        for line in board.unscored
+        if line.metric in metrics
+    ]
+    if any(metric_kind(metric) == "compat" for metric in metrics):
         notes.append("Official script: its way of reading the same judge's replies, reproduced for comparison only.")
-    for model in board.floors:
-        notes.append(f"{model.name} {model.floor}: a model that is not above it has shown no ability.")
-    return [" ".join(note.split()) for note in notes]
-
-
-_RENDERERS: Final[dict[TableFormat, Callable[[Leaderboard], str]]] = {
-    "json": _as_json,
-    "csv": _as_csv,
-    "markdown": _as_markdown,
-    "latex": _as_latex,
-}
+    notes += [
+        f"{model.name} {model.floor}: a model that is not above it has shown no ability." for model in board.floors
+    ]
+    header, rows = ["Model", *titles, "Turns"], tuple(map(tuple, by_model(board, metrics)[1]))
+    title = f"Leaderboard of {', '.join(board.subjects)}"
+    return TableFile("leaderboard", title, tuple(header), rows, tuple(board.signatures), tuple(notes))
 
 
 REPORT_PAGES: Final = (Page("Leaderboard", PAGE, lambda site: True, write_leaderboard, place=10),)
