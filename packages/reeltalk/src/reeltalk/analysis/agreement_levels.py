@@ -19,7 +19,7 @@ from reeltalk.metrics.correlation import (
 from reeltalk.metrics.draws import CORRELATION, Draws, Statistic
 
 Floats = NDArray[np.float64]
-Names = NDArray[np.str_]
+Names = NDArray[np.object_]
 
 MOST_CATEGORIES: Final = 11
 """A scale from 0 to 10 has eleven levels; scales with more are not categories."""

@@ -5,8 +5,9 @@ people, and corrected. Floors and references are not part of any correlation: a 
 look good.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Final
 
@@ -26,8 +27,7 @@ from reeltalk.analysis.agreement_levels import (
 from reeltalk.analysis.columns import is_reference, share_of
 from reeltalk.analysis.human_ratings import HumanRating, HumanRatings
 from reeltalk.analysis.judge_bias import Bias, bias
-from reeltalk.analysis.judge_values import JudgedRuns, Kind, RatedAnswer, Scorer, comparable_scorers
-from reeltalk.analysis.verdicts import Place
+from reeltalk.analysis.judge_values import Flags, Floats, JudgedRuns, Kind, Scorer, comparable_scorers
 from reeltalk.errors import SettingError
 from reeltalk.metrics.agreement import SCALES, cohen_kappa, krippendorff_alpha, raw_agreement
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos, surely_differ
@@ -36,7 +36,7 @@ from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.store.runs import Run
 
-Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 Scale = tuple[float, float]
 
 ONE_RATING: Final = "all ratings by people are equal, so their scale is unknown; give it with --scale LOW:HIGH"
@@ -78,84 +78,8 @@ class Landmark:
     n: int
 
 
-def corrected_means(
-    scorer: Scorer,
-    answers: Mapping[Place, RatedAnswer],
-    people: Mapping[Place, float],
-    models: Sequence[str],
-    *,
-    scale: Scale,
-    whole: bool,
-) -> tuple[CorrectedMean, ...]:
-    """Each model's mean three ways, on people's scale.
-
-    Args:
-        scorer: The judge; for its own mean, its scale is stretched onto people's scale.
-        answers: All answers.
-        people: People's ratings, by answer.
-        models: Names of the models.
-        scale: People's scale.
-        whole: True if people rated whole dialogues, False for turns.
-    """
-    own = scorer.scale or _span(scorer)
-    width = own[1] - own[0] or 1.0
-    return _by_model(
-        scorer, answers, models, scale, whole,
-        judged=lambda value: scale[0] + (value - own[0]) / width * (scale[1] - scale[0]),
-        labelled=lambda place: people.get(place, np.nan),
-    )  # fmt: skip
-
-
-def corrected_shares(
-    scorer: Scorer,
-    answers: Mapping[Place, RatedAnswer],
-    people: Mapping[Place, float],
-    models: Sequence[str],
-    *,
-    people_pass: float,
-    whole: bool,
-) -> tuple[CorrectedMean, ...]:
-    """Each model's share of right answers; empty if the judge has more than pass and fail.
-
-    Args:
-        scorer: The judge.
-        answers: All answers.
-        people: People's ratings, by answer.
-        models: Names of the models.
-        people_pass: People pass an answer from this value.
-        whole: True if people rated whole dialogues, False for turns.
-    """
-    if len(set(scorer.values.values())) != 2:
-        return ()
-    right = max(scorer.values.values())
-    return _by_model(
-        scorer, answers, models, (0.0, 1.0), whole,
-        judged=lambda value: float(value == right),
-        labelled=lambda place: float(people[place] >= people_pass) if place in people else np.nan,
-    )  # fmt: skip
-
-
-def _by_model(
-    scorer: Scorer,
-    answers: Mapping[Place, RatedAnswer],
-    models: Sequence[str],
-    scale: Scale,
-    whole: bool,
-    *,
-    judged: Callable[[float], float],
-    labelled: Callable[[Place], float],
-) -> tuple[CorrectedMean, ...]:
-    """Each model's mean, with `judged` applied to the judge's values and `labelled` to people's, on one scale."""
-    found = []
-    for model in models:
-        places = _places(scorer, answers, model, whole)
-        by_judge = np.array([judged(scorer.values[place]) for place in places], np.float64)
-        by_people = np.array([labelled(place) for place in places], np.float64)
-        found.append(_corrected(model, by_judge, by_people, [answers[place].video_id for place in places], scale))
-    return tuple(found)
-
-
 def _corrected(model: str, judged: Floats, labels: Floats, videos: Sequence[str], scale: Scale) -> CorrectedMean:
+    """One model's mean of the judge's values and of people's labels of the same answers, on one scale."""
     rated = np.isfinite(labels)
     judge = float(judged.mean()) if len(judged) else None
     rated_videos = [video for video, has in zip(videos, rated.tolist(), strict=True) if has]
@@ -166,43 +90,6 @@ def _corrected(model: str, judged: Floats, labels: Floats, videos: Sequence[str]
     both = corrected_interval(labels, judged, rated, videos, scale)
     alone = mean_interval(labels[rated], rated_videos, scale) if rated_videos else None
     return CorrectedMean(model, len(judged), judge, alone, both)
-
-
-def _places(scorer: Scorer, answers: Mapping[Place, RatedAnswer], model: str, whole: bool) -> list[Place]:
-    return [place for place in scorer.values if place[0] == model and place in answers and (place[2] is None) == whole]
-
-
-def _span(scorer: Scorer) -> Scale:
-    return min(scorer.values.values()), max(scorer.values.values())
-
-
-def landmarks(
-    scorer: Scorer,
-    runs: Sequence[Run],
-    answers: Mapping[Place, RatedAnswer],
-    roles: Mapping[str, str],
-) -> tuple[Landmark, ...]:
-    """Positions of references, floors and models on a judge's scale, the highest first.
-
-    Args:
-        scorer: The judge.
-        runs: The runs. Some floors, such as the empty answers of every run, only have a mean there.
-        answers: All answers.
-        roles: Role of each model: `reference`, `floor` or `model`.
-    """
-    scale = scorer.scale
-    if scale is None:
-        return ()
-    found = []
-    for model, role in roles.items():
-        places = [place for place in scorer.values if place[0] == model and place in answers]
-        if places:
-            values = (np.array([scorer.values[place] for place in places]) - scale[0]) / (scale[1] - scale[0])
-            mean = mean_interval(values, [answers[place].video_id for place in places], (0.0, 1.0))
-            found.append(Landmark(model, role, mean.value, mean.low, mean.high, mean.n))
-        elif (only := _in_summary(scorer, runs, model, role)) is not None:
-            found.append(only)
-    return tuple(sorted(found, key=lambda one: (-one.share, one.name)))
 
 
 def _in_summary(scorer: Scorer, runs: Sequence[Run], model: str, role: str) -> Landmark | None:
@@ -416,7 +303,7 @@ def calibrate(
     """
     _refuse_unknown_marks(settings, found)
     models = found.competing
-    matched = [rating for rating in human.ratings if rating.place in found.answers]
+    matched = [rating for rating in human.ratings if rating.place in found.places]
     if not matched:
         raise SettingError(_nothing_matches(human.ratings, found))
     counted = [rating for rating in matched if rating.place[0] in models]
@@ -466,7 +353,7 @@ def _nothing_matches(ratings: Sequence[HumanRating], found: JudgedRuns) -> str:
     rated = list(dict.fromkeys(rating.place[0] for rating in ratings))
     model, unit, turn = ratings[0].place
     there = list(found.infos)
-    known = [place for place in found.answers if place[0] == model] or list(found.answers)
+    known = [place for place in found.places if place[0] == model] or list(found.places)
     which = f"turn_index {turn}" if turn is not None else "no turn_index (the whole dialogue)"
     looked = f"the first is of model {model!r}, unit_id {unit!r}, {which}"
     if model not in there:
@@ -493,16 +380,16 @@ def _dimension(
     settings: CalibrationSettings,
     progress: Callable[[str], None],
 ) -> Dimension:
-    places = list(dict.fromkeys(rating.place for rating in ratings))
+    places = dict.fromkeys(rating.place for rating in ratings)
     raters = sorted({rating.rater for rating in ratings})
     row_of, column_of = ({key: n for n, key in enumerate(keys)} for keys in (places, raters))
     matrix = np.full((len(places), len(raters)), np.nan)
     for rating in ratings:
         matrix[row_of[rating.place], column_of[rating.rater]] = rating.value
-    means = np.nanmean(matrix, axis=1)
-    said = {place: float(mean) for place, mean in zip(places, means, strict=True)}
-    videos = [found.answers[place].video_id for place in places]
-    draws = draw_videos(videos, resamples=settings.resamples, seed=settings.seed)
+    rows = np.array([found.places[place] for place in places])
+    draws = draw_videos(
+        found.answers["video_id"].gather(rows).to_list(), resamples=settings.resamples, seed=settings.seed
+    )
     scale = settings.scale or (float(np.nanmin(matrix)), float(np.nanmax(matrix)))
     if settings.scale and (np.nanmin(matrix) < scale[0] or np.nanmax(matrix) > scale[1]):
         raise SettingError(
@@ -510,13 +397,12 @@ def _dimension(
             f"{np.nanmin(matrix):g} to {np.nanmax(matrix):g}"
         )
     people_pass = settings.people_pass if settings.people_pass is not None else sum(scale) / 2
-    names = np.array([place[0] for place in places])
-    kept, left_out = _with_values(comparable_scorers(found.scorers, criterion), places, means)
-    task = _Task(runs, found, settings, criterion, whole, scale, people_pass, places, means, said, names, matrix, draws)
+    kept, left_out = _with_values(comparable_scorers(found.scorers, criterion), rows, found)
+    task = _Task(runs, found, settings, criterion, whole, scale, people_pass, rows, matrix, draws)
     judges = [task.compare(scorer, progress) for scorer in kept]
     alike = _not_told_apart(kept, task)
     judges = [
-        _with(judge, tuple(other.name for m, other in enumerate(judges) if (n, m) in alike))
+        replace(judge, not_told_apart=tuple(other.name for m, other in enumerate(judges) if (n, m) in alike))
         for n, judge in enumerate(judges)
     ]
     judges.sort(key=lambda judge: -_or_least(judge.levels.answers.spearman.value))
@@ -526,15 +412,11 @@ def _dimension(
         scale,
         people_pass,
         draws.videos,
-        tuple(sorted(set(names.tolist()))),
+        tuple(sorted(set(task.names.tolist()))),
         _people(raters, matrix, draws),
         tuple(judges),
         tuple(left_out),
     )
-
-
-def _with(judge: JudgeAgreement, others: tuple[str, ...]) -> JudgeAgreement:
-    return JudgeAgreement(**{**judge.__dict__, "not_told_apart": others})
 
 
 def _or_least(value: float | None) -> float:
@@ -542,27 +424,24 @@ def _or_least(value: float | None) -> float:
 
 
 def _with_values(
-    scorers: Iterable[Scorer], places: Sequence[Place], means: Floats
+    scorers: Iterable[Scorer], rows: Ints, found: JudgedRuns
 ) -> tuple[list[Scorer], list[tuple[str, str]]]:
     kept, left_out = [], []
     for scorer in scorers:
-        common = sum(place in scorer.values for place in places)
-        if common:
+        if scorer.known[rows].any():
             kept.append(scorer)
         else:
-            about = "whole dialogues" if all(place[2] is None for place in scorer.values) else "turns"
-            left_out.append(
-                (scorer.name, f"it scored none of the rated answers; its {len(scorer.values):,} scores are of {about}")
-            )
+            turns = found.answers["turn_index"].is_not_null().to_numpy()
+            about = "turns" if (scorer.known & turns).any() else "whole dialogues"
+            scores = f"its {int(scorer.known.sum()):,} scores are of {about}"
+            left_out.append((scorer.name, f"it scored none of the rated answers; {scores}"))
     return kept, left_out
 
 
 def _not_told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
     """Pairs, in both orders, whose correlations do not differ significantly."""
-    values = [task.values_of(scorer) for scorer in scorers]
-    pairs, differences, drawn = pair_differences(
-        [(value, np.isfinite(value)) for value in values], task.means, task.draws
-    )
+    judges = [(scorer.values[task.rows], scorer.known[task.rows]) for scorer in scorers]
+    pairs, differences, drawn = pair_differences(judges, task.means, task.draws)
     sure = (
         surely_differ(differences, drawn[task.draws.left_out :])
         if task.draws.videos > 1
@@ -614,34 +493,52 @@ class _Task:
     whole: bool
     scale: tuple[float, float]
     people_pass: float
-    places: Sequence[Place]
-    means: Floats
-    said: Mapping[Place, float]
-    names: NDArray[np.str_]
+    rows: Ints
+    """(N,) rows of the rated answers among all."""
     matrix: Floats
+    """(N, P) each person's ratings."""
     draws: Draws
 
-    def values_of(self, scorer: Scorer) -> Floats:
-        """(N,) its values of the rated answers; NaN if there is none."""
-        return np.array([scorer.values.get(place, np.nan) for place in self.places])
+    @cached_property
+    def means(self) -> Floats:
+        """(N,) people's mean rating of each answer."""
+        means: Floats = np.nanmean(self.matrix, axis=1)
+        return means
+
+    @cached_property
+    def models(self) -> NDArray[np.object_]:
+        """(A,) the model of every answer."""
+        return self.found.answers["model"].to_numpy()
+
+    @cached_property
+    def names(self) -> NDArray[np.object_]:
+        """(N,) the model of each rated answer."""
+        return self.models[self.rows]
+
+    @cached_property
+    def people(self) -> Floats:
+        """(A,) people's mean rating; NaN where there is none."""
+        people = np.full(len(self.models), np.nan)
+        people[self.rows] = self.means
+        return people
+
+    @cached_property
+    def alike(self) -> Flags:
+        """(A,) true for what was rated: turns, or whole dialogues."""
+        whole: Flags = self.found.answers["turn_index"].is_null().to_numpy()
+        return whole if self.whole else ~whole
 
     def compare(self, scorer: Scorer, progress: Callable[[str], None]) -> JudgeAgreement:
         """Compare one judge with people."""
         progress(f"{self.criterion}: {scorer.name}")
-        values = self.values_of(scorer)
+        values = scorer.values[self.rows]
         rows = np.isfinite(values)
         own, people, judge = self.draws.subset(rows), self.means[rows], values[rows]
         passes = self.settings.passes
         mark = passes.get(scorer.criterion, passes.get(scorer.protocol, scorer.passes))
         agreed = agreement_categories(people, judge, own, people_pass=self.people_pass, judge_passes=mark)
-        models = sorted(self.found.competing)
-        rated = [model for model in models if model in set(self.names.tolist())]
-        answers = self.found.answers
-        roles = {
-            **{name: "reference" if is_reference(info) else "floor" for name, info in self.found.landmarks.items()},
-            **dict.fromkeys(models, "model"),
-        }
         in_place = replacement_test(self.matrix, self.draws, values)[0] if self.matrix.shape[1] > 1 else None
+        competing = np.isin(self.models, list(self.found.competing))
         return JudgeAgreement(
             scorer.name,
             scorer.kind,
@@ -654,20 +551,55 @@ class _Task:
             None if isinstance(agreed, Categories) else agreed,
             in_place,
             (),
-            bias(
-                scorer,
-                {place: answer for place, answer in answers.items() if (place[2] is None) == self.whole},
-                self.said,
-                models=frozenset(models),
-            ),
-            corrected_means(scorer, answers, self.said, rated, scale=self.scale, whole=self.whole),
-            corrected_shares(scorer, answers, self.said, rated, people_pass=self.people_pass, whole=self.whole),
-            landmarks(scorer, self.runs, answers, roles),
+            bias(scorer, self.found.answers, self.people, competing & self.alike),
+            self._means(scorer),
+            self._shares(scorer),
+            self._landmarks(scorer),
             _points(people, judge, self.names[rows]),
         )
 
+    def _means(self, scorer: Scorer) -> tuple[CorrectedMean, ...]:
+        """Each model's mean three ways, with the judge's scale stretched onto people's."""
+        low, high = scorer.scale or (np.nanmin(scorer.values), np.nanmax(scorer.values))
+        judged = self.scale[0] + (scorer.values - low) / (high - low or 1.0) * (self.scale[1] - self.scale[0])
+        return self._by_model(judged, self.people, self.scale)
 
-def _points(people: Floats, judge: Floats, names: NDArray[np.str_]) -> tuple[tuple[float, float, int, str], ...]:
+    def _shares(self, scorer: Scorer) -> tuple[CorrectedMean, ...]:
+        """Each model's share of right answers; empty if the judge has more than pass and fail."""
+        if len(np.unique(scorer.values[scorer.known])) != 2:
+            return ()
+        right = np.where(scorer.known, scorer.values == np.nanmax(scorer.values), np.nan)
+        passed = np.where(np.isfinite(self.people), self.people >= self.people_pass, np.nan)
+        return self._by_model(right, passed, (0.0, 1.0))
+
+    def _by_model(self, judged: Floats, labels: Floats, scale: Scale) -> tuple[CorrectedMean, ...]:
+        found = []
+        for model in sorted(set(self.names) & set(self.found.competing)):
+            rows = np.flatnonzero(np.isfinite(judged) & self.alike & (self.models == model))
+            videos = self.found.answers["video_id"].gather(rows).to_list()
+            found.append(_corrected(model, judged[rows], labels[rows], videos, scale))
+        return tuple(found)
+
+    def _landmarks(self, scorer: Scorer) -> tuple[Landmark, ...]:
+        """Positions of references, floors and models on a judge's scale, the highest first."""
+        if scorer.scale is None:
+            return ()
+        low, high = scorer.scale
+        found = []
+        for model, info in self.found.infos.items():
+            role = "model" if model in self.found.competing else "reference" if is_reference(info) else "floor"
+            rows = np.flatnonzero(scorer.known & (self.models == model))
+            if len(rows):
+                videos = self.found.answers["video_id"].gather(rows).to_list()
+                mean = mean_interval((scorer.values[rows] - low) / (high - low), videos, (0.0, 1.0))
+                found.append(Landmark(model, role, mean.value, mean.low, mean.high, mean.n))
+            # Some floors, such as the empty answers of every run, only have a mean.
+            elif (only := _in_summary(scorer, self.runs, model, role)) is not None:
+                found.append(only)
+        return tuple(sorted(found, key=lambda one: (-one.share, one.name)))
+
+
+def _points(people: Floats, judge: Floats, names: NDArray[np.object_]) -> tuple[tuple[float, float, int, str], ...]:
     counts: dict[tuple[float, float, str], int] = {}
     for one, other, name in zip(people.tolist(), judge.tolist(), names.tolist(), strict=True):
         counts[one, other, name] = counts.get((one, other, name), 0) + 1

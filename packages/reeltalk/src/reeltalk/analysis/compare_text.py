@@ -6,11 +6,12 @@ from typing import Final, Literal
 from reeltalk.analysis.columns import metric_title, n_items
 from reeltalk.analysis.comparison import Comparison, Comparisons, format_p
 from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.table_files import Quantity, TableCell, TableFile, render_rows
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_heading
 from reeltalk.metrics.significance import TITLES
 from reeltalk.schema.texts import printable
 from reeltalk.store.documents import write_json
-from reeltalk.store.text_tables import escape_latex, escape_markdown, latex_table, markdown_table, write_csv
+from reeltalk.store.text_tables import write_csv
 
 CompareFormat = Literal["text", "json", "csv", "latex", "markdown"]
 
@@ -22,8 +23,6 @@ FIELDS: Final = (
     "unscored_second", "unscored_both", "winner", "verdict", "notes", "first_signature", "second_signature",
 )  # fmt: skip
 """Columns of JSON and CSV."""
-NUMBERS: Final = (False, False, False, True, True, True, True, True, True, True, False)
-"""Which columns of LaTeX and Markdown hold numbers."""
 
 
 def render_comparisons(found: Comparisons, format: CompareFormat) -> str:
@@ -190,30 +189,32 @@ def _counted(row: Comparison) -> list[str]:
     return [counted + (f"; left out {left}" if left else "")]
 
 
-def _markdown(found: Comparisons) -> str:
-    header = ["Metric", "A", "B", "A", "B", "A - B", "p", "corrected", "n", "videos", "Verdict"]
-    rows = [[escape_markdown(cell) for cell in _cells(found, row)] for row in found.rows]
-    notes = [escape_markdown(note) + "  " for note in (*method_lines(found), *_row_notes(found))]
-    return "\n".join([*markdown_table(header, rows, numbers=NUMBERS), "", *notes]) + "\n"
+def _table_file(found: Comparisons) -> TableFile:
+    header = ("Metric", "A", "B", "A", "B", "A - B", "p", "corrected", "n", "videos", "Verdict")
+    signatures = [
+        cell.row.signature
+        for row in found.rows
+        for index in (row.first, row.second)
+        if (cell := found.board.models[index].cells[row.metric]) is not None
+    ]
+    rows = tuple(_cells(found, row) for row in found.rows)
+    notes = (*method_lines(found), *_row_notes(found))
+    return TableFile("comparisons", "Comparisons", header, rows, tuple(dict.fromkeys(signatures)), notes)
 
 
-def _latex(found: Comparisons) -> str:
-    header = ["Metric", "$A$", "$B$", "$A$", "$B$", "$A-B$", "$p$", "corrected", "$n$", "videos", "Verdict"]
-    rows = [[escape_latex(cell) for cell in _cells(found, row)] for row in found.rows]
-    comments = [printable(note) for note in (*method_lines(found), *_row_notes(found))]
-    return latex_table(header, rows, numbers=NUMBERS, comments=comments)
-
-
-def _cells(found: Comparisons, row: Comparison) -> list[str]:
+def _cells(found: Comparisons, row: Comparison) -> tuple[TableCell, ...]:
     names = [found.board.models[index].name for index in (row.first, row.second)]
     best = row.winner(found.settings.alpha)
     words = found.verdict(row)
     if best is not None:
         words = words.replace(key_of(best), "A" if best == row.first else "B", 1)
-    name = _name(row, found.settings.by is not None)
+    values = [Quantity(value, metric=row.metric, missing="") for value in (row.first_value, row.second_value)]
+    difference = Quantity(
+        row.difference, row.low, row.high, metric=row.metric, missing="", signed=True, videos=row.videos
+    )
     tested = [format_p(row.p), format_p(row.corrected_p)]
     counted = f"{row.items:,}{n_items(row.metric)}"
-    return [name, *names, *_values(row), _difference(row), *tested, counted, f"{row.videos:,}", words]
+    return (_name(row, found.settings.by is not None), *names, *values, difference, *tested, counted, row.videos, words)
 
 
 def _row_notes(found: Comparisons) -> list[str]:
@@ -231,6 +232,6 @@ _RENDERERS: Final[dict[CompareFormat, Callable[[Comparisons], str]]] = {
     "text": _text,
     "json": _json,
     "csv": _csv,
-    "latex": _latex,
-    "markdown": _markdown,
+    "latex": lambda found: render_rows(_table_file(found), "latex"),
+    "markdown": lambda found: render_rows(_table_file(found), "markdown"),
 }

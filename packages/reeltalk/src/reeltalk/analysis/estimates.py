@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import metric_title
-from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
+from reeltalk.analysis.columns import metric_title, n_items
+from reeltalk.analysis.leaderboard import Cell, Leaderboard
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import display_factor, format_value, metric_unit
 from reeltalk.metrics.clustered import Clusters, clustered_difference, clustered_mean
@@ -101,7 +101,7 @@ def difference_estimate(first: VideoValues, second: VideoValues, *, paired: bool
     return Estimate(found.value, found.low, found.high, found.items, found.clusters)
 
 
-def quantity_of(model: ModelRow, cell: Cell | None) -> TableCell:
+def quantity_of(turns: int, cell: Cell | None) -> TableCell:
     """A number of the leaderboard, with its n if that is not the model's number of turns."""
     if cell is None:
         return None
@@ -110,7 +110,7 @@ def quantity_of(model: ModelRow, cell: Cell | None) -> TableCell:
         row.value,
         row.low,
         row.high,
-        None if row.n == model.info.items else row.n,
+        None if row.n == turns and not n_items(row.metric) else row.n,
         row.metric,
         cell.is_best,
         cell.may_equal_best,
@@ -134,7 +134,7 @@ def by_model(board: Leaderboard, metrics: Sequence[str]) -> tuple[list[str], lis
     """Header and rows of a table with a row for each model and a column for each metric."""
     header = ["Model", *(metric_title(metric) for metric in metrics), "n"]
     rows: list[list[TableCell]] = [
-        [model.name, *(quantity_of(model, model.cells[metric]) for metric in metrics), model.info.items]
+        [model.name, *(quantity_of(model.info.items, model.cells[metric]) for metric in metrics), model.info.items]
         for model in board.models
     ]
     return header, rows
@@ -147,7 +147,7 @@ def by_metric(board: Leaderboard, metrics: Iterable[str]) -> tuple[list[str], li
         [
             metric_title(metric),
             metric_unit(metric),
-            *(quantity_of(model, model.cells[metric]) for model in board.models),
+            *(quantity_of(model.info.items, model.cells[metric]) for model in board.models),
         ]
         for metric in metrics
     ]

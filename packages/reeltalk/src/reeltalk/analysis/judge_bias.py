@@ -7,19 +7,19 @@ the intervals of the comparison with people rank again.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.judge_values import RatedAnswer, Scorer
-from reeltalk.analysis.verdicts import Place
+from reeltalk.analysis.judge_values import Flags, Floats, Scorer
 from reeltalk.metrics.correlation import partial_correlation, spearman_of_held_ranks, undefined_reason
 from reeltalk.metrics.draws import CORRELATION, Draws, Statistic, draw_videos
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    import polars as pl
 
 FOLLOWS: Final = "one of the two follows from what is held equal"
 
@@ -72,43 +72,29 @@ class Bias:
     noise: Noise | None
 
 
-def bias(
-    scorer: Scorer,
-    answers: Mapping[Place, RatedAnswer],
-    people: Mapping[Place, float],
-    *,
-    models: frozenset[str],
-) -> Bias:
+def bias(scorer: Scorer, answers: "pl.DataFrame", people: Floats, counted: Flags) -> Bias:
     """Check a judge for biases.
 
     Args:
         scorer: The judge.
-        answers: All answers.
-        people: People's ratings, by answer.
-        models: Models whose answers count.
+        answers: All answers, as in `JudgedRuns`.
+        people: (A,) people's ratings; NaN where there is none.
+        counted: (A,) true for the answers that count.
     """
-    places = [place for place in scorer.values if place in answers and place[0] in models]
-    if not places:
+    rows = np.flatnonzero(counted & scorer.known)
+    if not len(rows):
         return Bias((), None, None)
-    judged = np.array([scorer.values[place] for place in places])
-    rated = np.array([people.get(place, np.nan) for place in places])
-    draws = draw_videos([answers[place].video_id for place in places])
-    traits: dict[str, list[int] | list[int | None]] = {
-        "length": [answers[place].words for place in places],
-        "position": [answers[place].turn for place in places],
-        "option": [answers[place].right_option for place in places],
-    }
-    overlap = np.array([_or_nan(answers[place].overlap) for place in places])
+    judged, rated, shown = scorer.values[rows], people[rows], answers[rows]
+    draws = draw_videos(shown["video_id"].to_list())
+    traits = {"length": "words", "position": "turn_index", "option": "right_option"}
     checks = []
-    for what, found in traits.items():
-        trait = np.array([_or_nan(value) for value in found])
+    for what, column in traits.items():
+        trait = shown[column].cast(float).fill_null(np.nan).to_numpy()
         if np.isfinite(trait).sum() and np.ptp(trait[np.isfinite(trait)]) > 0:
-            checks.append(_check(what, trait, judged, rated, overlap, draws))
-    return Bias(tuple(checks), _self_preference(scorer, places, judged, rated, draws), _noise(scorer, models))
-
-
-def _or_nan(value: float | None) -> float:
-    return np.nan if value is None else float(value)
+            checks.append(_check(what, trait, judged, rated, shown["overlap"].to_numpy(), draws))
+    names = shown["model"].to_numpy()
+    rounds = [scorer.rounds[row] for row in rows.tolist() if row in scorer.rounds]
+    return Bias(tuple(checks), _self_preference(scorer, names, judged, rated, draws), _noise(rounds))
 
 
 def _check(what: str, trait: Floats, judged: Floats, rated: Floats, overlap: Floats, draws: Draws) -> BiasCheck:
@@ -154,13 +140,13 @@ def family_of(judge: str) -> str | None:
 
 
 def _self_preference(
-    scorer: Scorer, places: Sequence[Place], judged: Floats, rated: Floats, draws: Draws
+    scorer: Scorer, names: NDArray[np.object_], judged: Floats, rated: Floats, draws: Draws
 ) -> SelfPreference | None:
     family = family_of(scorer.judge) if scorer.judge else None
     rows = np.isfinite(rated)
     if family is None or not rows.any():
         return None
-    names = np.array([place[0] for place in places])[rows]
+    names = names[rows]
     own = np.array([bool(re.search(rf"(?<![a-z]){re.escape(family)}(?![a-z])", name.lower())) for name in names])
     if not own.any() or own.all() or np.ptp(judged[rows]) == 0 or np.ptp(rated[rows]) == 0:
         return None
@@ -180,8 +166,7 @@ def _standard(values: Floats) -> Floats:
     return standard
 
 
-def _noise(scorer: Scorer, models: frozenset[str]) -> Noise | None:
-    rounds = [values for place, values in scorer.rounds.items() if place[0] in models]
+def _noise(rounds: Sequence[Sequence[float]]) -> Noise | None:
     if not rounds:
         return None
     within = float(np.sqrt(np.mean([np.var(values, ddof=1) for values in rounds])))

@@ -1,8 +1,12 @@
 """All scorers of answers: judges, rules and text metrics, each with its values by answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import (
     HUMAN,
@@ -20,29 +24,20 @@ from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import ModelInfo
 from reeltalk.schema.scoring import ScoreState
 from reeltalk.store.runs import Run
+from reeltalk.store.score_frame import SCORE
 
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Kind = Literal["judge", "rule", "text"]
 ScorerKey = tuple[str, str, str | None, str | None]
 """Protocol, criterion, judge, and the run where another run's judgings are kept apart."""
 
+PLACE: Final = ("model", "unit_id", "turn_index")
 OVERLAP: Final = ("token_f1", "rouge_l")
 """Text metrics that say how many words an answer shares with its reference, the first that a run has."""
-
-
-@dataclass(frozen=True)
-class RatedAnswer:
-    """An answer, or all answers of a dialogue, as numbers."""
-
-    place: Place
-    video_id: str
-    words: int
-    """Of the answer; of all answers where it is a whole dialogue. Chinese is counted by segmented words."""
-    turn: int | None
-    """Position in the dialogue, from 0; None if it is a whole dialogue."""
-    overlap: float | None = None
-    """Word overlap with the reference, 0 to 1."""
-    right_option: int | None = None
-    """At which place, from 0, the right one of several options was shown."""
 
 
 @dataclass
@@ -57,10 +52,10 @@ class Scorer:
     criterion: str
     judge: str | None
     """The model that judges; None if none does."""
-    values: dict[Place, float] = field(default_factory=dict)
-    """Rounds are averaged."""
-    rounds: dict[Place, list[float]] = field(default_factory=dict)
-    """All rounds, where there are several."""
+    values: Floats
+    """(A,) of all answers, NaN where there is none. Rounds are averaged."""
+    rounds: dict[int, list[float]] = field(default_factory=dict)
+    """All rounds, where there are several, by row of the answer."""
     run: str | None = None
     """Which run's, where the same judge said something else of the same answer in another one."""
 
@@ -79,6 +74,11 @@ class Scorer:
         return None if found is None else found.pass_mark
 
     @property
+    def known(self) -> Flags:
+        """(A,) true for answers that it scored."""
+        return np.isfinite(self.values)
+
+    @property
     def _described(self) -> ProtocolCriterion | None:
         protocol = find_protocol(self.protocol)
         return None if protocol is None else protocol.criterion(self.criterion)
@@ -88,10 +88,21 @@ class Scorer:
 class JudgedRuns:
     """All answers of some runs, and all that scored them."""
 
-    answers: dict[Place, RatedAnswer]
+    answers: "pl.DataFrame"
+    """(A,) a row for each answer, and for all answers of a dialogue together, of which `turn_index` is null.
+
+    The other columns: `model`, `unit_id`, `video_id`; `words` of the answer, where Chinese is counted by segmented
+    words; `right_option`, the place from 0 at which the right one of several options was shown; and `overlap`, the
+    words that it shares with the reference, 0 to 1.
+    """
     scorers: list[Scorer]
     infos: dict[str, ModelInfo]
     """By model."""
+
+    @cached_property
+    def places(self) -> dict[Place, int]:
+        """The rows of answers by their places."""
+        return {place: row for row, place in enumerate(self.answers.select(PLACE).iter_rows())}
 
     @property
     def competing(self) -> dict[str, ModelInfo]:
@@ -114,36 +125,45 @@ def read_scored(runs: Sequence[Run]) -> JudgedRuns:
         SettingError: Two runs hold different answers of one model to one turn.
         InputError: A table is damaged.
     """
-    answers: dict[Place, RatedAnswer] = {}
+    import polars as pl
+
     texts: dict[Place, str] = {}
+    rows: list[tuple[object, ...]] = []
     infos: dict[str, ModelInfo] = {}
-    scorers: dict[ScorerKey, Scorer] = {}
     for run in runs:
         infos |= {info.model: info for info in run.info.models if info.model not in infos}
-        turns = [turn for turn in run.answers() if turn.state.is_due]
-        _read_answers(run, turns, answers, texts)
-        judged = _read_judged(run, scorers)
-        _read_metrics(run, turns, scorers, answers, judged)
-    _add_dialogues(answers)
-    found = [one for one in scorers.values() if one.values]
+        rows += _read_answers(run, texts)
+    schema = {"model": pl.String, "unit_id": pl.String, "turn_index": pl.Int32, "video_id": pl.String,
+              "words": pl.Int64, "right_option": pl.Int32}  # fmt: skip
+    turns = pl.DataFrame(rows, schema, orient="row")
+    whole = turns.group_by("model", "unit_id", maintain_order=True).agg(pl.col("words").sum(), pl.last("video_id"))
+    answers = pl.concat([turns, whole], how="diagonal")
+    places = answers.select(PLACE).with_row_index("answer")
+    overlap = np.full(len(answers), np.nan)
+    scorers: dict[ScorerKey, Scorer] = {}
+    for run in runs:
+        judged = _read_judged(run, scorers, places)
+        _read_metrics(run, scorers, places, judged, overlap)
+    found = [one for one in scorers.values() if one.known.any()]
     _name(found)
-    return JudgedRuns(answers, found, infos)
+    return JudgedRuns(answers.with_columns(overlap=overlap), found, infos)
 
 
-def _read_answers(
-    run: Run, turns: Sequence[AnsweredTurn], answers: dict[Place, RatedAnswer], texts: dict[Place, str]
-) -> None:
-    for turn in turns:
+def _read_answers(run: Run, texts: dict[Place, str]) -> Iterator[tuple[object, ...]]:
+    """The due answers of a run that none before it has."""
+    for turn in run.answers():
         place = (turn.model, turn.unit_id, turn.turn_index)
-        if place in texts and texts[place] != turn.text:
+        if not turn.state.is_due:
+            continue
+        if place not in texts:
+            texts[place] = turn.text
+            words = len(tokenise(turn.text, languages_of([(turn.text,)])[0]))
+            yield (*place, turn.video_id, words, _right_option(turn))
+        elif texts[place] != turn.text:
             raise SettingError(
                 f"{run.path} has another answer of {turn.model!r} to turn {turn.turn_index + 1} of {turn.unit_id!r} "
                 "than a run before it, so a rating may mean either; calibrate the two apart"
             )
-        texts[place] = turn.text
-        if place not in answers:
-            words = len(tokenise(turn.text, languages_of([(turn.text,)])[0]))
-            answers[place] = RatedAnswer(place, turn.video_id, words, turn.turn_index, right_option=_right_option(turn))
 
 
 def _right_option(turn: AnsweredTurn) -> int | None:
@@ -154,70 +174,62 @@ def _right_option(turn: AnsweredTurn) -> int | None:
     return shown.index(turn.correct_option) if turn.correct_option in shown else None
 
 
-def _read_judged(run: Run, scorers: dict[ScorerKey, Scorer]) -> set[str]:
-    """Add what judges gave; the protocols that gave something."""
-    found: set[str] = set()
-    for protocol in run.protocols():
-        described = find_protocol(protocol)
-        by_rule = described is not None and not described.needs_model
-        rounds: dict[tuple[str, str | None], dict[Place, list[float]]] = {}
-        for row in run.judged(protocol):
-            if row.judge.startswith(HUMAN) or COMPAT in row.criterion.split("."):
-                continue
-            if row.state is not ScoreState.SCORED or row.value is None:
-                continue
-            judge = None if by_rule or row.judge == NOBODY else row.judge
-            place = (row.model, row.unit_id, row.turn_index)
-            rounds.setdefault((row.criterion, judge), {}).setdefault(place, []).append(row.value)
-        for (criterion, judge), places in rounds.items():
-            found.add(protocol)
-            kind: Kind = "rule" if by_rule else "judge"
-            means = {place: sum(values) / len(values) for place, values in places.items()}
-            key: ScorerKey = (protocol, criterion, judge, None)
-            before = scorers.get(key)
-            if before and any(before.values.get(place, value) != value for place, value in means.items()):
-                # With another prompt, or by chance: neither run's may stand for both.
-                key = (protocol, criterion, judge, run.name)
-            scorer = scorers.setdefault(key, Scorer("", kind, protocol, criterion, judge, run=key[-1]))
-            scorer.values |= means
-            scorer.rounds |= {place: values for place, values in places.items() if len(values) > 1}
-    return found
+def _read_judged(run: Run, scorers: dict[ScorerKey, Scorer], places: "pl.DataFrame") -> bool:
+    """Add what judges gave; true if they gave something."""
+    import polars as pl
+
+    judge, criterion = pl.col("judge").cast(pl.String), pl.col("criterion").cast(pl.String).str.split(".")
+    scored = run.scores.judged.filter(
+        pl.col("state") == ScoreState.SCORED,
+        pl.col("value").is_not_null(),
+        ~judge.str.starts_with(HUMAN) & ~criterion.list.contains(COMPAT),
+    )
+    by_rule = [name for name in run.protocols() if (one := find_protocol(name)) is not None and not one.needs_model]
+    no_judge = pl.col("protocol").is_in(by_rule) | (judge == NOBODY)
+    rounds = (
+        scored.with_columns(pl.col("protocol", "criterion", "model", "unit_id").cast(pl.String))
+        .with_columns(judge=pl.when(~no_judge).then(judge))
+        .join(places, on=PLACE, nulls_equal=True, maintain_order="left")
+        .group_by("protocol", "criterion", "judge", "answer", maintain_order=True)
+        .agg("value")
+    )
+    for (protocol, name, by), given in rounds.group_by("protocol", "criterion", "judge", maintain_order=True):
+        values = np.full(len(places), np.nan)
+        several = dict(given.select("answer", "value").iter_rows())
+        values[list(several)] = [sum(own) / len(own) for own in several.values()]
+        key: ScorerKey = (str(protocol), str(name), None if by is None else str(by), None)
+        before = scorers.get(key)
+        if before is not None and (before.known & np.isfinite(values) & (before.values != values)).any():
+            # With another prompt, or by chance: neither run's may stand for both.
+            key = (*key[:3], run.name)
+        kind: Kind = "rule" if protocol in by_rule else "judge"
+        scorer = scorers.setdefault(key, Scorer("", kind, *key[:3], np.full(len(places), np.nan), run=key[3]))
+        scorer.values = np.where(np.isfinite(values), values, scorer.values)
+        scorer.rounds |= {row: own for row, own in several.items() if len(own) > 1}
+    return len(scored) > 0
 
 
 def _read_metrics(
-    run: Run,
-    turns: Sequence[AnsweredTurn],
-    scorers: dict[ScorerKey, Scorer],
-    answers: dict[Place, RatedAnswer],
-    judged: set[str],
+    run: Run, scorers: dict[ScorerKey, Scorer], places: "pl.DataFrame", judged: bool, overlap: Floats
 ) -> None:
     """Add text metrics, and judged measures of a run that has no table of what its judges gave."""
-    place_of = {(turn.model, turn.item_id): (turn.model, turn.unit_id, turn.turn_index) for turn in turns}
-    for row in run.item_scores():
-        place = place_of.get((row.model, row.item_id))
-        if place is None:
-            continue
-        for metric, value in row.scores.items():
-            kind = metric_kind(metric)
-            if kind == "text" or (kind == "headline" and not judged):
-                name: Kind = "text" if kind == "text" else "judge"
-                scorer = scorers.setdefault((metric, metric, None, None), Scorer("", name, metric, metric, None))
-                scorer.values.setdefault(place, value)
-        overlap = next((row.scores[metric] for metric in OVERLAP if metric in row.scores), None)
-        known = answers[place]
-        if overlap is not None and known.overlap is None:
-            answers[place] = RatedAnswer(place, known.video_id, known.words, known.turn, overlap, known.right_option)
+    import polars as pl
 
-
-def _add_dialogues(answers: dict[Place, RatedAnswer]) -> None:
-    """Add every dialogue as a whole, for ratings and judges that say one thing of all its turns."""
-    words: dict[tuple[str, str], int] = {}
-    videos: dict[tuple[str, str], str] = {}
-    for (model, unit, _), answer in answers.items():
-        words[model, unit] = words.get((model, unit), 0) + answer.words
-        videos[model, unit] = answer.video_id
-    for (model, unit), total in words.items():
-        answers[model, unit, None] = RatedAnswer((model, unit, None), videos[model, unit], total, None)
+    answers = run.scores.answers.with_columns(pl.col("model", "unit_id").cast(pl.String))
+    turns = answers.join(places, on=PLACE, maintain_order="left")
+    rows = turns["answer"].to_numpy()
+    shared = [SCORE + metric for metric in OVERLAP if SCORE + metric in turns.columns]
+    if shared:
+        own = turns.select(pl.coalesce(shared)).to_series().fill_null(np.nan).to_numpy()
+        overlap[rows] = np.where(np.isnan(overlap[rows]), own, overlap[rows])
+    for metric in run.scores.measures:
+        kind = metric_kind(metric)
+        if kind == "text" or (kind == "headline" and not judged):
+            unknown = np.full(len(places), np.nan)
+            made = Scorer("", "text" if kind == "text" else "judge", metric, metric, None, unknown)
+            scorer = scorers.setdefault((metric, metric, None, None), made)
+            given = turns[SCORE + metric].fill_null(np.nan).to_numpy()
+            scorer.values[rows] = np.where(np.isnan(scorer.values[rows]), given, scorer.values[rows])
 
 
 def _name(scorers: Sequence[Scorer]) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -502,7 +502,7 @@ def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
     if stated:
         return stated[0]
     due = row.n + row.unscored
-    why = f" ({format_reasons(row)})" if isinstance(row, SummaryRow) and row.reasons else ""
+    why = f" ({format_reasons(row.reasons)})" if isinstance(row, SummaryRow) and row.reasons else ""
     if row.over_scored is not None:
         if not is_withheld(row.n, row.unscored):
             return f"withheld: more than 2 % of a part of it, or of its judgings, are unscored{why}"
@@ -514,9 +514,9 @@ def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
     return "the run does not say why"
 
 
-def format_reasons(row: SummaryRow) -> str:
+def format_reasons(reasons: Mapping[str, int]) -> str:
     """Reasons for unscored items, such as `the model gave no answer: timed out: 3; there is no reference: 1`."""
-    return "; ".join(f"{reason}: {count:,}" for reason, count in row.reasons.items())
+    return "; ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
 
 
 def _signatures(metrics: list[str], models: list[ModelRow]) -> dict[str, SignatureLine]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from reeltalk.analysis.columns import n_items
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_unit
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.store.text_tables import (
@@ -215,7 +216,7 @@ def _warning(cells: Iterable[TableCell]) -> str | None:
 
 
 def _n(cell: Quantity) -> str:
-    return "" if cell.n is None else f"(n = {cell.n:,})"
+    return "" if cell.n is None else f"(n = {cell.n:,}{n_items(cell.metric) if cell.metric else ''})"
 
 
 _RENDERERS: Final[dict[TablesFormat, Callable[[TableFile], str]]] = {

@@ -79,7 +79,7 @@ def run_calibration(runs: Sequence[Run], human: Path | None) -> Calibration | No
         return None
     try:
         found = read_scored(runs)
-        ratings = human_ratings(runs, [human] if human is not None else [], found.answers)
+        ratings = human_ratings(runs, [human] if human is not None else [], found.places)
         return calibrate(runs, ratings, found, CalibrationSettings())
     except SettingError:
         # If the ratings that came with a run match no answer in it, its report is still written.

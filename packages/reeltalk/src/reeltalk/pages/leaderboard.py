@@ -1,11 +1,11 @@
 """The first page of a report on runs: the standings. Also the leaderboard as JSON, CSV, LaTeX or Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title
-from reeltalk.analysis.estimates import by_model
+from reeltalk.analysis.estimates import quantity_of
 from reeltalk.analysis.finder import TurnPlaces
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_reasons
 from reeltalk.analysis.standings import (
@@ -207,17 +207,10 @@ def render_table(runs: Sequence[Run], format: TableFormat) -> str:
     Raises:
         BenchmarkError: The runs have no scores.
     """
-    board = build_leaderboard(separate_controls(runs)[0])
-    if format == "json":
-        return write_json(_records(board))
-    if format == "csv":
-        cells = [cell for model in board.models for cell in model.cells.values() if cell is not None]
-        rows = [row | {"reasons": format_reasons(cell.row)} for row, cell in zip(_records(board), cells, strict=True)]
-        return write_csv((*SUMMARY_FIELDS, WARNING), [list(row.values()) for row in rows])
-    return render_rows(_table(board), format)
+    return _RENDERERS[format](build_leaderboard(separate_controls(runs)[0]))
 
 
-def _records(board: Leaderboard) -> list[dict[str, object]]:
+def _records(board: Leaderboard) -> list[dict[str, Any]]:
     return [
         {field: model.name if field == "model" else getattr(cell.row, field) for field in SUMMARY_FIELDS}
         | {WARNING: few_videos_warning([cell.row.videos]) if cell.row.value is not None else None}
@@ -227,26 +220,55 @@ def _records(board: Leaderboard) -> list[dict[str, object]]:
     ]
 
 
-def _table(board: Leaderboard) -> TableFile:
+def _as_json(board: Leaderboard) -> str:
+    return write_json(_records(board))
+
+
+def _as_csv(board: Leaderboard) -> str:
+    fields = (*SUMMARY_FIELDS, WARNING)
+    told = [record | {"reasons": format_reasons(record["reasons"])} for record in _records(board)]
+    return write_csv(fields, [[row[field] for field in fields] for row in told])
+
+
+def _table_file(board: Leaderboard) -> TableFile:
+    """Judged headlines with their columns for official scripts and floors, and text metrics."""
     metrics = [column.metric for column in (*board.judged, *board.texts)] or board.metrics
+    rows = [
+        (
+            model.name,
+            *(quantity_of(model.info.due or model.info.items, model.cells[metric]) for metric in metrics),
+            model.info.due or model.info.items,
+        )
+        for model in board.models
+    ]
     titles = [metric_heading(metric) + (" †" if metric in board.mixed else "") for metric in metrics]
+    notes = _export_notes(board, frozenset(metrics))
+    return TableFile(PAGE, "Leaderboard", ("Model", *titles, "Turns"), tuple(rows), tuple(board.signatures), notes)
+
+
+def _export_notes(board: Leaderboard, shown: frozenset[str]) -> tuple[str, ...]:
     notes = []
     for mixed, parts in board.mixed_together:
-        if named := ", ".join(metric_title(metric) for metric in mixed if metric in metrics):
-            notes.append(f"† Not comparable between models, as signatures differ in {', '.join(parts)}: {named}.")
-    notes += [
-        f"{metric_title(line.metric)} of {board.naming(line.models)} is not scored: {line.reason}"
-        for line in board.unscored
-        if line.metric in metrics
-    ]
-    if any(metric_kind(metric) == "compat" for metric in metrics):
+        if named := [metric_title(metric) for metric in mixed if metric in shown]:
+            differ = f"signatures differ in {', '.join(parts)}"
+            notes.append(f"† Not comparable between models, as {differ}: {', '.join(named)}.")
+    for line in board.unscored:
+        if line.metric in shown:
+            models = board.naming(line.models)
+            notes.append(f"{metric_title(line.metric)} of {models} is not scored: {line.reason}")
+    if any(metric_kind(metric) == "compat" for metric in shown):
         notes.append("Official script: its way of reading the same judge's replies, reproduced for comparison only.")
-    notes += [
-        f"{model.name} {model.floor}: a model that is not above it has shown no ability." for model in board.floors
-    ]
-    header, rows = ["Model", *titles, "Turns"], tuple(map(tuple, by_model(board, metrics)[1]))
-    title = f"Leaderboard of {', '.join(board.subjects)}"
-    return TableFile("leaderboard", title, tuple(header), rows, tuple(board.signatures), tuple(notes))
+    for model in board.floors:
+        notes.append(f"{model.name} {model.floor}: a model that is not above it has shown no ability.")
+    return tuple(notes)
+
+
+_RENDERERS: Final[dict[TableFormat, Callable[[Leaderboard], str]]] = {
+    "json": _as_json,
+    "csv": _as_csv,
+    "markdown": lambda board: render_rows(_table_file(board), "markdown"),
+    "latex": lambda board: render_rows(_table_file(board), "latex"),
+}
 
 
 REPORT_PAGES: Final = (Page("Leaderboard", PAGE, lambda site: True, write_leaderboard, place=10),)

@@ -53,7 +53,7 @@ def write_about(site: Site) -> None:
             f"{about.parameters_b:g}" if about.parameters_b is not None else None,
             about.frames,
             about.context,
-            *(quantity_of(model, model.cells[metric]) for metric in metrics),
+            *(quantity_of(model.info.items, model.cells[metric]) for metric in metrics),
             about.link,
         ]
         for model, about in zip(board.models, site.about, strict=True)

@@ -118,7 +118,7 @@ def calibrate(
     if folder is not None and folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise BenchmarkError(f"{folder} exists and is not empty; choose another folder or pass --overwrite")
     found = read_scored(opened)
-    ratings = human_ratings(opened, [Path(path) for path in human], found.answers)
+    ratings = human_ratings(opened, [Path(path) for path in human], found.places)
     result = compute(opened, ratings, found, settings or CalibrationSettings(), progress=tell)
     if folder is not None:
         with writing_directory(folder, overwrite=overwrite) as site:

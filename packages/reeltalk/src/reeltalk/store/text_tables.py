@@ -24,6 +24,7 @@ _LATEX: Final = {
     "≤": r"$\leq$",
     "≥": r"$\geq$",
     "≈": r"$\approx$",
+    "†": r"$^\dagger$",
     "±": r"$\pm$",
     "×": r"$\times$",
     "−": r"$-$",

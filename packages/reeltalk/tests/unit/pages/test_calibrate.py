@@ -117,7 +117,7 @@ class Study:
 
     def calibrated(self, *files: Path, settings: CalibrationSettings = SETTINGS) -> Calibration:
         found = read_scored([self.run])
-        return calibrate([self.run], human_ratings([self.run], files, found.answers), found, settings)
+        return calibrate([self.run], human_ratings([self.run], files, found.places), found, settings)
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +341,7 @@ def test_a_sheet_is_blind_balanced_and_known_again(study: Study, tmp_path: Path)
     assert len(rows) == 40
     codes = iter(range(1, 41))
     filled = sheet_of(study, tmp_path / "s.csv", lambda row: row | {"rater": "ann", "value": str(next(codes) % 3)})
-    ratings = human_ratings([study.run], [filled], read_scored([study.run]).answers).ratings
+    ratings = human_ratings([study.run], [filled], read_scored([study.run]).places).ratings
     assert len(ratings) == 40
     models = [rating.place[0] for rating in ratings]
     assert {models.count(name) for name in MODELS} == {10}
@@ -359,7 +359,7 @@ def test_no_cell_of_a_sheet_is_a_formula(study: Study) -> None:
 def test_rows_not_filled_in_and_not_applicable_are_counted(study: Study, tmp_path: Path) -> None:
     values = iter(["", "n/a", "2,5"] + ["1"] * 37)
     file = sheet_of(study, tmp_path / "s.csv", lambda row: row | {"rater": "ann", "value": next(values)})
-    found = human_ratings([study.run], [file], read_scored([study.run]).answers)
+    found = human_ratings([study.run], [file], read_scored([study.run]).places)
     assert (found.empty, found.not_applicable, len(found.ratings)) == (1, 1, 38)
     assert found.ratings[0].value == 2.5
 
@@ -386,7 +386,7 @@ HEAD = "model,unit_id,turn_index,criterion,rater,value\n"
 def test_a_sheet_that_cannot_be_used_says_line_and_field(study: Study, tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "s.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=problem):
-        human_ratings([study.run], [tmp_path / "s.csv"], read_scored([study.run]).answers)
+        human_ratings([study.run], [tmp_path / "s.csv"], read_scored([study.run]).places)
 
 
 def test_a_row_that_is_no_persons_is_refused(study: Study, tmp_path: Path) -> None:
@@ -428,7 +428,7 @@ def test_a_judge_who_says_something_else_in_another_run_is_kept_apart(study: Stu
     write_jsonl(table, [row | {"value": 4 - float(row["value"])} for row in rows])
     found = {scorer.name: scorer for scorer in read_scored([study.run, read_run(other)]).scorers}
     first, second = found["VDEval, sharp-judge"], found["VDEval, sharp-judge · again"]
-    assert {place: 4 - value for place, value in first.values.items()} == second.values
+    assert np.array_equal(4 - first.values, second.values, equal_nan=True)
     assert "CLAIR, openai/gpt-4o · again" not in found
 
 
@@ -538,7 +538,7 @@ def test_nothing_scored_says_so(study: Study) -> None:
     found = read_scored([study.run])
     found.scorers.clear()
     human = HumanRatings(
-        human_ratings([study.run], [study.ratings(study.folder.parent / "h.jsonl", share=0.1)], found.answers).ratings,
+        human_ratings([study.run], [study.ratings(study.folder.parent / "h.jsonl", share=0.1)], found.places).ratings,
         (),
     )
     with pytest.raises(SettingError, match="reeltalk judge"):
