@@ -1,6 +1,7 @@
 """The parts that all pages of a report share: folder, templates, models, dialogues, and links between pages."""
 
 import re
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -216,6 +217,35 @@ class Site:
             write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures, key=key)
         if self.table_files:
             write_table_files(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
+
+
+@dataclass(frozen=True)
+class BenchmarkSite:
+    """The site of a benchmark, while it is written."""
+
+    benchmark: Benchmark
+    folder: Path
+    """Existing."""
+    environment: Environment
+
+    def render(self, template: str, file: str, **values: object) -> None:
+        """Write one page.
+
+        Args:
+            template: Name of the template.
+            file: Path below the folder.
+            **values: Values for the template. Every page also has `root`, `here` and the benchmark's `name`.
+        """
+        name = self.benchmark.manifest.name
+        html = self.environment.get_template(template).render(root=_root(file), here=file, name=name, **values)
+        write_text(self.folder / file, html)
+
+    def copy(self, name: str | None, folder: str) -> str | None:
+        """Copy a picture of the benchmark, and return its name there; None if an export left it behind."""
+        if name is None or name not in self.benchmark.manifest.files:
+            return None
+        (self.folder / folder).mkdir(exist_ok=True)
+        return shutil.copyfile(self.benchmark.file(name), self.folder / folder / Path(name).name).name
 
 
 class _Compiled(BytecodeCache):
