@@ -173,10 +173,12 @@ def write_dialogue_pages(site: Site) -> None:
     }
     listed = dialogues.listed
     found = site.memory[FOUND] = _FoundTurns(site)
+    failing = set(dialogues.failing())
     failures = site.memory[FAILURES] = SpooledRows(FailureRow, site.folder)
     for number, dialogue in enumerate(dialogues):
         found.add(number, dialogue)
-        failures.extend(failure_rows(dialogue))
+        if number in failing:
+            failures.extend(failure_rows(dialogue))
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
