@@ -74,6 +74,9 @@ class ShownVerdict:
 
         Explanations of the official script come last.
         """
+        if len(self.scores) == 1 and len(self.scores[0].given) == 1 and not self.scores[0].official:
+            only = self.scores[0].given[0]
+            return [("", only.said, only.state is ScoreState.UNSCORED)] if only.said else []
         said: dict[tuple[str, bool], list[str]] = {}
         several = len(self.scores) > 1
         for score in self.scores:
@@ -250,9 +253,12 @@ def title_of_criterion(protocol: str, criterion: str) -> str:
 
 
 def _values(given: Iterable[GivenScore]) -> str:
+    # A list, since most scores have one value and pages ask for every score.
     return " · ".join(
-        f"{one.value:.3g}" if one.value is not None else "n/a" if one.state is ScoreState.NOT_APPLICABLE else "–"
-        for one in given
+        [
+            f"{one.value:.3g}" if one.value is not None else "n/a" if one.state is ScoreState.NOT_APPLICABLE else "–"
+            for one in given
+        ]
     )
 
 

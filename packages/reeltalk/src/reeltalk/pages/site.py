@@ -366,7 +366,7 @@ def write_static(folder: Path, names: Sequence[str] = STATIC) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a file of a site, with the same bytes on every system."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    path.write_bytes(text.encode())
 
 
 def _root(page: str) -> str:
