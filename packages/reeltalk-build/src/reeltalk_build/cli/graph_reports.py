@@ -7,7 +7,7 @@ from typing import Final
 from reeltalk.analysis.graph_numbers import GraphNumbers
 from reeltalk.cli.reporting import format_count
 from reeltalk.errors import SettingError
-from reeltalk.pages.site import make_environment, write_static
+from reeltalk.pages.site import BenchmarkSite, make_environment, write_static
 from reeltalk.pages.stage import environment_of, write_more
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
@@ -83,7 +83,7 @@ def write_scenario_report(
     )
     page = write_scenario_pages(title, scenarios, folder, environment)
     if benchmark is not None:
-        write_more(benchmark, folder, environment)
+        write_more(BenchmarkSite(benchmark, folder, environment))
     return page
 
 

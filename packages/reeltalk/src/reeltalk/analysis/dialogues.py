@@ -8,19 +8,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from statistics import fmean, quantiles
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import answer_settings, metric_kind
 from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
-from reeltalk.analysis.verdicts import Place, ShownVerdict
+from reeltalk.analysis.verdicts import Place, ShownVerdict, checked_rows
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.scoring import TEXT_METRICS
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
-from reeltalk.schema.dialogue import ChecklistItem, Dialogue, DialoguePath, QAChain, Turn
+from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import label_title
 from reeltalk.schema.media import Clip, Video
@@ -209,7 +211,8 @@ class ShownTurn:
     task: str | None = None
     options: tuple[tuple[str, bool], ...] = ()
     """The choices in the benchmark's order, and whether each is right."""
-    checklist: tuple[ChecklistItem, ...] = ()
+    checklist: tuple[tuple[str, bool], ...] = ()
+    """Questions, and whether `yes` is expected."""
     unit: str = "dialogue"
     """The kind of unit: `chain`, `path` or `dialogue`."""
     index: int = 0
@@ -381,22 +384,26 @@ class RunDialogues(Sequence[ShownDialogue]):
         listed, models = self.listed[number], self._board.models
         turns: dict[str, ShownTurn] = {}
         start = self._ends[number - 1] if number else 0
-        for run, row, column, *scores in self._rows[start : self._ends[number]].iter_rows():
-            answer = self._texts[run][row]
-            turn = turns.get(answer.item_id)
-            if turn is None:
-                turn = turns[answer.item_id] = _turn(answer, len(models))
-            cell = turn.answers[column]
-            if cell.text is not None:
-                path = self._board.runs[run][0].path / ANSWERS
-                raise BenchmarkError(
-                    f"{path} has two answers of model {answer.model!r} to {answer.item_id!r}; score the answers again"
-                )
-            known = zip(self._metrics, scores, strict=True)
-            _fill(cell, turn, answer, {metric: value for metric, value in known if value is not None})
-            cell.facts = _facts(answer.played, self._history[column])
-            cell.frames_s = answer.played.frames_s if answer.played is not None else ()
-            cell.verdicts = self._verdicts(column, answer.unit_id, answer.turn_index)
+        for run, own in groupby(self._rows[start : self._ends[number]].rows(), key=itemgetter(0)):
+            path = self._board.runs[run][0].path / ANSWERS
+            places = list(own)
+            answers = checked_rows(self._board.runs[run][0], self._texts[run].at([row for _, row, *_ in places]))
+            for answer, (_, _, column, *scores) in zip(answers, places, strict=True):
+                item_id, played = answer["item_id"], answer.get("played")
+                turn = turns.get(item_id)
+                if turn is None:
+                    turn = turns[item_id] = _turn(answer, len(models))
+                cell = turn.answers[column]
+                if cell.text is not None:
+                    raise BenchmarkError(
+                        f"{path} has two answers of model {answer['model']!r} to {item_id!r}; score the answers again"
+                    )
+                known = zip(self._metrics, scores, strict=True)
+                _fill(cell, turn, answer, {metric: value for metric, value in known if value is not None})
+                if played is not None:
+                    cell.facts = _facts(played, self._history[column])
+                    cell.frames_s = tuple(played.get("frames_s", ()))
+                cell.verdicts = self._verdicts(column, listed.unit_id, turn.index)
         verdicts = [self._verdicts(column, listed.unit_id, None) for column in range(len(models))]
         dialogue = ShownDialogue(
             listed.unit_id, listed.video_id, listed.file, _in_order(turns), listed.title, verdicts=verdicts
@@ -481,7 +488,7 @@ def _lay_out(dialogue: ShownDialogue) -> None:
 def _length(turn: ShownTurn) -> int:
     """Approximate number of characters of a turn on its page."""
     texts = [turn.question, *turn.references, *(option for option, _ in turn.options)]
-    texts += [item.question for item in turn.checklist]
+    texts += [question for question, _ in turn.checklist]
     length = sum(map(len, texts))
     for answer in turn.answers:
         length += CELL_CHARACTERS + min(len(answer.text or ""), LONGEST_TEXT) + len(answer.other_question or "")
@@ -521,63 +528,65 @@ def heat_level(value: float | None, borders: Sequence[float]) -> int:
     return 0 if value is None else bisect_right(borders, value)
 
 
-def _turn(answer: AnsweredTurn, models: int) -> ShownTurn:
-    answers = [ShownAnswer() for _ in range(models)]
-    options = enumerate(answer.options or ())
+def _turn(answer: dict[str, Any], models: int) -> ShownTurn:
+    checklist = answer.get("checklist") or {}
+    right = answer.get("correct_option")
     return ShownTurn(
-        answer.turn_index + 1,
+        answer["turn_index"] + 1,
         "",
-        answer.question,
-        answer.references,
-        answer.labels,
-        answers,
-        asked_at_s=answer.asked_at_s,
-        task=answer.task,
-        options=tuple((option, index == answer.correct_option) for index, option in options),
-        checklist=answer.checklist.items if answer.checklist is not None else (),
-        unit=answer.unit,
-        index=answer.turn_index,
+        answer["question"],
+        tuple(answer["references"]),
+        {name: tuple(labels) for name, labels in answer.get("labels", {}).items()},
+        [ShownAnswer() for _ in range(models)],
+        asked_at_s=answer.get("asked_at_s"),
+        task=answer.get("task"),
+        options=tuple((option, index == right) for index, option in enumerate(answer.get("options") or ())),
+        checklist=tuple((item["question"], item["expected"]) for item in checklist.get("items", ())),
+        unit=answer.get("unit", "dialogue"),
+        index=answer["turn_index"],
     )
 
 
-def _fill(cell: ShownAnswer, turn: ShownTurn, answer: AnsweredTurn, scores: dict[str, float]) -> None:
-    cell.text, cell.state, cell.scores, cell.reason = answer.text, answer.state, scores, answer.reason
-    if answer.question != turn.question:
-        cell.other_question = answer.question
-    if answer.references != turn.references:
-        cell.other_references = answer.references
+def _fill(cell: ShownAnswer, turn: ShownTurn, answer: dict[str, Any], scores: dict[str, float]) -> None:
+    cell.text, cell.scores, cell.reason = answer["text"], scores, answer.get("reason")
+    cell.state = _STATES[answer.get("state", AnswerState.ANSWERED)]
+    if answer["question"] != turn.question:
+        cell.other_question = answer["question"]
+    if (references := tuple(answer["references"])) != turn.references:
+        cell.other_references = references
 
 
-def _facts(played: PlayDetails | None, history: str | None) -> tuple[str, ...]:
+_STATES: Final = {state.value: state for state in AnswerState}
+
+
+def _facts(played: dict[str, Any], history: str | None) -> tuple[str, ...]:
     """How an answer was produced, as text."""
-    if played is None:
-        return ()
-    facts = [_frames(played)]
+    facts = [_frames(played.get("frames_s", ()), played.get("new_frames", 0))]
     # The other settings of a model are on its page.
     if history is not None and history.startswith("corrupted"):
         facts.append(f"history: {history.replace('corrupted-', 'corrupted, wrong at turn ')}")
-    if played.corrupted:
+    if played.get("corrupted"):
         facts.append("the turns after it are told a wrong answer in its place")
-    if played.took_s is not None:
-        first = f", first token after {_seconds(played.first_token_s)}" if played.first_token_s is not None else ""
-        facts.append(f"{_seconds(played.took_s)}{first}")
-    if played.prompt_tokens is not None and played.completion_tokens is not None:
-        facts.append(f"{played.prompt_tokens:,} + {played.completion_tokens:,} tokens")
-    if played.memory_bytes is not None:
-        facts.append(f"{played.memory_bytes / 2**20:.2f} MiB kept")
-    if played.cached:
+    took_s, first_token_s = played.get("took_s"), played.get("first_token_s")
+    if took_s is not None:
+        first = f", first token after {_seconds(first_token_s)}" if first_token_s is not None else ""
+        facts.append(f"{_seconds(took_s)}{first}")
+    prompt, completion = played.get("prompt_tokens"), played.get("completion_tokens")
+    if prompt is not None and completion is not None:
+        facts.append(f"{prompt:,} + {completion:,} tokens")
+    if (kept := played.get("memory_bytes")) is not None:
+        facts.append(f"{kept / 2**20:.2f} MiB kept")
+    if played.get("cached"):
         facts.append("kept from an earlier run")
     return tuple(facts)
 
 
-def _frames(played: PlayDetails) -> str:
-    times = played.frames_s
+def _frames(times: Sequence[float], new: int) -> str:
     if not times:
         return "no frames"
     count = f"{len(times):,} frame{'s' if len(times) != 1 else ''}"
     when = f"{min(times):.1f} s" if len(times) == 1 else f"{min(times):.1f}–{max(times):.1f} s"
-    new = "" if played.new_frames == len(times) else f", {played.new_frames:,} new"
-    return f"{count}, {when}{new}"
+    return f"{count}, {when}{'' if new == len(times) else f', {new:,} new'}"
 
 
 def _seconds(time_s: float) -> str:

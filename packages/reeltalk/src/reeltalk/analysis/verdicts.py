@@ -1,13 +1,14 @@
 """Judges' verdicts on turns and whole dialogues for display: scores, explanations, and raw replies."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.judge.protocol import COMPAT, find_protocol
-from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.schema.scoring import ScoreState
+from reeltalk.store.rows import Rows
 from reeltalk.store.runs import Run
 
 NOBODY: Final = "none"
@@ -52,7 +53,8 @@ class ShownScore(NamedTuple):
     @property
     def failed(self) -> bool:
         """True if some judging should have a value and has none."""
-        return any(given.state is ScoreState.UNSCORED for given in self.given)
+        # Pages ask this for every score, and a generator would take twice as long.
+        return ScoreState.UNSCORED in [given.state for given in self.given]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ class ShownVerdict:
 
         Explanations of the official script come last.
         """
+        if len(self.scores) == 1 and len(self.scores[0].given) == 1 and not self.scores[0].official:
+            only = self.scores[0].given[0]
+            return [("", only.said, only.state is ScoreState.UNSCORED)] if only.said else []
         said: dict[tuple[str, bool], list[str]] = {}
         several = len(self.scores) > 1
         for score in self.scores:
@@ -109,7 +114,9 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
     """
 
     def __init__(self, run: Run) -> None:
+        self._run = run
         self._tables = {protocol: run.judged(protocol).grouped(_unit_of) for protocol in run.protocols()}
+        self._titles: dict[tuple[str, str], str] = {}
         for table in self._tables.values():
             list(table.get("", ()))  # reading a row without a unit raises the error
         self._last: tuple[str, dict[Place, list[ShownVerdict]]] = ("", {})
@@ -119,12 +126,12 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
         if self._last[0] != unit_id:
             found: dict[Place, list[ShownVerdict]] = defaultdict(list)
             for protocol, table in self._tables.items():
-                rows: dict[Place, dict[str, list[JudgedScore]]] = {}
-                for row in table.get(unit_id, ()):
-                    place = row.model, row.unit_id, row.turn_index
-                    rows.setdefault(place, {}).setdefault(row.judge, []).append(row)
-                for place, judges in rows.items():
-                    found[place] += [_shown(protocol, judgings) for judgings in judges.values()]
+                rows: dict[tuple[str, int | None, str], list[dict[str, Any]]] = {}
+                own = table.get(unit_id)
+                for row in checked_rows(self._run, own) if own is not None else ():
+                    rows.setdefault((row["model"], row.get("turn_index"), row["judge"]), []).append(row)
+                for (model, turn, _), judgings in rows.items():
+                    found[model, unit_id, turn].append(self._shown(protocol, judgings))
             self._last = unit_id, dict(found)
         return self._last[1]
 
@@ -140,6 +147,38 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
 
     def __bool__(self) -> bool:
         return any(self._tables.values())
+
+    def _shown(self, protocol: str, rows: list[dict[str, Any]]) -> ShownVerdict:
+        criteria: dict[str, tuple[list[GivenScore], list[GivenScore]]] = {}
+        for row in sorted(rows, key=lambda row: row.get("sample", 0)) if len(rows) > 1 else rows:
+            name, *official = row["criterion"].split(".")
+            value, state = row.get("value"), _STATES[row.get("state", "scored")]
+            given = GivenScore(value, state, row.get("explanation") or row.get("reason"))
+            criteria.setdefault(name, ([], []))[COMPAT in official].append(given)
+        return ShownVerdict(
+            protocol,
+            None if rows[0]["judge"] == NOBODY else rows[0]["judge"],
+            tuple(
+                [
+                    ShownScore(self._title(protocol, name), tuple(given), tuple(compat), name)
+                    for name, (given, compat) in criteria.items()
+                ]
+            ),
+            tuple(dict.fromkeys([reply for row in rows for reply in row.get("replies", ())])),
+        )
+
+    def _title(self, protocol: str, criterion: str) -> str:
+        if (found := self._titles.get((protocol, criterion))) is None:
+            found = self._titles[protocol, criterion] = title_of_criterion(protocol, criterion)
+        return found
+
+
+_STATES: Final = {state.value: state for state in ScoreState}
+
+
+def checked_rows(run: Run, rows: Rows[Any]) -> Iterator[dict[str, Any]]:
+    """Rows of a run as JSON objects. Those with hashes were checked when they were written or accepted."""
+    return rows.raw() if run.files else (row.model_dump(mode="json", exclude_defaults=True) for row in rows)
 
 
 def _unit_of(row: dict[str, Any]) -> str:
@@ -186,27 +225,13 @@ def title_of_criterion(protocol: str, criterion: str) -> str:
     return f"{found.title}, {tag}" if tag else found.title
 
 
-def _shown(protocol: str, rows: Sequence[JudgedScore]) -> ShownVerdict:
-    criteria: dict[str, dict[bool, list[GivenScore]]] = {}
-    for row in sorted(rows, key=lambda row: row.sample) if len(rows) > 1 else rows:
-        name, *official = row.criterion.split(".")
-        given = GivenScore(row.value, row.state, row.explanation or row.reason)
-        criteria.setdefault(name, {False: [], True: []})[COMPAT in official].append(given)
-    return ShownVerdict(
-        protocol,
-        None if rows[0].judge == NOBODY else rows[0].judge,
-        tuple(
-            ShownScore(title_of_criterion(protocol, name), tuple(given[False]), tuple(given[True]), name)
-            for name, given in criteria.items()
-        ),
-        tuple(dict.fromkeys(reply for row in rows for reply in row.replies)),
-    )
-
-
 def _values(given: Iterable[GivenScore]) -> str:
+    # A list, since most scores have one value and pages ask for every score.
     return " · ".join(
-        f"{one.value:.3g}" if one.value is not None else "n/a" if one.state is ScoreState.NOT_APPLICABLE else "–"
-        for one in given
+        [
+            f"{one.value:.3g}" if one.value is not None else "n/a" if one.state is ScoreState.NOT_APPLICABLE else "–"
+            for one in given
+        ]
     )
 
 

@@ -4,10 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
-from pathlib import Path
-from typing import Any, Final
-
-from jinja2 import Environment
+from typing import Any, Final, NamedTuple
 
 from reeltalk.analysis.dialogues import clip_activity
 from reeltalk.analysis.standings import group_title
@@ -23,6 +20,7 @@ from reeltalk.metrics.turn_checks import (
     verdict_of,
 )
 from reeltalk.pages.dataset import quality_values
+from reeltalk.pages.site import BenchmarkSite
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.gates import VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.media import Scene, Video
@@ -116,9 +114,8 @@ class ConstructedVideo:
         return sum(turn.notes.flagged for unit in (*self.chains, *self.dialogues) for turn in unit.turns)
 
 
-@dataclass(frozen=True)
-class ListedVideo:
-    """A video in the list of all."""
+class ListedVideo(NamedTuple):
+    """A video in the list of all, with the numbers of what it has."""
 
     id: str
     file: str
@@ -141,48 +138,32 @@ def is_constructed(benchmark: Benchmark) -> bool:
     return any(stage.startswith("construct ") and stage != "construct objects" for stage in stages)
 
 
-def write_construction(
-    benchmark: Benchmark,
-    folder: Path,
-    environment: Environment,
-    page: str = PAGE,
-) -> Path:
-    """Write the pages: an overview, and one for each video.
+def write_construction(site: BenchmarkSite, page: str = PAGE) -> None:
+    """Write an overview, and a page for each video below `construction/`.
 
     Args:
-        benchmark: A benchmark that `reeltalk construct` wrote.
-        folder: An existing folder.
-        environment: Where the templates are.
-        page: Name of the first page.
-
-    Returns:
-        Path of the first page.
+        site: The site of a benchmark that `reeltalk construct` wrote.
+        page: Name of the overview.
 
     Raises:
         InputError: A table is damaged.
     """
-    (folder / FOLDER).mkdir()
-    template = environment.get_template("constructed_video.html")
+    benchmark = site.benchmark
     videos: list[ListedVideo] = []
     # One after the last has no page.
     for shown, after in pairwise(chain(constructed_videos(benchmark), [None])):
         assert shown is not None
-        html = template.render(
-            root="../",
-            first=page,
-            shown=shown,
-            before=videos[-1] if videos else None,
-            after=_listed(after) if after is not None else None,
-        )
-        (folder / FOLDER / shown.file).write_text(html, encoding="utf-8", newline="\n")
+        before, next_one = videos[-1] if videos else None, _listed(after) if after is not None else None
+        file = f"{FOLDER}/{shown.file}"
+        site.render("constructed_video.html", file, first=page, shown=shown, before=before, after=next_one)
         videos.append(_listed(shown))
     found = count_benchmark(benchmark)
     tasks = sorted({task for task, _ in found.tasks})
     gates = sorted({gate for gate, _ in found.gates})
     raw = benchmark.table(GATES).where(lambda row: bool(row.get("raw")))
-    html = environment.get_template("construction.html").render(
-        root="",
-        name=benchmark.manifest.name,
+    site.render(
+        "construction.html",
+        page,
         writers=_writers(benchmark),
         found=found,
         tasks=[(task, found.tasks[task, "single"], found.tasks[task, "cross"]) for task in tasks],
@@ -196,8 +177,6 @@ def write_construction(
         folder=FOLDER,
         **quality_values(benchmark_quality(benchmark)),
     )
-    (folder / page).write_text(html, encoding="utf-8", newline="\n")
-    return folder / page
 
 
 def _writers(benchmark: Benchmark) -> list[str]:

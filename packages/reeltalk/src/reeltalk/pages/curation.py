@@ -1,22 +1,20 @@
 """Pages about a curation: accepted and rejected videos with reasons, statistics, and a page for each video."""
 
 import math
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from reeltalk.analysis.dataset import Spread
-from reeltalk.errors import BenchmarkError
 from reeltalk.pages import charts
 from reeltalk.pages.dataset_figures import histogram_bins
+from reeltalk.pages.site import BenchmarkSite
 from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import Rejected, Screening
 from reeltalk.schema.speech import Utterance
@@ -64,53 +62,35 @@ def is_curated(benchmark: Benchmark) -> bool:
     return SCREENINGS.file_name in benchmark.manifest.files
 
 
-def write_curation(benchmark: Benchmark, folder: Path, environment: Environment) -> Path:
-    """Write the pages: `index.html`, and one for each accepted video.
-
-    Args:
-        benchmark: A benchmark that `reeltalk curate` wrote.
-        folder: An existing, empty folder.
-        environment: Where the templates are.
-
-    Returns:
-        Path of `index.html`.
+def write_curation(site: BenchmarkSite) -> None:
+    """Write `index.html`, and a page for each accepted video below `videos/`.
 
     Raises:
-        BenchmarkError: The benchmark was not curated.
         InputError: A table is damaged.
     """
-    if not is_curated(benchmark):
-        raise BenchmarkError(f"{benchmark.path} has no screenings; 'reeltalk curate' writes them")
+    benchmark = site.benchmark
     videos = _collect(benchmark)
-    screenings = list(benchmark.read(SCREENINGS))
-    rejected = list(benchmark.read(REJECTED))
+    screenings, rejected = list(benchmark.read(SCREENINGS)), list(benchmark.read(REJECTED))
     settings = benchmark.manifest.files[SCREENINGS.file_name].settings
-    (folder / "videos").mkdir()
-    template = environment.get_template("curated_video.html")
     for number, video in enumerate(videos):
-        sheet = None
-        # An export has the tables without the pictures.
-        if video.screening is not None and video.screening.sheet in benchmark.manifest.files:
-            assert video.screening.sheet is not None
-            sheet = Path(video.screening.sheet).name
-            shutil.copyfile(benchmark.file(video.screening.sheet), folder / "videos" / sheet)
-        html = template.render(
-            root="../",
+        site.render(
+            "curated_video.html",
+            f"videos/{video.file}",
             entry=video,
-            sheet=sheet,
-            timeline=draw_video(environment, video, settings),
+            sheet=site.copy(video.screening.sheet, "videos") if video.screening is not None else None,
+            timeline=draw_video(site.environment, video, settings),
             dropped=Counter(frame.dropped for frame in video.frames if frame.dropped),
             before=videos[number - 1] if number else None,
             after=videos[number + 1] if number + 1 < len(videos) else None,
             format_clock=format_clock,
         )
-        (folder / "videos" / video.file).write_text(html, encoding="utf-8", newline="\n")
-    html = environment.get_template("curation.html").render(
-        root="",
-        name=benchmark.manifest.name,
+    by_id: dict[str, Screening] = {row.video_id: row for row in screenings}
+    site.render(
+        "curation.html",
+        "index.html",
         videos=videos,
         looked_at=len(videos) + len(rejected),
-        rejected=_with_page(rejected, screenings),
+        rejected=[(row, by_id.get(row.record_id)) for row in rejected],
         funnel=_funnel(screenings, rejected),
         figures=[(title, Markup(drawn)) for title, drawn in _statistics(videos)],
         categories=Counter(entry.video.category or "not stated" for entry in videos).most_common(),
@@ -118,8 +98,6 @@ def write_curation(benchmark: Benchmark, folder: Path, environment: Environment)
         settings=settings,
         format_clock=format_clock,
     )
-    (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
-    return folder / "index.html"
 
 
 def _collect(benchmark: Benchmark) -> list[CuratedVideo]:
@@ -129,22 +107,11 @@ def _collect(benchmark: Benchmark) -> list[CuratedVideo]:
     for screening in benchmark.read(SCREENINGS):
         if screening.video_id in found:
             found[screening.video_id].screening = screening
-    for shot in benchmark.read(SHOTS):
-        found[shot.video_id].shots.append(shot)
-    for frame in benchmark.read(FRAMES):
-        found[frame.video_id].frames.append(frame)
-    for clip in benchmark.read(CLIPS):
-        found[clip.video_id].clips.append(clip)
-    for spoken in benchmark.read(SPEECH):
-        found[spoken.video_id].speech.append(spoken)
+    for field_name, table in (("shots", SHOTS), ("frames", FRAMES), ("clips", CLIPS), ("speech", SPEECH)):
+        rows: Iterable[Any] = benchmark.read(table)
+        for row in rows:
+            getattr(found[row.video_id], field_name).append(row)
     return list(found.values())
-
-
-def _with_page(
-    rejected: Sequence[Rejected], screenings: Iterable[Screening]
-) -> list[tuple[Rejected, Screening | None]]:
-    by_id: dict[str, Screening] = {row.video_id: row for row in screenings}
-    return [(row, by_id.get(row.record_id)) for row in rejected]
 
 
 def _funnel(screenings: Iterable[Screening], rejected: Sequence[Rejected]) -> list[tuple[str, int, int, int]]:
@@ -164,17 +131,15 @@ def _statistics(videos: Sequence[CuratedVideo]) -> list[tuple[str, str]]:
     """Histograms as in figures 3 and 6 of SVBench and figure 3 of MT-Video-Bench."""
     clips = [clip.interval.duration_s for entry in videos for clip in entry.clips if clip.interval]
     shots = [shot.interval.duration_s for entry in videos for shot in entry.shots]
-    return [
-        ("Length of videos", _histogram([entry.duration_s for entry in videos], "seconds", "videos")),
-        ("Shots in a video", _histogram([len(entry.shots) for entry in videos], "shots", "videos", whole=True)),
-        ("Length of shots", _histogram(shots, "seconds", "shots")),
-        ("Length of clips", _histogram(clips, "seconds", "clips")),
-        ("Clips of a video", _histogram([len(entry.clips) for entry in videos], "clips", "videos", whole=True)),
-        (
-            "Key frames of a video",
-            _histogram([entry.key_frames for entry in videos], "key frames", "videos", whole=True),
-        ),
+    drawn: list[tuple[str, Sequence[float], str, str, bool]] = [
+        ("Length of videos", [entry.duration_s for entry in videos], "seconds", "videos", False),
+        ("Shots in a video", [len(entry.shots) for entry in videos], "shots", "videos", True),
+        ("Length of shots", shots, "seconds", "shots", False),
+        ("Length of clips", clips, "seconds", "clips", False),
+        ("Clips of a video", [len(entry.clips) for entry in videos], "clips", "videos", True),
+        ("Key frames of a video", [entry.key_frames for entry in videos], "key frames", "videos", True),
     ]
+    return [(title, _histogram(values, axis, of, whole=whole)) for title, values, axis, of, whole in drawn]
 
 
 def _histogram(values: Sequence[float], axis: str, of: str, *, whole: bool = False) -> str:
@@ -229,13 +194,7 @@ class _Track:
 
 
 def draw_video(environment: Environment, entry: CuratedVideo, settings: dict[str, object]) -> Markup:
-    """A video's shots and clips, the measures of its sampled frames, and its key frames, as inline SVG.
-
-    Args:
-        environment: Holds the template.
-        entry: The video.
-        settings: Settings of the curation, with its limits.
-    """
+    """A video's shots and clips, the measures of its sampled frames, and its key frames, as inline SVG."""
     duration_s = max(entry.duration_s, 0.1)
     scale = (WIDTH - LEFT - 10) / duration_s
     return Markup(

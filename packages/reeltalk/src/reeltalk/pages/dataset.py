@@ -1,10 +1,7 @@
 """The page about a benchmark's data: figures and tables, each with the published figure that shows the same."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
-
-from jinja2 import Environment
 
 from reeltalk.analysis.dataset import DatasetNumbers, count_dataset, count_noun, format_number
 from reeltalk.errors import BenchmarkError
@@ -17,7 +14,7 @@ from reeltalk.metrics.turn_checks import (
 )
 from reeltalk.pages.dataset_figures import Panel, activity_panels, kind_panels, question_panels, video_panels
 from reeltalk.pages.published import DatasetComparison, dataset_comparisons
-from reeltalk.pages.site import Page, Site, write_static, write_text
+from reeltalk.pages.site import BenchmarkSite, Page, Site, write_static
 from reeltalk.store.benchmark import Benchmark, has_graphs
 from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, VIDEOS
 
@@ -146,26 +143,20 @@ def _with_files(site: Site, section: str, panel: Panel) -> Panel:
     return replace(panel, svg=svg, files=site.table(PAGE, name, panel.head, panel.rows, panel.title))
 
 
-def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environment, page: str = PAGE) -> Path:
+def write_dataset_page(site: BenchmarkSite, page: str = PAGE) -> None:
     """Write the page of a benchmark's own report.
 
     Args:
-        benchmark: Imported, curated, constructed or filmed.
-        folder: An existing folder.
-        environment: Where the templates are.
+        site: The site of a benchmark, imported, curated, constructed or filmed.
         page: Name of the page.
-
-    Returns:
-        Path of the page.
 
     Raises:
         BenchmarkError: It has neither videos nor questions.
         InputError: A table or graph is damaged.
     """
-    values = _values(read_dataset(benchmark))
-    write_static(folder, [STYLE])
-    write_text(folder / page, environment.get_template("dataset.html").render(root="", here=page, **values))
-    return folder / page
+    values = _values(read_dataset(site.benchmark))
+    write_static(site.folder, [STYLE])
+    site.render("dataset.html", page, **values)
 
 
 def _values(dataset: Dataset) -> dict[str, object]:

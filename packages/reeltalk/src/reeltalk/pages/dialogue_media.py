@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from jinja2 import Environment
+from jinja2 import Template
 from markupsafe import Markup
 
 from reeltalk.analysis.dialogues import ShownDialogue, ShownTurn
 from reeltalk.analysis.leaderboard import key_of
 from reeltalk.pages.charts import axis_ticks
-from reeltalk.pages.site import Site
+from reeltalk.pages.site import Site, plain_environment
 from reeltalk.pages.site_media import SiteMedia, Wanted
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.sampling import evenly
@@ -44,7 +44,7 @@ class LineFrames:
 
 
 def draw_timeline(
-    environment: Environment,
+    template: Template,
     title: str,
     end_s: float,
     *,
@@ -55,7 +55,7 @@ def draw_timeline(
     """A dialogue's time line as inline SVG.
 
     Args:
-        environment: Holds the template.
+        template: `_dialogue_line.html` of a `plain_environment`.
         title: Text alternative.
         end_s: The video's length in seconds, or the last known time.
         clips: Names and intervals, in order of time.
@@ -63,14 +63,31 @@ def draw_timeline(
         frames: One row each.
     """
     scale = (WIDTH - LEFT - RIGHT) / max(end_s, 0.1)
+
+    def x(time_s: float) -> str:
+        return f"{LEFT + min(max(time_s, 0.0), end_s) * scale:.1f}"
+
+    def place(interval: Interval, least: float) -> tuple[str, str, str]:
+        """Position, width and words of a bar."""
+        start, end = (min(max(time_s, 0.0), end_s) * scale for time_s in (interval.start_s, interval.end_s))
+        words = f"{interval.start_s:.1f} to {interval.end_s:.1f} s"
+        return x(interval.start_s), f"{max(end - start, least):.1f}", words
+
+    ticks = axis_ticks(0.0, max(end_s, 0.1), wanted=8)
     return Markup(
-        environment.get_template("_dialogue_line.html").render(
+        template.render(
             title=title,
-            clips=clips,
-            turns=turns[:MOST_TURNS],
-            frames=frames,
-            ticks=axis_ticks(0.0, max(end_s, 0.1), wanted=8),
-            x=lambda time_s: LEFT + min(max(time_s, 0.0), end_s) * scale,
+            clips=[(name, place(interval, 1)) for name, interval in clips],
+            turns=[
+                (
+                    turn,
+                    None if turn.asked_at_s is None else x(turn.asked_at_s),
+                    [place(interval, 2) for interval in turn.evidence],
+                )
+                for turn in turns[:MOST_TURNS]
+            ],
+            frames=[(row.models, list(map(x, row.times_s))) for row in frames],
+            ticks=[(x(at), "end" if LEFT + at * scale > WIDTH - 30 else "middle", f"{at:g} s") for at in ticks],
             width=WIDTH,
             left=LEFT,
             right=RIGHT,
@@ -146,6 +163,7 @@ class MediaWriter:
     def __init__(self, site: Site) -> None:
         self.site, self.settings = site, site.settings
         self.context = site.context
+        self._line = plain_environment(site.environment).get_template("_dialogue_line.html")
         self.media: SiteMedia | None = None
         self.clips: dict[Wanted, tuple[str, float]] = {}
         self.frames: dict[tuple[str, float], str] = {}
@@ -287,8 +305,7 @@ class MediaWriter:
         ]
         clips = self.context.clips.get(dialogue.video_id, ())
         title = f"Time line of {dialogue.title} on video {dialogue.video_id}"
-        environment = self.site.environment
-        stage.line = draw_timeline(environment, title, end_s, clips=clips, turns=turns, frames=rows)
+        stage.line = draw_timeline(self._line, title, end_s, clips=clips, turns=turns, frames=rows)
         told = ["triangles: when a question is asked"] if known else []
         told += ["bars: where its answer can be seen"] if any(evidence.values()) else []
         told += ["ticks: the frames that models saw, by their letters"] if rows else []

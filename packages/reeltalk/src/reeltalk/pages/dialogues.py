@@ -3,24 +3,20 @@
 A page that was opened from disk may run scripts but not read files. So the rows of long lists are written as scripts.
 Each script has a part of the rows as JSON and passes it to `shards.js`.
 
-The address of the page to find turns sets its filters, after `#` or `?`; `finder_link` writes it:
+The address of the page to find turns sets its filters, after `#` or `?`:
 `turns.html#show=wrong&model=NAME&label=VOCABULARY:LABEL&task=TASK&q=WORDS`. `show` is a value of the page's first list,
 such as `wrong`, `right`, `failed` or `unscored`.
 """
 
 import json
 import math
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlencode
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import metric_title, share_of, split_model_name
 from reeltalk.analysis.dialogues import (
@@ -34,13 +30,9 @@ from reeltalk.analysis.dialogues import (
     mean_metric,
 )
 from reeltalk.analysis.finder import (
-    QUESTION_CHARACTERS,
-    Finder,
-    FoundTurn,
     TurnPlaces,
     column_row,
     found_in,
-    short,
     word_row,
 )
 from reeltalk.analysis.leaderboard import key_of
@@ -49,9 +41,11 @@ from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabul
 from reeltalk.analysis.values import format_value
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import Page, Site, write_static, write_text
+from reeltalk.pages.failures import FAILURES, FailureRow, failure_rows
+from reeltalk.pages.site import Page, Site, plain_environment, write_static, write_text
 from reeltalk.schema.record import Json
-from reeltalk.schema.texts import printable
+from reeltalk.schema.texts import escape_html, printable
+from reeltalk.store.rows import SpooledRows
 
 FOLDER: Final = "data"
 MOST_BYTES: Final = 1_000_000
@@ -142,6 +136,7 @@ STILLS: Final = "stills"
 """Pictures of all dialogues, in the memory of the site."""
 FOUND: Final = "found turns"
 """Data of the page to find turns, in the memory of the site: a dialogue is read once for its page and for these."""
+MARKS: Final = (' <span class="wrong">wrong</span>', ' <span class="right">right</span>')
 TASKS: Final = "mt_video_bench.task"
 """The vocabulary of the tasks of dialogues."""
 
@@ -158,35 +153,47 @@ def write_dialogue_pages(site: Site) -> None:
         index for index, model in enumerate(board.models) if model.floor is not None and not dialogues.answered[index]
     }
     metric = credit_metric(dialogues.metrics)
+    keys = [_model_key(index, model.name) for index, model in enumerate(board.models)]
+    titles = [(metric, escape_html(metric_title(metric))) for metric in metrics]
+    folded = len(board.models) - len(silent) > FOLDED_MODELS
+    template = plain_environment(site.environment).get_template("_turns.html")
+
+    def answers_of(turn: ShownTurn) -> Iterator[tuple[object, ...]]:
+        for index, (answer, credit) in enumerate(zip(turn.answers, credits_of(turn, metric), strict=True)):
+            if index not in silent:
+                scores = answer.scores
+                values = [f"{title} {format_value(scores[name], name)}" for name, title in titles if name in scores]
+                mark = "" if credit is None else MARKS[credit > RIGHT]
+                yield keys[index], mark, answer, answer.text, answer.state.value, " · ".join(values)
+
     same = {
-        "keys": [_model_key(index, model.name) for index, model in enumerate(board.models)],
-        "marks": {
-            True: Markup(' <span class="right">right</span>'),
-            False: Markup(' <span class="wrong">wrong</span>'),
-            None: "",
-        },
-        "titles": [(metric, metric_title(metric)) for metric in metrics],
-        "silent": silent,
-        "folded": len(board.models) - len(silent) > FOLDED_MODELS,
         "measure": metric_title(metric) if metric is not None else "",
         "right_above": f"{RIGHT:.0%}".replace("%", " %"),
         "left_out": [m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
     }
     listed = dialogues.listed
     found = site.memory[FOUND] = _FoundTurns(site)
+    failing = set(dialogues.failing())
+    failures = site.memory[FAILURES] = SpooledRows(FailureRow, site.folder)
     for number, dialogue in enumerate(dialogues):
         found.add(number, dialogue)
+        if number in failing:
+            failures.extend(failure_rows(dialogue))
         stage = staging.of(dialogue)
         parts = list(_parts(dialogue))
         files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
+        wholes = [(key, verdicts) for key, verdicts in zip(keys, dialogue.verdicts, strict=True) if verdicts]
         for place, (file, turns) in enumerate(parts):
+            shown = template.render(
+                turns=[(turn, answers_of(turn), stage.turns.get(turn.anchor), _label_chips(turn)) for turn in turns],
+                wholes=wholes if place == 0 else (),
+                folded=folded,
+            )
             site.render(
                 "dialogue.html",
                 f"dialogues/{file}",
                 dialogue=dialogue,
-                shown_turns=[
-                    (turn, _right(turn, metric), stage.turns.get(turn.anchor), _label_chips(turn)) for turn in turns
-                ],
+                turns=Markup(shown),
                 stage=stage,
                 place=place,
                 files=files,
@@ -204,11 +211,6 @@ def _model_key(index: int, name: str) -> Markup:
         index % COLOURS, key_of(index), title
     )
     return shown + Markup(' <span class="id">{}</span>').format(weights) if weights else shown
-
-
-def _right(turn: ShownTurn, metric: str | None) -> list[bool | None]:
-    """Whether each model's answer is right; None without a score."""
-    return [None if credit is None else credit > RIGHT for credit in credits_of(turn, metric)]
 
 
 def _label_chips(turn: ShownTurn) -> Markup:
@@ -295,52 +297,7 @@ def _list_row(
     ]
 
 
-LISTED: Final = 8
-"""Maximum number of turns in a list that needs no script."""
-MOST_LISTS: Final = 12
-"""Maximum number of models that are compared with the best one in such lists."""
-
-
-@dataclass(frozen=True)
-class ListedTurn:
-    """A turn in a list."""
-
-    dialogue: str
-    """Title of its dialogue."""
-    number: int
-    href: str
-    question: str
-    marks: tuple[tuple[int, float], ...]
-    """Models and their credit."""
-
-
-@dataclass(frozen=True)
-class TurnList:
-    """Turns that one filter finds."""
-
-    title: str
-    count: int
-    turns: tuple[ListedTurn, ...]
-
-
 TURNS_PAGE: Final = "turns.html"
-
-
-def finder_link(
-    *, show: str = "", model: str = "", label: tuple[str, str] | None = None, task: str = "", words: str = ""
-) -> str:
-    """The address of the page to find turns, with filters.
-
-    Args:
-        show: Which answers, such as `wrong` or `failed`; all turns by default.
-        model: Name of a model on the leaderboard.
-        label: Name of a vocabulary and a label of it, such as `vdact.question_type` and `T-SEQ`.
-        task: A task of dialogues.
-        words: Words of the question, dialogue or video.
-    """
-    filters = {"show": show, "model": model, "label": ":".join(label or ()), "task": task, "q": words}
-    found = urlencode({name: value for name, value in filters.items() if value})
-    return f"{TURNS_PAGE}#{found}" if found else TURNS_PAGE
 
 
 def write_finder(site: Site) -> None:
@@ -351,7 +308,7 @@ def write_finder(site: Site) -> None:
     stills = kept if isinstance(kept, list) else [None] * len(listed)
     found = site.memory[FOUND]
     assert isinstance(found, _FoundTurns)
-    turns = found.turns
+    turns = len(site.dialogues.turns)
     units = write_shards(
         site.folder,
         "units",
@@ -364,7 +321,7 @@ def write_finder(site: Site) -> None:
         "turns": len(found.columns.close()),
         "words": found.words.close(),
         "units": len(units),
-        "count": len(turns),
+        "count": turns,
         "models": [[printable(model.name), model.floor is not None] for model in board.models],
     }
     write_text(site.folder / FOLDER / "finder.js", f'reeltalk.put("finder",{script_json(told)});\n')
@@ -377,11 +334,10 @@ def write_finder(site: Site) -> None:
         TURNS_PAGE,
         finder=finder,
         labels=labels,
-        total=len(turns),
+        total=turns,
         right=round(100 * RIGHT),
         title_of_vocabulary=title_of_vocabulary,
         several=len([model for model in board.models if model.floor is None]) > 1,
-        lists=_lists(site, finder, turns),
     )
 
 
@@ -397,7 +353,6 @@ class _FoundTurns:
     def __init__(self, site: Site) -> None:
         self._finder = site.finder
         self._places = TurnPlaces.of(self._finder)
-        self.turns = _Turns(len(site.board.models))
         self.columns = ShardWriter(site.folder, "turns")
         self.words = ShardWriter(site.folder, "words")
 
@@ -405,87 +360,3 @@ class _FoundTurns:
         for found in found_in(self._finder, place, dialogue):
             self.columns.add(column_row(self._finder, found, self._places))
             self.words.add(word_row(found.turn))
-            self.turns.add(found)
-
-
-class _Turns:
-    """What the first measure gives every turn, and where the turns are."""
-
-    def __init__(self, models: int) -> None:
-        self._models = models
-        self._credits, self._dialogues, self._indices = array("d"), array("i"), array("i")
-
-    def __len__(self) -> int:
-        return len(self._dialogues)
-
-    def add(self, found: FoundTurn) -> None:
-        """Add a turn, in the order of dialogues."""
-        same = self._dialogues and self._dialogues[-1] == found.dialogue
-        self._indices.append(self._indices[-1] + 1 if same else 0)
-        self._dialogues.append(found.dialogue)
-        if found.credits:
-            self._credits.extend(np.nan if value is None else value for value in found.credits[0])
-
-    @property
-    def credits(self) -> NDArray[np.float64]:
-        """(N, M) NaN where there is none."""
-        return np.frombuffer(self._credits or b"", np.float64).reshape(len(self), self._models)
-
-    def at(self, place: int) -> tuple[int, int]:
-        """The dialogue of a turn and its place in it, from 0."""
-        return self._dialogues[place], self._indices[place]
-
-
-def _lists(site: Site, finder: Finder, turns: _Turns) -> list[TurnList]:
-    """The best model against each other one, and what all get wrong, by the first measure."""
-    if not finder.measures:
-        return []
-    credits = turns.credits
-    known = ~np.isnan(credits)
-    players = [index for index, model in enumerate(site.board.models) if model.floor is None and known[:, index].any()]
-    means = {index: sum(map(float, credits[known[:, index], index])) / int(known[:, index].sum()) for index in players}
-    if not means:
-        return []
-    best, *others = sorted(means, key=lambda index: (-means[index], index))
-    names = [f"{key_of(i)} {model.title}" for i, model in enumerate(site.board.models)]
-    lists = []
-    for other in others[:MOST_LISTS]:
-        for one, two in ((best, other), (other, best)):
-            differing = np.flatnonzero((credits[:, one] > RIGHT) & (credits[:, two] <= RIGHT))
-            title = f"{names[one]} is right and {names[two]} wrong"
-            ranks = credits[differing, two] - credits[differing, one]
-            lists.append(_list(site, title, turns, differing, ranks, (one, two)))
-    given = known[:, players]
-    wrong = np.flatnonzero(given.any(axis=1) & ~(credits[:, players] > RIGHT).any(axis=1))
-    totals = np.zeros(len(wrong))
-    for index in players:
-        totals += np.where(known[wrong, index], credits[wrong, index], 0.0)
-    ranks = totals / given[wrong].sum(axis=1)
-    lists.append(_list(site, "All models are wrong", turns, wrong, ranks, tuple(means)))
-    return [each for each in lists if each.count]
-
-
-def _list(
-    site: Site,
-    title: str,
-    turns: _Turns,
-    places: NDArray[np.intp],
-    ranks: NDArray[np.float64],
-    models: tuple[int, ...],
-) -> TurnList:
-    shown = []
-    for place in places[np.argsort(ranks, kind="stable")[:LISTED]].tolist():
-        number, index = turns.at(place)
-        dialogue = site.dialogues[number]
-        turn = dialogue.turns[index]
-        marks = [(model, value) for model in models if not math.isnan(value := float(turns.credits[place, model]))]
-        shown.append(
-            ListedTurn(
-                dialogue.title,
-                turn.number,
-                f"dialogues/{turn.file}#{turn.anchor}",
-                short(turn.question, QUESTION_CHARACTERS),
-                tuple(marks),
-            )
-        )
-    return TurnList(title, len(places), tuple(shown))

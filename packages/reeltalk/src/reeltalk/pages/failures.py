@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk.analysis.columns import metric_title
-from reeltalk.analysis.dialogues import ShownTurn
+from reeltalk.analysis.dialogues import ShownDialogue
 from reeltalk.analysis.finder import short
+from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.values import format_value
 from reeltalk.analysis.verdicts import ShownVerdict
 from reeltalk.pages.site import Page, Site, write_static
@@ -21,6 +22,8 @@ REASON_CHARACTERS: Final = 240
 MISSING_NAMED: Final = 50
 """Maximum number of missing turns of a model that are named; all are counted."""
 FIRST: Final = "failures.html"
+FAILURES: Final = "failures"
+"""Rows in the memory of the site."""
 
 
 class FailureRow(Record):
@@ -97,9 +100,6 @@ class ReportFailures:
                 group.counts[row.model] += 1
         return sorted(found.values(), key=lambda group: (-group.count, group.kind, group.reason))
 
-    def __bool__(self) -> bool:
-        return bool(self.rows or self.withheld or self.missing)
-
 
 ANSWER: Final = "answer"
 GROUPS: Final = 100
@@ -108,8 +108,16 @@ GROUPS: Final = 100
 
 def collect_failures(site: Site) -> ReportFailures:
     """Collect all failures and missing data, in the order of dialogues and turns."""
-    board = site.board
-    withheld = [
+    # The pages of dialogues are written first, and note the failures of each.
+    rows = site.memory.get(FAILURES)
+    if not isinstance(rows, SpooledRows):
+        found = (row for place in site.dialogues.failing() for row in failure_rows(site.dialogues[place]))
+        rows = SpooledRows(FailureRow, site.folder, found)
+    return ReportFailures(rows, _withheld(site.board), _missing(site.board))
+
+
+def _withheld(board: Leaderboard) -> list[WithheldNumber]:
+    return [
         WithheldNumber(
             index,
             metric_title(metric),
@@ -121,7 +129,10 @@ def collect_failures(site: Site) -> ReportFailures:
         for metric in board.metrics
         if (cell := model.cells[metric]) is not None and cell.withheld
     ]
-    missing = [
+
+
+def _missing(board: Leaderboard) -> list[MissingTurns]:
+    return [
         MissingTurns(
             index,
             len(model.info.missing),
@@ -131,22 +142,21 @@ def collect_failures(site: Site) -> ReportFailures:
         for index, model in enumerate(board.models)
         if model.info.missing or model.info.not_scored
     ]
-    return ReportFailures(SpooledRows(FailureRow, site.folder, _rows(site)), withheld, missing)
 
 
-def _rows(site: Site) -> Iterator[FailureRow]:
-    for dialogue in map(site.dialogues.__getitem__, site.dialogues.failing()):
-        for index, verdicts in enumerate(dialogue.verdicts):
-            place = (index, dialogue.title, "as a whole", f"dialogues/{dialogue.file}#as-a-whole")
-            yield from _unscored(place, verdicts)
-        for turn in dialogue.turns:
-            for index, answer in enumerate(turn.answers):
-                place = (index, dialogue.title, f"turn {turn.number}", _href(turn))
-                if answer.is_missing:
-                    words = answer.state.value.replace("_", " ")
-                    reason = f"{words}: {answer.reason}" if answer.reason else words
-                    yield _row(ANSWER, place, short(reason, REASON_CHARACTERS))
-                yield from _unscored(place, answer.verdicts)
+def failure_rows(dialogue: ShownDialogue) -> Iterator[FailureRow]:
+    """The failed answers and missing scores of a dialogue, as a whole and turn by turn."""
+    for index, verdicts in enumerate(dialogue.verdicts):
+        place = (index, dialogue.title, "as a whole", f"dialogues/{dialogue.file}#as-a-whole")
+        yield from _unscored(place, verdicts)
+    for turn in dialogue.turns:
+        for index, answer in enumerate(turn.answers):
+            place = (index, dialogue.title, f"turn {turn.number}", f"dialogues/{turn.file}#{turn.anchor}")
+            if answer.is_missing:
+                words = answer.state.value.replace("_", " ")
+                reason = f"{words}: {answer.reason}" if answer.reason else words
+                yield _row(ANSWER, place, short(reason, REASON_CHARACTERS))
+            yield from _unscored(place, answer.verdicts)
 
 
 def _unscored(place: tuple[int, str, str, str], verdicts: Sequence[ShownVerdict]) -> Iterator[FailureRow]:
@@ -163,27 +173,15 @@ def _row(kind: str, place: tuple[int, str, str, str], reason: str, replies: int 
     return FailureRow(kind=kind, model=model, dialogue=dialogue, where=where, href=href, reason=reason, replies=replies)
 
 
-def _href(turn: ShownTurn) -> str:
-    return f"dialogues/{turn.file}#{turn.anchor}"
-
-
 def has_failures(site: Site) -> bool:
     """True if something failed, is withheld or is missing."""
-    return bool(report_failures(site))
-
-
-def report_failures(site: Site) -> ReportFailures:
-    """The result of `collect_failures`, computed once for a report."""
-    found = site.memory.get("failures")
-    if not isinstance(found, ReportFailures):
-        found = site.memory["failures"] = collect_failures(site)
-    return found
+    return bool(site.dialogues.failing() or _withheld(site.board) or _missing(site.board))
 
 
 def write_failures(site: Site) -> None:
     """Write `failures.html`, and further pages if its list is long."""
     write_static(site.folder, ["browser.css"])
-    failures = report_failures(site)
+    failures = collect_failures(site)
     files = [
         FIRST if place == 0 else f"failures-{place + 1}.html" for place in range(max(1, -(-len(failures.rows) // ROWS)))
     ]

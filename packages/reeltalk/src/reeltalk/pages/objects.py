@@ -1,17 +1,13 @@
 """Pages about objects: a row for each identity of a video, with its sightings along the time line."""
 
-import shutil
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from jinja2 import Environment
-
-from reeltalk.errors import BenchmarkError
 from reeltalk.pages.curation import format_clock
+from reeltalk.pages.site import BenchmarkSite
 from reeltalk.schema.knowledge import Entity, IdentityChange, Sighting
 from reeltalk.schema.media import Clip, Shot, Video
 from reeltalk.store.benchmark import Benchmark
@@ -87,32 +83,23 @@ def has_objects(benchmark: Benchmark) -> bool:
     return SIGHTINGS.file_name in benchmark.manifest.files
 
 
-def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, page: str = PAGE) -> Path:
-    """Write the pages: one that lists the videos, and one for each video that has objects.
+def write_objects(site: BenchmarkSite, page: str = PAGE) -> None:
+    """Write a page that lists the videos, and one for each video that has objects below `objects/`.
 
     Args:
-        benchmark: A benchmark with sightings.
-        folder: The site's folder.
-        environment: Where the templates are.
+        site: The site of a benchmark with sightings.
         page: Name of the list.
 
-    Returns:
-        Path of the list.
-
     Raises:
-        BenchmarkError: No objects were sighted.
         InputError: A table is damaged.
     """
-    if not has_objects(benchmark):
-        raise BenchmarkError(f"{benchmark.path} has no sightings of objects; 'reeltalk construct' writes them")
-    videos = _collect(benchmark)
-    target = folder / FOLDER
-    target.mkdir()
-    template = environment.get_template("object_video.html")
+    videos = _collect(site.benchmark)
     for number, shown in enumerate(videos):
-        _copy_pictures(benchmark, shown, target)
-        html = template.render(
-            root="../",
+        for row in shown.objects:
+            row.picture = site.copy(row.picture, FOLDER)
+        site.render(
+            "object_video.html",
+            f"{FOLDER}/{shown.file}",
             listed=f"../{page}",
             entry=shown,
             often=[row for row in shown.objects if len(row.sightings) > 1],
@@ -122,18 +109,15 @@ def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, 
             format_clock=format_clock,
             **_strip_values(shown),
         )
-        (target / shown.file).write_text(html, encoding="utf-8", newline="\n")
-    html = environment.get_template("objects.html").render(
-        root="",
-        name=benchmark.manifest.name,
+    site.render(
+        "objects.html",
+        page,
         alone=page == "index.html",
         videos=videos,
         classes=Counter(o.class_name for shown in videos for o in shown.objects).most_common(),
-        detector=benchmark.manifest.files[SIGHTINGS.file_name].settings.get("detector", "not stated"),
+        detector=site.benchmark.manifest.files[SIGHTINGS.file_name].settings.get("detector", "not stated"),
         format_clock=format_clock,
     )
-    (folder / page).write_text(html, encoding="utf-8", newline="\n")
-    return folder / page
 
 
 def _collect(benchmark: Benchmark) -> list[ObjectVideo]:
@@ -152,15 +136,11 @@ def _collect(benchmark: Benchmark) -> list[ObjectVideo]:
             shown[video.id] = ObjectVideo(
                 video, f"{len(shown) + 1:04d}.html", _objects(own[video.id], by_entity, known)
             )
-    for change in benchmark.read(IDENTITY_CHANGES):
-        if change.video_id in shown:
-            shown[change.video_id].changes.append(change)
-    for shot in benchmark.read(SHOTS):
-        if shot.video_id in shown:
-            shown[shot.video_id].shots.append(shot)
-    for clip in benchmark.read(CLIPS):
-        if clip.video_id in shown and clip.interval is not None:
-            shown[clip.video_id].clips.append(clip)
+    for field_name, table in (("changes", IDENTITY_CHANGES), ("shots", SHOTS), ("clips", CLIPS)):
+        rows: Iterable[Any] = benchmark.read(table)
+        for row in rows:
+            if row.video_id in shown and getattr(row, "interval", row) is not None:
+                getattr(shown[row.video_id], field_name).append(row)
     return list(shown.values())
 
 
@@ -179,17 +159,6 @@ def _objects(
     for number, row in enumerate(rows, start=1):
         row.number = number
     return rows
-
-
-def _copy_pictures(benchmark: Benchmark, shown: ObjectVideo, target: Path) -> None:
-    for row in shown.objects:
-        # An export has the tables without the pictures.
-        if row.picture is None or row.picture not in benchmark.manifest.files:
-            row.picture = None
-            continue
-        name = Path(row.picture).name
-        shutil.copyfile(benchmark.file(row.picture), target / name)
-        row.picture = name
 
 
 def _strip_values(shown: ObjectVideo) -> dict[str, object]:

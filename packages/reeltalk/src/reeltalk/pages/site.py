@@ -1,6 +1,7 @@
 """The parts that all pages of a report share: folder, templates, models, dialogues, and links between pages."""
 
 import re
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -46,7 +47,7 @@ from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
 from reeltalk.schema.runs import Control
-from reeltalk.schema.texts import printable
+from reeltalk.schema.texts import escape_html, printable
 from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
@@ -218,6 +219,35 @@ class Site:
             write_table_files(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
 
 
+@dataclass(frozen=True)
+class BenchmarkSite:
+    """The site of a benchmark, while it is written."""
+
+    benchmark: Benchmark
+    folder: Path
+    """Existing."""
+    environment: Environment
+
+    def render(self, template: str, file: str, **values: object) -> None:
+        """Write one page.
+
+        Args:
+            template: Name of the template.
+            file: Path below the folder.
+            **values: Values for the template. Every page also has `root`, `here` and the benchmark's `name`.
+        """
+        name = self.benchmark.manifest.name
+        html = self.environment.get_template(template).render(root=_root(file), here=file, name=name, **values)
+        write_text(self.folder / file, html)
+
+    def copy(self, name: str | None, folder: str) -> str | None:
+        """Copy a picture of the benchmark, and return its name there; None if an export left it behind."""
+        if name is None or name not in self.benchmark.manifest.files:
+            return None
+        (self.folder / folder).mkdir(exist_ok=True)
+        return shutil.copyfile(self.benchmark.file(name), self.folder / folder / Path(name).name).name
+
+
 class _Compiled(BytecodeCache):
     """Templates that this process has compiled. Each site has an environment of its own, which would do so again."""
 
@@ -258,11 +288,12 @@ def make_environment(*packages: str) -> Environment:
         bytecode_cache=_COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_shown_text,
     )
-    made.filters["bounded"] = limit_text
+    made.filters["shown"] = _shown
     made.filters["activity_title"] = activity_title
     made.globals.update(
         version=__version__,
@@ -288,6 +319,15 @@ def make_environment(*packages: str) -> Environment:
         here="",
     )
     return made
+
+
+def plain_environment(environment: Environment) -> Environment:
+    """The same templates for long pages, many times faster: what strangers wrote must pass through `shown`."""
+    return environment.overlay(autoescape=False, finalize=None)
+
+
+def _shown(text: str) -> str:
+    return escape_html(limit_text(text))
 
 
 @cache
@@ -326,7 +366,7 @@ def write_static(folder: Path, names: Sequence[str] = STATIC) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a file of a site, with the same bytes on every system."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    path.write_bytes(text.encode())
 
 
 def _root(page: str) -> str:

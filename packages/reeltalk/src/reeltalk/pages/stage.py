@@ -24,7 +24,7 @@ from reeltalk.pages.looking import separate_controls
 from reeltalk.pages.objects import PAGE as OBJECTS_PAGE
 from reeltalk.pages.objects import has_objects, write_objects
 from reeltalk.pages.settings import ReportSettings
-from reeltalk.pages.site import Page, Site, make_environment, write_static
+from reeltalk.pages.site import BenchmarkSite, Page, Site, make_environment, write_static
 from reeltalk.parallel import Executor
 from reeltalk.plugins import loaded
 from reeltalk.store.benchmark import Benchmark
@@ -37,7 +37,7 @@ class BenchmarkPage(NamedTuple):
     title: str
     file: str
     applies: Callable[[Benchmark], bool]
-    write: Callable[[Benchmark, Path, Environment, str], Path]
+    write: Callable[[BenchmarkSite, str], None]
 
 
 BENCHMARK_PAGES: Final = (
@@ -137,14 +137,14 @@ def write_benchmark_report(benchmark: Benchmark, folder: Path) -> Path:
         InputError: A table or graph is damaged.
     """
     write_static(folder)
-    if is_curated(benchmark):
-        environment = environment_of(benchmark)
-        write_curation(benchmark, folder, environment)
-        write_more(benchmark, folder, environment)
-    else:
+    first = None
+    if not is_curated(benchmark):
         # Without any of them, the page about data says what is missing.
-        first = next((page for page in BENCHMARK_PAGES if page.applies(benchmark)), BENCHMARK_PAGES[-1])
-        write_more(benchmark, folder, environment_of(benchmark, first.file), first.file)
+        first = next((page for page in BENCHMARK_PAGES if page.applies(benchmark)), BENCHMARK_PAGES[-1]).file
+    site = BenchmarkSite(benchmark, folder, environment_of(benchmark, first))
+    if first is None:
+        write_curation(site)
+    write_more(site, first)
     return folder / "index.html"
 
 
@@ -164,8 +164,8 @@ def environment_of(benchmark: Benchmark, first: str | None = None, packages: Seq
     return environment
 
 
-def write_more(benchmark: Benchmark, folder: Path, environment: Environment, first: str | None = None) -> None:
+def write_more(site: BenchmarkSite, first: str | None = None) -> None:
     """Write the pages that the navigation names; `first` is `index.html`."""
     for page in BENCHMARK_PAGES:
-        if page.applies(benchmark) or page.file == first:
-            page.write(benchmark, folder, environment, "index.html" if page.file == first else page.file)
+        if page.applies(site.benchmark) or page.file == first:
+            page.write(site, "index.html" if page.file == first else page.file)

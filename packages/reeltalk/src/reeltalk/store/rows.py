@@ -36,6 +36,8 @@ RowKey = Callable[[dict[str, Any]], "str | Iterable[str] | None"]
 """Takes a row as a JSON object, and gives its key, several keys, or None for a row that is left out."""
 BLOCK_BYTES: Final = 1 << 18
 """Bytes that are read at a time when all rows are."""
+NEIGHBOURS: Final = 64
+"""Rows beside each other that are read at once."""
 KEPT_ROWS: Final = 64
 """Rows that are kept after they were found by name, since the next question is often about the same one."""
 
@@ -88,9 +90,32 @@ class _Lines:
                 yield rest
 
     def at(self, number: int) -> bytes:
-        start = self.ends[number - 1] if number else 0
-        file = bisect_right(self.starts, start) - 1
-        return os.pread(self.descriptors[file], self.ends[number] - start, start - self.starts[file])
+        return self._between(self.ends[number - 1] if number else 0, self.ends[number])
+
+    def some(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Some lines with their numbers. Neighbours are read together, since each read costs as much as a short row."""
+        place = 0
+        while place < len(numbers):
+            last = place
+            while last + 1 < min(len(numbers), place + NEIGHBOURS) and numbers[last + 1] == numbers[last] + 1:
+                last += 1
+            begin = self.ends[numbers[place] - 1] if numbers[place] else 0
+            block, start = self._between(begin, self.ends[numbers[last]]), begin
+            for number in numbers[place : last + 1]:
+                yield number, block[start - begin : self.ends[number] - begin]
+                start = self.ends[number]
+            place = last + 1
+
+    def _between(self, start: int, end: int) -> bytes:
+        found = b""
+        while start < end:
+            file = bisect_right(self.starts, start) - 1
+            # More bytes than the file has left are those of the next one.
+            part = os.pread(self.descriptors[file], end - start, start - self.starts[file])
+            if not part:
+                break
+            found, start = found + part, start + len(part)
+        return found
 
     def named(self, number: int) -> tuple[Path, int]:
         """The file of a line, and its number there."""
@@ -199,7 +224,7 @@ class Rows(Sequence[R]):
     def _numbered(self) -> Iterator[tuple[int, bytes]]:
         if self._chosen is None:
             return enumerate(self._lines.all())
-        return ((number, self._lines.at(number)) for number in self._chosen)
+        return self._lines.some(self._chosen)
 
     def _parsed(self, line: bytes, number: int) -> R:
         try:
@@ -304,9 +329,9 @@ class _SpooledLines(_Lines):
         self._written()
         return super().all()
 
-    def at(self, number: int) -> bytes:
+    def _between(self, start: int, end: int) -> bytes:
         self._written()
-        return super().at(number)
+        return super()._between(start, end)
 
     def _written(self) -> None:
         with self._lock, storage_errors(self.paths[0]):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.standings import group_title
-from reeltalk.pages.dialogues import finder_link
 from reeltalk.pages.site import label_mark
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run
@@ -79,9 +78,3 @@ def test_a_group_is_named_by_the_vocabulary_of_its_kind() -> None:
     assert group_title("video_length", "<60 s") == "<60 s"
     assert label_mark("skill", "CR") == '<abbr title="CR">Counterfactual reasoning</abbr>'
     assert label_mark("own", "<b>") == '<span dir="auto">&lt;b&gt;</span>'
-
-
-def test_a_link_to_the_turn_finder_names_its_filters() -> None:
-    assert finder_link() == "turns.html"
-    link = finder_link(show="wrong", model="a&b#1", label=("vdact.question_type", "T-SEQ"), task="t", words="x y")
-    assert link == "turns.html#show=wrong&model=a%26b%231&label=vdact.question_type%3AT-SEQ&task=t&q=x+y"

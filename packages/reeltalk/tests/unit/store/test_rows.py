@@ -14,7 +14,7 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.store import rows as rows_module
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.rows import FieldValues, KeyIndex, SpooledRows, groups_of, rows_by, sort_texts
+from reeltalk.store.rows import FieldValues, KeyIndex, Rows, SpooledRows, groups_of, rows_by, sort_texts
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES
 
 
@@ -46,6 +46,19 @@ def test_a_table_reads_as_the_list_of_its_rows(tmp_path: Path) -> None:
     assert table[5:20][3] == rows[8]
     with pytest.raises(IndexError):
         table[50]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_rows_beside_each_other_are_read_together_across_files(ended: bool, tmp_path: Path) -> None:
+    rows = dialogues(200)
+    paths = [tmp_path / f"{part}.jsonl" for part in range(3)]
+    for path, own in zip(paths, (rows[:90], [], rows[90:]), strict=True):
+        lines = "\n".join(row.to_json() for row in own)
+        path.write_text(lines + "\n" * (ended and bool(own)), encoding="utf-8")
+    table = Rows(paths, Dialogue)
+    places = [*range(3, 150), 7, 7, 199, *range(80, 100)]
+    assert list(table.at(places)) == [rows[place] for place in places]
+    assert [row["id"] for row in table.at(places).raw()] == [rows[place].id for place in places]
 
 
 def test_a_table_that_is_not_there_has_no_rows(tmp_path: Path) -> None:

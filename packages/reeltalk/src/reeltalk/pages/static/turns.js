@@ -188,7 +188,7 @@
     try {
       await filter();
     } catch (error) {
-      count.textContent = `${error.message}; the lists below can still be read`;
+      count.textContent = error.message;
       return;
     }
     if (mine !== asked) return;
@@ -204,7 +204,7 @@
     [rows, units] = await Promise.all([reeltalk.all("turns", told.turns), reeltalk.all("units", told.units)]);
   } catch (error) {
     form.hidden = true;
-    count.textContent = `${error.message}; the lists below can still be read`;
+    count.textContent = error.message;
     return;
   }
   players = told.models.map((_, index) => index).filter((index) => !told.models[index][1]);
