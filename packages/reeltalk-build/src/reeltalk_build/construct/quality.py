@@ -18,7 +18,7 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
 from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.equivalence import Equivalence
-from reeltalk_build.construct.leakage import LeakSettings, leaks, leaks_of
+from reeltalk_build.construct.leakage import leaks, leaks_of
 from reeltalk_build.construct.linting import (
     DEFAULT_LINT,
     GATE,
@@ -391,8 +391,7 @@ def _cut(unit: U, stays: Sequence[int]) -> U:
 def _leaking(units: Sequence[U], equivalence: Equivalence | None) -> dict[str, dict[int, GateResult]]:
     """Gate results of the turns to remove, by unit and turn."""
     found: dict[str, dict[int, GateResult]] = {}
-    settings = LeakSettings(probes=("own", "history"))
-    for row in leaks(units, settings=settings, equivalence=equivalence):
+    for row in leaks(units, probes=("own", "history"), equivalence=equivalence):
         if row.outcome is GateOutcome.FLAGGED and row.turn_index is not None:
             found.setdefault(row.unit_id, {}).setdefault(row.turn_index, row)
     for unit in units if found else ():
