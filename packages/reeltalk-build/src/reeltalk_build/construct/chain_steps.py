@@ -13,16 +13,12 @@ from reeltalk.schema.record import ClipId
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
 from reeltalk_build.construct.balance import Label, wanted_between, wanted_labels
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import repeated
+from reeltalk_build.construct.mending import chain_shortener, remove_leaks
 from reeltalk_build.construct.model_rewriting import REWRITE_GATE
-from reeltalk_build.construct.quality import (
-    chain_shortener,
-    remove_leaks,
-    unwritten_gate,
-    write_checked_chain,
-    write_checked_linkages,
-)
+from reeltalk_build.construct.revising import write_checked_chain
 from reeltalk_build.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults, flag_recurring_drafts
 from reeltalk_build.construct.step import WRITER, ConstructRun, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk_build.construct.writers import (
@@ -154,7 +150,10 @@ def write_linkages(run: ConstructRun) -> StepResult:
 
     def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
         video, before, after = pair
-        linkages, gates = write_checked_linkages(run.writer, video, before, after, relations.get(after.id, ()))
+        found = run.writer.linkages(video, before, after, relations.get(after.id, ()))
+        if isinstance(found, Unwritten):
+            return [], [], [Subject.of(after).unwritten("linkage", found)]
+        linkages, gates = found.linkages, found.rejected
         drafted = _write_rewrites(run, video, linkages, before, after, skills.get(after.id, ()))
         return linkages, drafted.rewrites, [*gates, *drafted.gates]
 
@@ -195,7 +194,7 @@ def _write_rewrites(
         drafts = run.writer.rewrite(video, linkage, before, after)
         if isinstance(drafts, Unwritten):
             turn = linkage.target.turn_index
-            found.gates.append(unwritten_gate(REWRITE_GATE, "chain", after.id, drafts, turn=turn))
+            found.gates.append(Subject.of(after).unwritten(REWRITE_GATE, drafts, turn=turn))
             continue
         for draft in drafts[: settings.drafts]:
             faults: list[DraftFault] = []
@@ -240,16 +239,7 @@ def write_paths(run: ConstructRun) -> StepResult:
         gates = [landing.gate for landing in found]
         if own and len(paths) < statistics.drawn:
             few = f"{len(paths)} different among {statistics.drawn} walks; there are {statistics.walks:,} in all"
-            gates.append(
-                GateResult(
-                    gate="paths",
-                    unit="video",
-                    unit_id=video.id,
-                    outcome=GateOutcome.FLAGGED,
-                    reason=few,
-                    value=len(paths),
-                )
-            )
+            gates.append(Subject("video", video.id).gate("paths", GateOutcome.FLAGGED, few, value=len(paths)))
         return paths, gates
 
     made = run.spooled(PATHS)

@@ -17,12 +17,12 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, VideoId, derive_id
 from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, SPEECH, VIDEOS
-from reeltalk_build.construct.dialogue_quality import write_checked_dialogue
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import TASK_LABEL, repeated, topic_words
-from reeltalk_build.construct.quality import remove_leaks, shorten_dialogue, unwritten_gate
+from reeltalk_build.construct.mending import remove_leaks, shorten_dialogue
+from reeltalk_build.construct.revising import write_checked_dialogue
 from reeltalk_build.construct.settings import SceneSettings
 from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, sign_rows, with_tags
-from reeltalk_build.construct.verification import unchecked_gate
 from reeltalk_build.construct.writers import TriedChecklist, Unwritten, Writer
 
 CHECKLIST: Final = "checklist"
@@ -155,7 +155,7 @@ def write_scenes(run: ConstructRun) -> StepResult:
         if held := handled | {str(sighting.entity) for sighting in sighted.get(clip_id, ())}:
             objects[clip_id] = held
         if isinstance(text, Unwritten):
-            made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
+            made.gates.append(Subject("clip", clip_id).unwritten("caption", text))
         else:
             captions[clip_id] = text
     scenes = run.benchmark.spool(Scene)
@@ -182,13 +182,13 @@ def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, in
     """How suitable a scene is by task."""
     rated = run.writer.suitability(video, scene)
     if isinstance(rated, Unwritten):
-        return {}, [unwritten_gate("suitability", "scene", scene.id, rated)]
+        return {}, [Subject("scene", scene.id).unwritten("suitability", rated)]
     found: dict[str, int] = {}
     gates: list[GateResult] = []
     for task in Task:
         score = rated[task]
         if isinstance(score, Unwritten):
-            gates.append(unwritten_gate(f"suitability.{task.value}", "scene", scene.id, score))
+            gates.append(Subject("scene", scene.id).unwritten(f"suitability.{task.value}", score))
         else:
             found[task.value] = score
     return found, gates
@@ -203,7 +203,7 @@ def _judged_alike(writer: Writer, video: Video, gates: GateResults, settings: Sc
         if said is None:
             return by_rule(before, after)
         if isinstance(said, Unwritten):
-            gates.append(unwritten_gate("merge", "video", video.id, said))
+            gates.append(Subject("video", video.id).unwritten("merge", said))
             return False
         return said
 
@@ -222,7 +222,7 @@ def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str,
     found = [name for name, _ in (known or words).most_common(1 if known else PROPOSED_WORDS)]
     reason = f"no source states one; proposed and not verified: {', '.join(found)}" if found else "nothing to go by"
     outcome = GateOutcome.FLAGGED if found else GateOutcome.UNCHECKED
-    return [GateResult(gate="category", unit="video", unit_id=video.id, outcome=outcome, reason=reason)]
+    return [Subject("video", video.id).gate("category", outcome, reason)]
 
 
 def write_dialogues(run: ConstructRun) -> StepResult:
@@ -298,23 +298,21 @@ def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task)
 
 def _with_checklists(run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: GateResults) -> Dialogue:
     judged = [n for n, turn in enumerate(dialogue.turns) if _is_judged(task, turn.labels.get(TASK_LABEL, ()))]
-    turns = list(dialogue.turns)
+    turns, subject = list(dialogue.turns), Subject.of(dialogue)
     for index, written in run.writer.checklists(video, dialogue, judged).items():
         if isinstance(written, Unwritten):
-            gates.append(unwritten_gate(CHECKLIST, "dialogue", dialogue.id, written, turn=index))
+            gates.append(subject.unwritten(CHECKLIST, written, turn=index))
             continue
         if isinstance(written, TriedChecklist):
-            gates.append(_tried(written, dialogue.id, index))
+            untried = written.untried
+            gates.append(
+                subject.gate(CHECKLIST, GateOutcome.PASSED, turn=index)
+                if untried is None
+                else subject.unchecked(CHECKLIST, untried.reason, turn=index, raw=untried.replies)
+            )
             written = written.checklist
         turns[index] = turns[index].model_copy(update={"checklist": written})
     return dialogue.model_copy(update={"turns": tuple(turns)})
-
-
-def _tried(written: TriedChecklist, unit_id: str, turn: int) -> GateResult:
-    if written.untried is not None:
-        why = written.untried
-        return unchecked_gate(CHECKLIST, "dialogue", unit_id, why.reason, turn=turn, raw=why.replies)
-    return GateResult(gate=CHECKLIST, unit="dialogue", unit_id=unit_id, turn_index=turn, outcome=GateOutcome.PASSED)
 
 
 def _is_judged(task: Task, abilities: Sequence[str]) -> bool:

@@ -17,8 +17,8 @@ from reeltalk.schema.gates import VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.prompting import PromptedModel, VisualContext, number_turns, unwritten_from
-from reeltalk_build.construct.quality import unwritten_gate
 from reeltalk_build.construct.replies import DraftReply, RewriteCheckReply, RewriteReply, TurnCheck
 from reeltalk_build.construct.rewrite_checks import (
     DraftFault,
@@ -28,13 +28,7 @@ from reeltalk_build.construct.rewrite_checks import (
     rule_fault,
     with_ends,
 )
-from reeltalk_build.construct.verification import (
-    TurnVerdict,
-    check_numbers,
-    combine_checks,
-    unchecked_gate,
-    verdict_gates,
-)
+from reeltalk_build.construct.verification import TurnVerdict, check_numbers, combine_checks
 from reeltalk_build.construct.writers import NO_JUDGE, RewriteResult, Unwritten
 
 T = TypeVar("T")
@@ -87,7 +81,7 @@ class _Tried:
         found = draft_gates(self.faults, self.linkage, self.id, outcome or GateOutcome.FLAGGED)
         judged: list[GateResult] = []
         if self.verdict is not None:
-            judged = verdict_gates(self.verdict, "linkage", self.id, None, outcome)
+            judged = Subject("linkage", self.id).verdict(self.verdict, outcome=outcome)
             # What passed and is in no table would be counted as verified.
             judged = judged[outcome is not None and self.verdict.verdict == "supported" :]
         elif self.unchecked is not None and outcome is None:
@@ -167,7 +161,7 @@ class PairDrafting:
         return RewriteResult(rewrites, gates)
 
     def _unwritten(self, linkage: Linkage, nothing: Unwritten) -> GateResult:
-        return unwritten_gate(REWRITE_GATE, "chain", self.after.id, nothing, turn=linkage.target.turn_index)
+        return Subject.of(self.after).unwritten(REWRITE_GATE, nothing, turn=linkage.target.turn_index)
 
     def _write(
         self, numbers: Sequence[int], methods: _Methods, back: Sequence[_Tried], good: Mapping[int, Sequence[_Tried]]
@@ -184,15 +178,7 @@ class PairDrafting:
                 n = draft.linkage
                 if n not in some:
                     reason = f"a draft is for link {n}, and the links are {', '.join(map(str, some))}"
-                    self._gates.append(
-                        GateResult(
-                            gate=REWRITE_GATE,
-                            unit="chain",
-                            unit_id=self.after.id,
-                            outcome=GateOutcome.DROPPED,
-                            reason=reason,
-                        )
-                    )
+                    self._gates.append(Subject.of(self.after).gate(REWRITE_GATE, GateOutcome.DROPPED, reason))
                 elif lacking[n]:
                     lacking[n] -= 1
                     one = self._tried(draft)
@@ -300,7 +286,7 @@ class PairDrafting:
                     one.verdict = verdict
                 continue
             for at, one in enumerate(some):
-                gate = unchecked_gate(VERIFIED, "linkage", one.id, failed.reason)
+                gate = Subject("linkage", one.id).unchecked(VERIFIED, failed.reason)
                 # The raw replies are kept once.
                 one.unchecked = gate if at else gate.model_copy(update={"raw": failed.replies})
 

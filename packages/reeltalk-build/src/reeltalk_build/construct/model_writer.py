@@ -24,6 +24,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import GATE as LINT
 from reeltalk_build.construct.linting import GRAVE, text_faults
 from reeltalk_build.construct.model_checklists import write_checklists
@@ -55,8 +56,6 @@ from reeltalk_build.construct.verification import (
     TurnVerdict,
     check_numbers,
     combine_checks,
-    unchecked_gate,
-    verdict_gates,
 )
 from reeltalk_build.construct.writers import (
     ALONE,
@@ -286,7 +285,7 @@ class ModelWriter(Writer):
             caption = asked.record.caption
             verdict = self._check_caption(video, interval, caption)
             if isinstance(verdict, Unwritten):
-                unchecked = unchecked_gate(VERIFIED, "clip", clip.id, verdict.reason)
+                unchecked = Subject("clip", clip.id).unchecked(VERIFIED, verdict.reason)
                 return caption, [*self._caption_faults(clip, caption), unchecked]
             tried.append((caption, verdict))
             if len(tried) == 2 or not (verdict.verdict == "contradicted" or verdict.faults):
@@ -297,10 +296,10 @@ class ModelWriter(Writer):
             row
             for one in tried
             if one is not best
-            for row in verdict_gates(one[1], "clip", clip.id, None, GateOutcome.REPLACED)
+            for row in Subject("clip", clip.id).verdict(one[1], outcome=GateOutcome.REPLACED)
         ]
         caption, verdict = best
-        gates += [*self._caption_faults(clip, caption), *verdict_gates(verdict, "clip", clip.id, None)]
+        gates += [*self._caption_faults(clip, caption), *Subject("clip", clip.id).verdict(verdict)]
         if verdict.verdict == "contradicted":
             return Unwritten(f"the judge says after a revision: {verdict.complaints[0]}", replies), gates
         return caption, gates
@@ -318,7 +317,7 @@ class ModelWriter(Writer):
 
     def _caption_faults(self, clip: Clip, caption: str) -> list[GateResult]:
         return [
-            GateResult(gate=f"{LINT}.{rule}", unit="clip", unit_id=clip.id, outcome=GateOutcome.FLAGGED, reason=reason)
+            Subject("clip", clip.id).gate(f"{LINT}.{rule}", GateOutcome.FLAGGED, reason)
             for rule, reason in text_faults(caption, part="caption", language=self.language)
         ]
 

@@ -11,15 +11,15 @@ from typing import Any, Final, TypeVar
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.rows import Rows, SpooledRows
 from reeltalk.store.tables import CLIPS, GATES, VIDEOS, Table
 from reeltalk_build.construct.equivalence import Equivalence
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.prompting import PromptedModel
-from reeltalk_build.construct.quality import unwritten_gate
 from reeltalk_build.construct.retries import ReplyWatch
 from reeltalk_build.construct.settings import ConstructSettings, Step
 from reeltalk_build.construct.writers import Unwritten, Writer
@@ -203,8 +203,7 @@ def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:
     """
     turns = run.writer.propose_tags(unit.turns)
     if isinstance(turns, Unwritten):
-        kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"
-        gates.append(unwritten_gate("tags", kind, unit.id, turns))
+        gates.append(Subject.of(unit).unwritten("tags", turns))
         return unit
     return unit.model_copy(update={"turns": turns})
 

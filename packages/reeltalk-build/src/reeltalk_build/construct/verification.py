@@ -1,20 +1,11 @@
-"""Verdicts of judges about drafts: those of several judges and samples as one, as gate results, and as advice."""
+"""Verdicts of judges about drafts: those of several judges and samples as one, and as advice."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.gates import FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk_build.construct.replies import TurnCheck, Verdict
-
-OUTCOMES: Final[Mapping[Verdict, GateOutcome]] = {
-    "supported": GateOutcome.PASSED,
-    "cannot tell": GateOutcome.FLAGGED,
-    "contradicted": GateOutcome.DROPPED,
-}
-"""Outcome of the gate `verified` by verdict."""
 
 
 @dataclass(frozen=True)
@@ -96,63 +87,6 @@ def _combine(judges: tuple[str, ...], checks: Sequence[TurnCheck]) -> TurnVerdic
         faults=tuple(dict.fromkeys(fault for own in faulty for fault in own)) if 2 * len(faulty) >= len(checks) else (),
         verdicts=tuple(check.verdict for check in checks),
         judges=judges,
-    )
-
-
-def verdict_gates(
-    verdict: TurnVerdict, unit: GateUnit, unit_id: str, turn: int | None, outcome: GateOutcome | None = None
-) -> list[GateResult]:
-    """The gate results of one turn: `verified`, and `faults` for each other fault.
-
-    Args:
-        verdict: What the judges find.
-        unit: Kind of the unit that the turn belongs to.
-        unit_id: Identifier of the unit.
-        turn: Index of the turn, from 0; None for a text that is no turn.
-        outcome: Outcome of a turn that does not stay, for example `REPLACED`; by the verdict by default.
-    """
-    failed = verdict.verdict != "supported"
-    verified = GateResult(
-        gate=VERIFIED,
-        unit=unit,
-        unit_id=unit_id,
-        turn_index=turn,
-        outcome=OUTCOMES[verdict.verdict] if outcome is None or not failed else outcome,
-        reason=verdict.seen if failed else None,
-        value=verdict.agreement,
-        extra={
-            "moment_s": verdict.moment_s,
-            "seen": verdict.seen,
-            "verdicts": list(verdict.verdicts),
-            "judges": list(verdict.judges),
-        },
-    )
-    faults = [
-        GateResult(
-            gate=FAULTS,
-            unit=unit,
-            unit_id=unit_id,
-            turn_index=turn,
-            outcome=outcome or GateOutcome.FLAGGED,
-            reason=fault,
-        )
-        for fault in verdict.faults
-    ]
-    return [verified, *faults]
-
-
-def unchecked_gate(
-    gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int | None = None, raw: Sequence[str] = ()
-) -> GateResult:
-    """The gate result for a check that could not be made, with the judge's raw replies if it gave any."""
-    return GateResult(
-        gate=gate,
-        unit=unit,
-        unit_id=unit_id,
-        turn_index=turn,
-        outcome=GateOutcome.UNCHECKED,
-        reason=f"the judge's reply cannot be used: {reason}" if raw else reason,
-        raw=tuple(raw),
     )
 
 

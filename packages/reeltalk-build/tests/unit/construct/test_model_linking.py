@@ -19,9 +19,8 @@ from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import catalogue
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import VisualContext
-from reeltalk_build.construct.quality import write_checked_linkages
 from reeltalk_build.construct.rewrite_checks import flag_recurring_drafts
-from reeltalk_build.construct.writers import NO_JUDGE, Language, LinkageResult, RewriteResult
+from reeltalk_build.construct.writers import NO_JUDGE, Language, LinkageResult, RewriteResult, Unwritten
 
 VIDEO = Video(id="v")
 FIRST, SECOND = Interval(start_s=0, end_s=10), Interval(start_s=10, end_s=20)
@@ -109,8 +108,10 @@ class TestOfLinkages:
 
     def test_pairs_that_name_no_turn_or_relation_are_reported(self) -> None:
         reply = pairs(GOOD, (2, 3, "the bottles", "Objects"), (*GOOD[:3], "Colour"), (0, 2, "the bottles", "Objects"))
-        linkages, results = write_checked_linkages(writer(Scripted(reply)), VIDEO, BEFORE, AFTER)
-        assert len(linkages) == 1
+        found = writer(Scripted(reply)).linkages(VIDEO, BEFORE, AFTER)
+        assert isinstance(found, LinkageResult)
+        assert len(found.linkages) == 1
+        results = found.rejected
         assert {(r.gate, r.unit_id, r.outcome) for r in results} == {("linkage.match", "after", GateOutcome.DROPPED)}
         assert [r.reason for r in results] == [
             "pair 2: the second chain has no question 3, only 1 to 2",
@@ -125,10 +126,9 @@ class TestOfLinkages:
         assert isinstance(found, LinkageResult)
         assert (len(found.linkages), found.rejected) == (1, [])
         assert "no pair can be used: pair 1: the second chain has no question 9" in model.prompt()
-        linkages, (result,) = write_checked_linkages(writer(Scripted(bad, bad)), VIDEO, BEFORE, AFTER)
-        assert linkages == []
-        assert result.outcome is GateOutcome.UNWRITTEN
-        assert result.raw == (json.dumps(bad),) * 2
+        nothing = writer(Scripted(bad, bad)).linkages(VIDEO, BEFORE, AFTER)
+        assert isinstance(nothing, Unwritten)
+        assert nothing.replies == (json.dumps(bad),) * 2
 
     @pytest.mark.parametrize(
         ("before", "after", "relation", "shared", "words"),
@@ -165,8 +165,10 @@ class TestOfLinkages:
         self, before: int, after: int, relation: str, shared: str, reason: str
     ) -> None:
         reply = pairs((before, after, shared, relation), GOOD)
-        linkages, (result,) = write_checked_linkages(writer(Scripted(reply)), VIDEO, BEFORE, AFTER)
-        assert [one.relation for one in linkages] == ["Objects"]
+        found = writer(Scripted(reply)).linkages(VIDEO, BEFORE, AFTER)
+        assert isinstance(found, LinkageResult)
+        [result] = found.rejected
+        assert [one.relation for one in found.linkages] == ["Objects"]
         assert result.outcome is GateOutcome.DROPPED
         assert reason in str(result.reason)
 
