@@ -20,9 +20,9 @@ from reeltalk.schema.rewriting import RESTS_ON, Rewrite
 from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.leakage import own_answer
 from reeltalk_build.construct.linting import (
-    DEFAULT_LINT,
     GATE,
     GRAVE,
+    LEAST_OVERLAP,
     lint,
     normalise,
     repeated,
@@ -74,11 +74,10 @@ def find_draft_faults(
     """
     alone = QAChain(id=after.id, video_id=after.video_id, turns=(draft,))
     found = ((flag.gate.removeprefix(f"{GATE}."), flag.reason or "") for flag in lint(alone, language=language))
-    offered = {"given_away"} if _COMPARES.search(draft.question) else set()
-    faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS | offered]
+    faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS]
     said, target = before.turns[: linkage.source.turn_index + 1], linkage.target.turn_index
     own = own_answer(draft)
-    if own is not None and not offered:
+    if own is not None and not _COMPARES.search(draft.question):
         faults.append(rule_fault("given_away", own))
     for name, chain in (("earlier", before), ("later", after)):
         if number := asks_again(draft.question, [turn.question for turn in chain.turns]):
@@ -108,7 +107,7 @@ def asks_again(question: str, others: Sequence[str]) -> int | None:
     """
     one = set(text_words(question))
     for number, other in enumerate((set(text_words(text)) for text in others), start=1):
-        if one and len(one & other) / len(one | other) >= DEFAULT_LINT.min_overlap:
+        if one and len(one & other) / len(one | other) >= LEAST_OVERLAP:
             return number
     return None
 

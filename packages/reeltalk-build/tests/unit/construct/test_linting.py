@@ -14,7 +14,6 @@ from reeltalk_build.construct.linting import (
     GRAVE,
     RULES,
     TASK_LABEL,
-    LintSettings,
     check_structure,
     lint,
     repeated,
@@ -112,7 +111,6 @@ def test_questions_are_asked_once() -> None:
     assert found(chain(*GOOD, ("what does he take out of it", "Bottles.")), "duplicate") == [3]
     near = chain(*GOOD, ("What does he then take out of it?", "Bottles."))
     assert found(near, "duplicate") == [3]
-    assert found(near, "duplicate", settings=LintSettings(min_overlap=1.0)) == []
     assert found(chain(*GOOD_ZH, ("他从里面又拿出了什么？", "瓶子。")), "duplicate", language="zh") == []
     assert found(chain(*GOOD_ZH, ("他从里面拿出了什么", "瓶子。")), "duplicate", language="zh") == [3]
 
@@ -120,13 +118,6 @@ def test_questions_are_asked_once() -> None:
 def test_a_bored_user_may_repeat_himself() -> None:
     turns = [Turn(question="Okay.", references=("What about the dog?",), extra={"about": "chat"})] * 2
     assert lint(dialogue(*turns)) == []
-
-
-def test_a_question_does_not_say_its_answer() -> None:
-    given_away = ("Why does he put the green bottles on the shelf?", "He put bottles on the green shelf.")
-    assert found(chain(*GOOD, given_away), "given_away") == [3]
-    assert found(chain(*GOOD, ("Why does he put them there?", "To keep bottles dry.")), "given_away") == []
-    assert found(chain(("他把木箱放在厨房吗？", "木箱放在厨房。")), "given_away", language="zh") == [0]
 
 
 @pytest.mark.parametrize(
