@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.llm import Prices
+from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, VIDEOS
 from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, Step
@@ -130,7 +131,7 @@ def forecast_construction(
 
 
 def _count_units(
-    benchmark: Benchmark, videos: Sequence[str], settings: ConstructSettings, steps: Sequence[Step]
+    benchmark: Benchmark, videos: Sequence[VideoId], settings: ConstructSettings, steps: Sequence[Step]
 ) -> Mapping[Unit, int]:
     """How many there are; turns that a step is still to write are estimated."""
     of_videos = Counter(clip.video_id for clip in benchmark.read(CLIPS))

@@ -100,10 +100,9 @@ def ask_for_dialogue(
 
     def complaint(reply: DialogueReply) -> str | None:
         problems = "; ".join([*check_structure(dialogue(reply), task), *_elsewhere(reply, intervals)])
-        return is_copy(reply) or problems or None
+        return problems or None
 
     example = f"example_{task.value}"
-    is_copy = writer.refused(example, DialogueReply, _rounds_said)
     cross_scene = ""
     if scene.kind == "cross":
         cross_scene = writer.part("dialogue_cross_scene", {"joined_by": "\n".join(scene.joined_by)})
@@ -174,10 +173,6 @@ def judge_rounds(
 def _tested(dialogue: Dialogue, task: Task) -> str:
     numbers = [number for number, turn in enumerate(dialogue.turns, 1) if task.value in turn.labels.get(TASK_LABEL, ())]
     return ", ".join(map(str, numbers)) or "–"
-
-
-def _rounds_said(reply: DialogueReply) -> list[str]:
-    return [text for round_ in reply.rounds for text in (round_.user, round_.assistant)]
 
 
 def _turn(round_: RoundReply, intervals: Sequence[Interval], made: Mapping[str, Any]) -> Turn:

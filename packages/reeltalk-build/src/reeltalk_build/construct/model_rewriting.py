@@ -168,7 +168,6 @@ class PairDrafting:
     ) -> list[_Tried]:
         """New drafts for some linkages, checked by the rules."""
         found: list[_Tried] = []
-        is_copy = self.writer.refused("rewrite", RewriteReply, _drafts_said)
         asks = [one.turn.question for own in good.values() for one in own]
         for some in _chunks(numbers, LINKAGES_AT_ONCE):
             reply = self._ask(some, methods, [one for one in back if one.number in some])
@@ -183,8 +182,6 @@ class PairDrafting:
                     lacking[n] -= 1
                     one = self._tried(draft)
                     one.faults += self._method_faults(draft, methods, taken[n])
-                    if copied := is_copy(RewriteReply(drafts=(draft,))):
-                        one.faults.append(rule_fault("copied", copied))
                     if asks_again(draft.question, asks):
                         one.faults.append(rule_fault("repeated", "it asks nearly the same as another of these drafts"))
                     taken[n].add(draft.method)
@@ -326,10 +323,6 @@ def _complaint(reply: RewriteReply, numbers: Sequence[int]) -> str | None:
         return None
     named = ", ".join(str(draft.linkage) for draft in reply.drafts)
     return f"no draft is for one of the links {', '.join(map(str, numbers))}; `linkage` says {named}"
-
-
-def _drafts_said(reply: RewriteReply) -> list[str]:
-    return [text for draft in reply.drafts for text in (draft.question, draft.answer)]
 
 
 def _shown(one: _Tried, number: int) -> str:

@@ -133,7 +133,6 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        is_copy = self._writer.refused("chain", ChainReply, lambda reply: reply.texts)
         asked = self._writer.ask(
             "chain",
             ChainReply,
@@ -145,7 +144,7 @@ class ModelWriter(Writer):
                 "wanted": self._wanted(around.wanted),
                 "advice": self._advice(advice),
             },
-            check=lambda reply: is_copy(reply) or evidence_complaint(reply, interval),
+            check=lambda reply: evidence_complaint(reply, interval),
         )
         if asked.record is None:
             return unwritten_from(asked)
@@ -265,7 +264,6 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval, []
-        is_copy = self._writer.refused("caption", CaptionReply, lambda reply: _sentences(reply.caption))
         advice: list[str] = []
         tried: list[tuple[str, TurnVerdict]] = []
         replies: tuple[str, ...] = ()
@@ -275,7 +273,7 @@ class ModelWriter(Writer):
                 CaptionReply,
                 seen=self._context(video, (interval,)),
                 parts={"advice": self._advice(advice)},
-                check=self._caption_complaint(is_copy),
+                check=self._caption_complaint(),
             )
             replies += asked.replies
             if asked.record is None:
@@ -304,14 +302,14 @@ class ModelWriter(Writer):
             return Unwritten(f"the judge says after a revision: {verdict.complaints[0]}", replies), gates
         return caption, gates
 
-    def _caption_complaint(self, more: Callable[[CaptionReply], str | None]) -> Callable[[CaptionReply], str | None]:
+    def _caption_complaint(self) -> Callable[[CaptionReply], str | None]:
         """A function that complains about each fault of a caption once, and after that about grave ones alone."""
         tries = count()
 
         def complaint(reply: CaptionReply) -> str | None:
             last = next(tries) > 0
             faults = text_faults(reply.caption, part="caption", language=self.language)
-            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or more(reply)
+            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or None
 
         return complaint
 
@@ -345,7 +343,7 @@ class ModelWriter(Writer):
         """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays."""
         if not self._writer.model.sees_images:
             return Unwritten("a model without sight cannot describe what an object looks like")
-        complaint = self._caption_complaint(lambda _: None)
+        complaint = self._caption_complaint()
         asked = self._writer.ask(
             "object_caption", CaptionReply, images=(picture,), data={"kind": kind}, check=complaint
         )
@@ -465,10 +463,6 @@ def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
 
 def _clamped(turn: ChainTurnReply, interval: Interval) -> Interval:
     return Interval(start_s=max(turn.start_s, interval.start_s), end_s=min(turn.end_s, interval.end_s))
-
-
-def _sentences(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[.!?\u3002\uff01\uff1f])\s*", text) if part]
 
 
 def _combined(asked: Sequence[tuple[str, RecordResult[QualityReply]]]) -> ChainJudgement | Unwritten:

@@ -31,7 +31,7 @@ from reeltalk_build.construct.linting import (
 )
 from reeltalk_build.construct.writers import Language
 
-GRAVE_RULES: Final = GRAVE | {"unchanged", "method", "copied"}
+GRAVE_RULES: Final = GRAVE | {"unchanged", "method"}
 """Rules after whose faults a draft must not stay."""
 _OF_OTHERS: Final = frozenset({"yes_no", "order"})
 """Rules for turns that a draft need not keep: a method may ask whether something is possible."""

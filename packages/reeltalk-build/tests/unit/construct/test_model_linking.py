@@ -371,24 +371,6 @@ class TestOfDrafts:
         ]
         assert "another draft of this link is by the method Objects/use_after too" in model.prompt()
 
-    @pytest.mark.parametrize(
-        ("language", "question", "answer"),
-        [
-            (
-                "en",
-                "What becomes of the clay pot that the gardener lifted from the cart?",
-                "A boy kicks it over on the steps.",
-            ),
-            ("zh", "园丁从推车上搬下的陶罐后来怎样了？", "一个男孩在台阶上把它踢倒了。"),
-        ],
-    )
-    def test_a_draft_that_copies_the_example_is_refused(self, language: Language, question: str, answer: str) -> None:
-        copy = {"drafts": [DRAFT | {"question": question, "answer": answer}]}
-        own = writer(Scripted(copy), language=language)
-        found = own.rewrites(VIDEO, [LINKAGE], BEFORE, AFTER, drafts=1, attempts=0)
-        assert found.rewrites == []
-        assert any("the example" in str(gate.reason) for gate in found.gates)
-
     def test_a_relation_without_methods_is_not_rewritten(self) -> None:
         odd = LINKAGE.model_copy(update={"relation": "Colour"})
         (gate,) = writer(Scripted()).rewrites(VIDEO, [odd], BEFORE, AFTER, drafts=1, attempts=0).gates
