@@ -22,13 +22,13 @@ from reeltalk_build.construct.context import video_path
 from reeltalk_build.construct.difficulty import MOST, Item, check_difficulty, read_correct
 from reeltalk_build.construct.equivalence import AnswerPair, Verdicts
 from reeltalk_build.construct.frames import read_frames
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import Conversation, leaks, limit_leak_share
 from reeltalk_build.construct.probing import (
     Condition,
     FramesAt,
     ModelProbe,
     ProbedConversation,
-    ProbeSettings,
     probe_conversation,
 )
 from reeltalk_build.construct.prompting import prompts
@@ -104,13 +104,12 @@ def _probed(
     if run.probe is None and not run.attackers:
         return [], {}
     videos = {str(video.id): video for video in run.videos}
-    settings = ProbeSettings(seed=run.settings.seed, language=run.settings.language)
     prompt = prompts(run.settings.language, run.prompts)["probe"]
     frames = _frames_of(run, videos) if run.probe_sees else None
     speech = Speech(run.benchmark.read(SPEECH))
 
     def opened(ask: Ask) -> ModelProbe:
-        return ModelProbe(ask, frames, run.equivalence, settings, prompt, speech)
+        return ModelProbe(ask, frames, run.equivalence, run.settings.language, prompt, speech, run.settings.seed)
 
     probe = None if run.probe is None else opened(run.probe)
     shown: Condition = "whole" if run.probe_sees else "history"
@@ -180,15 +179,8 @@ def _too_easy(
     if run.settings.easy == "drop":
         for name, count in sorted(easy.items()):
             if count > MOST * turns[name]:
-                found.append(
-                    GateResult(
-                        gate=f"{DIFFICULTY}.share",
-                        unit="dialogue",
-                        unit_id=name,
-                        outcome=GateOutcome.DROPPED,
-                        reason=f"{count} of {turns[name]} turns are too easy",
-                    )
-                )
+                why = f"{count} of {turns[name]} turns are too easy"
+                found.append(Subject("dialogue", name).gate(f"{DIFFICULTY}.share", GateOutcome.DROPPED, why))
     return found
 
 

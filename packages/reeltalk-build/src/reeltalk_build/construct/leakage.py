@@ -41,8 +41,9 @@ from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, po
 from reeltalk.metrics.choice import names_same
 from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, KeyType, QAChain, Turn
-from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, GateUnit, is_counted
+from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, is_counted
 from reeltalk_build.construct.equivalence import AnswerPair, Equivalence, InOrder, Verdicts, typed_by
+from reeltalk_build.construct.gate_results import Subject
 
 Conversation = Dialogue | QAChain
 LeakProbe = Literal["own", "blind", "history", "habit"]
@@ -155,18 +156,7 @@ def leaks(
                 for part in parts
             ]
             outcome, reason = max(outcomes, key=lambda one: _GRAVITY.index(one[0]))
-            yield GateResult(
-                gate=gate,
-                unit=_unit_of(conversation),
-                unit_id=conversation.id,
-                turn_index=index,
-                outcome=outcome,
-                reason=reason,
-            )
-
-
-def _unit_of(conversation: Conversation) -> GateUnit:
-    return "dialogue" if isinstance(conversation, Dialogue) else "chain"
+            yield Subject.of(conversation).gate(gate, outcome, reason, turn=index)
 
 
 _GRAVITY: Final = (GateOutcome.PASSED, GateOutcome.UNCHECKED, GateOutcome.FLAGGED)
@@ -415,13 +405,9 @@ def limit_leak_share(
             f"{flagged[name]} of {turns[name]} turns can be answered without the video, and at most {share:.0%} of all "
             "turns may"
         )
-        yield GateResult(
-            gate=SHARE,
-            unit=_unit_of(conversation),
-            unit_id=name,
-            outcome=GateOutcome.DROPPED if name in dropped else GateOutcome.PASSED,
-            reason=why if name in dropped else None,
-        )
+        gone = name in dropped
+        outcome = GateOutcome.DROPPED if gone else GateOutcome.PASSED
+        yield Subject.of(conversation).gate(SHARE, outcome, why if gone else None)
 
 
 def _flagged(results: Iterable[GateResult]) -> set[tuple[str, int]]:

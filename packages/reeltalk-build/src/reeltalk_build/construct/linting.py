@@ -28,6 +28,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH, is_graph_written
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.replies import ROUNDS
 from reeltalk_build.construct.text_rules import TEXT_RULES, Part, declines
 from reeltalk_build.construct.writers import Language
@@ -132,18 +133,10 @@ def lint(unit: QAChain | Dialogue, *, language: Language = "en") -> list[GateRes
     """
     faults = list(_texts(unit, language))
     faults += [(index, name, reason) for name, rule in RULES.items() for index, reason in rule(unit, language)]
-    return [_flag(unit, name, index, reason) for index, name, reason in sorted(faults, key=lambda fault: fault[0])]
-
-
-def _flag(unit: QAChain | Dialogue, rule: str, index: int | None, reason: str) -> GateResult:
-    return GateResult(
-        gate=f"{GATE}.{rule}",
-        unit="chain" if isinstance(unit, QAChain) else "dialogue",
-        unit_id=unit.id,
-        turn_index=index,
-        outcome=GateOutcome.FLAGGED,
-        reason=reason,
-    )
+    return [
+        Subject.of(unit).gate(f"{GATE}.{name}", GateOutcome.FLAGGED, reason, turn=index)
+        for index, name, reason in sorted(faults, key=lambda fault: fault[0])
+    ]
 
 
 def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, str, str]]:
@@ -280,7 +273,7 @@ def repeated(units: Sequence[QAChain | Dialogue]) -> Iterator[GateResult]:
     told = _Told(units)
     for unit in units:
         for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}"):
-            yield _flag(unit, "repeated", index, reason)
+            yield Subject.of(unit).gate(f"{GATE}.repeated", GateOutcome.FLAGGED, reason, turn=index)
         told.add(unit)
 
 
