@@ -113,11 +113,7 @@ def _write_chains_of(
 
 
 class ChainsByVideo:
-    """Written chains by video, in the order of their clips.
-
-    Args:
-        run: Its benchmark has chains.
-    """
+    """Written chains by video, in the order of their clips."""
 
     def __init__(self, run: ConstructRun) -> None:
         self._run = run

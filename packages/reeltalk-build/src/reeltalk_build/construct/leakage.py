@@ -206,10 +206,6 @@ def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | No
 
     Writers use it while no other video is known yet: it is stricter than `leaks` on the history, and has no habits.
 
-    Args:
-        turn: A turn that may be asked.
-        said: The questions and answers before it.
-
     Returns:
         The gate that the turn fails and the reason; None if it passes.
     """

@@ -263,9 +263,6 @@ def repeated(units: Sequence[QAChain | Dialogue]) -> Iterator[GateResult]:
     enough videos, true answers recur. Questions that a graph wrote are not compared either, since a graph has one form
     for each kind of question.
 
-    Args:
-        units: Chains or dialogues, in their order.
-
     Yields:
         A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
         earlier one.

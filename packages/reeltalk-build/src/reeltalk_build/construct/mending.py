@@ -91,11 +91,7 @@ def _moved(gate: GateResult, stays: Mapping[str, Sequence[int]]) -> GateResult |
 
 
 def chain_shortener(least: int) -> Shortener[QAChain]:
-    """A function that cuts a chain before its first leak, since each later turn depends on it (SVBench).
-
-    Args:
-        least: Fewest turns of a chain.
-    """
+    """A function that cuts a chain before its first leak, since each later turn depends on it (SVBench)."""
 
     def shorter(chain: QAChain, out: Collection[int]) -> list[int] | str:
         first = min(out)
@@ -106,10 +102,6 @@ def chain_shortener(least: int) -> Shortener[QAChain]:
 
 def shorten_dialogue(dialogue: Dialogue, out: Collection[int]) -> list[int] | str:
     """Remove rounds from a dialogue if no other round refers to them and the rules of its task still hold.
-
-    Args:
-        dialogue: The dialogue.
-        out: Indices of the rounds to remove.
 
     Returns:
         Indices of the remaining rounds, or the reason why the dialogue must be dropped.

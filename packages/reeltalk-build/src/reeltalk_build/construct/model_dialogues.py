@@ -32,15 +32,6 @@ def rate_tasks(
 
     A scene with a caption is rated by it alone: captions are verified, name what the tasks need (things, people and
     events), and cost no images. Frames are decoded for a scene without one only.
-
-    Args:
-        writer: Rates.
-        scene: The scene.
-        look: Shows the scene.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
     """
     tasks = "\n\n".join(f"{task.value}\n{writer.part(f'dialogue_{task.value}')}" for task in Task)
     parts = {"tasks": tasks} if not scene.caption else {"tasks": tasks, "seen": ""}
@@ -82,10 +73,6 @@ def ask_for_dialogue(
         advice: The part of the prompt about an earlier attempt; may be empty.
         name: Identifier of the dialogue.
         made: `extra` of the dialogue and of its turns.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
     """
 
     def dialogue(reply: DialogueReply) -> Dialogue:
@@ -127,18 +114,8 @@ def judge_rounds(
 ) -> DialogueVerdict | Unwritten:
     """Let judges check every round against the video, and whether the dialogue does its task.
 
-    Args:
-        judges: One for each judge and sample.
-        seen: Shows the scene.
-        dialogue: The dialogue.
-        task: The task that it should test.
-
     Returns:
         The verdict of the judges whose reply can be used; `Unwritten` if there is none.
-
-    Raises:
-        ModelError: A model gives no reply.
-        BudgetError: A limit would be exceeded.
     """
     if not judges:
         return Unwritten(NO_JUDGE)

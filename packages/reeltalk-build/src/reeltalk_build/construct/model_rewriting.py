@@ -116,12 +116,7 @@ class PairDrafting:
     """Why there is no draft, by number of the linkage."""
 
     def run(self) -> RewriteResult:
-        """Write, check, send back, and decide.
-
-        Raises:
-            ModelError: A model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Write, check, send back, and decide."""
         methods = self._methods()
         numbers = [n for n, linkage in enumerate(self.linkages, start=1) if linkage.relation in methods]
         good: dict[int, list[_Tried]] = {n: [] for n in numbers}

@@ -446,12 +446,7 @@ class ModelWriter(Writer):
 
 
 def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
-    """The complaint about evidence that is no stretch of a clip; None if there is none.
-
-    Args:
-        reply: A chain.
-        interval: The clip. A bound may lie outside it by `SLIP_S`.
-    """
+    """The complaint about evidence that is no stretch of a clip; None if there is none."""
     for number, turn in enumerate(reply.turns, start=1):
         found = f"the evidence of question {number}, {turn.start_s:g} to {turn.end_s:g} s,"
         if turn.start_s < interval.start_s - SLIP_S or turn.end_s > interval.end_s + SLIP_S:

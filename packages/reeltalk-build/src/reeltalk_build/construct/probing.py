@@ -131,16 +131,7 @@ class ProbedConversation:
         """Answers by index of the turn and condition."""
 
     def ask(self, condition: Condition, indices: Iterable[int]) -> None:
-        """Ask about turns under a condition, and compare all replies with the references.
-
-        Args:
-            condition: What the model may see.
-            indices: Indices of turns, from 0.
-
-        Raises:
-            BudgetError: A limit would be exceeded.
-            OutageError: A model's server does not answer.
-        """
+        """Ask about turns under a condition, and compare all replies with the references."""
         turns = self.conversation.turns
         asked = {index: self._reply(index, condition) for index in indices}
         new = [index for index, answer in asked.items() if answer.reply and (index, answer.reply) not in self._compared]
@@ -306,10 +297,6 @@ def claims_dialogue(conversation: Conversation, index: int) -> bool:
 
     These are the turns of a chain after the first, and the rounds of a dialogue that refer back or whose task is object
     reference or memory recall.
-
-    Args:
-        conversation: The dialogue or chain.
-        index: Index of the turn, from 0.
     """
     turn = conversation.turns[index]
     if not index or not turn.references:
@@ -319,12 +306,7 @@ def claims_dialogue(conversation: Conversation, index: int) -> bool:
 
 
 def parent_of(conversation: Conversation, index: int) -> int:
-    """Index of the turn that a turn rests on: the one before it; for a recall, the one with most of its words.
-
-    Args:
-        conversation: The dialogue or chain.
-        index: Index of the turn, from 1.
-    """
+    """Index of the turn that a turn rests on: the one before it; for a recall, the one with most of its words."""
     turn = conversation.turns[index]
     if isinstance(conversation, QAChain) or not is_labelled(turn, Task.MEMORY_RECALL):
         return index - 1
@@ -345,10 +327,6 @@ def probe_conversation(asked: ProbedConversation, *, sees: bool) -> list[GateRes
 
     Returns:
         Results in the order of turns. A turn that needs no video by design gets no leak gates.
-
-    Raises:
-        BudgetError: A limit would be exceeded.
-        OutageError: A model's server does not answer.
     """
     turns = asked.conversation.turns
     counted = [index for index, turn in enumerate(turns) if is_counted(turn)]

@@ -89,12 +89,7 @@ class ContextOf(Protocol):
     """Shows parts of a video. May be called from several threads."""
 
     def __call__(self, video: Video, intervals: Sequence[Interval], /) -> VisualContext:
-        """Images from inside the intervals, or the objects in them.
-
-        Args:
-            video: The video.
-            intervals: Parts of it, in order of time.
-        """
+        """Images from inside the intervals, or the objects in them."""
         ...
 
 
@@ -131,10 +126,6 @@ def prompts(language: Language, folder: Path | None = None) -> Prompts:
     """All prompts of a language by name: a folder's prompts, and ours for the rest.
 
     The prompt for tags begins with the manual that people tag by.
-
-    Args:
-        language: Language of the prompts.
-        folder: A user's own folder of prompts.
 
     Raises:
         SettingError: The folder does not exist.
@@ -187,10 +178,6 @@ class PromptedModel:
 
         Returns:
             The record with the replies; without a record and replies, but with a reason, if there was nothing to show.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         ours = dict(parts or {})
         if seen is not None:

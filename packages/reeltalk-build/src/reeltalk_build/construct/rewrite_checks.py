@@ -63,15 +63,7 @@ def rule_fault(rule: str, reason: str) -> DraftFault:
 def find_draft_faults(
     draft: Turn, linkage: Linkage, before: QAChain, after: QAChain, *, language: Language = "en"
 ) -> list[DraftFault]:
-    """Find the faults of a draft with all rules.
-
-    Args:
-        draft: The draft.
-        linkage: Its linkage, from a turn of `before` to a turn of `after`.
-        before: The earlier chain.
-        after: The later chain.
-        language: The language that it should be written in.
-    """
+    """Find the faults of a draft with all rules."""
     alone = QAChain(id=after.id, video_id=after.video_id, turns=(draft,))
     found = ((flag.gate.removeprefix(f"{GATE}."), flag.reason or "") for flag in lint(alone, language=language))
     faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS]
@@ -99,12 +91,7 @@ def find_draft_faults(
 
 
 def asks_again(question: str, others: Sequence[str]) -> int | None:
-    """The number, from 1, of the first question that asks nearly the same in the same words; None if none does.
-
-    Args:
-        question: A question.
-        others: Other questions.
-    """
+    """The number, from 1, of the first question that asks nearly the same in the same words; None if none does."""
     one = set(text_words(question))
     for number, other in enumerate((set(text_words(text)) for text in others), start=1):
         if one and len(one & other) / len(one | other) >= LEAST_OVERLAP:
@@ -175,14 +162,7 @@ def flag_recurring_drafts(rewrites: Sequence[Rewrite]) -> tuple[Sequence[Rewrite
 
 
 def draft_gates(faults: Sequence[DraftFault], linkage: Linkage, unit_id: str, outcome: GateOutcome) -> list[GateResult]:
-    """A gate result for each fault of a draft.
-
-    Args:
-        faults: Its faults.
-        linkage: Its linkage.
-        unit_id: Identifier of the draft.
-        outcome: What became of it.
-    """
+    """A gate result for each fault of a draft."""
     return [
         with_ends(
             GateResult(gate=fault.gate, unit="linkage", unit_id=unit_id, outcome=outcome, reason=fault.reason), linkage

@@ -113,7 +113,7 @@ class ConstructSettings(BaseModel):
         )
 
 
-class ModelSettings(BaseModel):
+class RequestSettings(BaseModel):
     """Servers of language models, and limits on what is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -148,7 +148,7 @@ class ModelSettings(BaseModel):
     """Price of a million tokens of reply."""
 
 
-class AskSettings(ModelSettings):
+class AskSettings(RequestSettings):
     """Language models, their servers and limits."""
 
     sees: Literal["images", "text"] = "images"
@@ -174,7 +174,7 @@ class AskSettings(ModelSettings):
         return (value,) if isinstance(value, str) else value
 
 
-class TaggerSettings(ModelSettings):
+class TaggerSettings(RequestSettings):
     """The language model that proposes tags."""
 
     model: str | None = None

@@ -92,12 +92,7 @@ class TextTurn(Record):
 
 
 def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False) -> Iterator[TextTurn]:
-    """The turns that need the video and have a typed answer, as a learner of the text sees them.
-
-    Args:
-        conversations: Dialogues and chains.
-        refusals: True for the refusals instead.
-    """
+    """The turns that need the video and have a typed answer, as a learner of the text sees them."""
     for conversation in conversations:
         said: list[tuple[str, str]] = []
         for turn in conversation.turns:
@@ -130,10 +125,6 @@ def kind_of(turn: Turn) -> str:
 
 def measure_text_bias(conversations: Iterable[Conversation], splits: Mapping[str, str | None]) -> list[TextBias]:
     """Teach the learners on train and ask them about test, kind by kind; the largest gain comes first.
-
-    Args:
-        conversations: Dialogues and chains; read twice.
-        splits: Split of each video.
 
     Returns:
         Empty if a split has no such turns. The row `ANSWERABLE` is left out if test has no refusals.

@@ -51,12 +51,7 @@ class DialogueVerdict:
 
 
 def check_numbers(checks: Sequence[TurnCheck], turns: int) -> str | None:
-    """The complaint about a judge's reply that does not check each turn once in order; None if it does.
-
-    Args:
-        checks: What the judge replied.
-        turns: Number of turns that it was shown.
-    """
+    """The complaint about a judge's reply that does not check each turn once in order; None if it does."""
     if [check.number for check in checks] == list(range(1, turns + 1)):
         return None
     numbers = ", ".join(str(check.number) for check in checks) or "none"
@@ -91,12 +86,7 @@ def _combine(judges: tuple[str, ...], checks: Sequence[TurnCheck]) -> TurnVerdic
 
 
 def mark_faults(turns: Sequence[Turn], faults: Mapping[int, Sequence[str]]) -> str:
-    """A draft line by line, with the faults of each turn below it, as a writer gets it back.
-
-    Args:
-        turns: The draft.
-        faults: Faults by index of the turn, from 0.
-    """
+    """A draft line by line, with the faults of each turn below it, as a writer gets it back."""
     lines: list[str] = []
     for index, turn in enumerate(turns):
         lines += [f"{index + 1}. Q: {turn.question}", f"   A: {turn.references[0] if turn.references else ''}"]

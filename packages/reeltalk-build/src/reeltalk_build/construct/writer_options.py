@@ -11,7 +11,7 @@ from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX
 from reeltalk.llm.model import INSPECT
 from reeltalk.plugins import added
-from reeltalk_build.construct.settings import AskSettings, ConstructSettings, ModelSettings
+from reeltalk_build.construct.settings import AskSettings, ConstructSettings, RequestSettings
 
 WriterKind = Literal["server", "provider", "python", "graph"]
 GRAPH: Final = "graph"
@@ -27,11 +27,11 @@ _ASKED: Final[frozenset[WriterKind]] = frozenset({"server", "provider"})
 _OWN: Final[frozenset[WriterKind]] = frozenset({"python"})
 _GRAPH: Final[frozenset[WriterKind]] = frozenset({"graph"})
 CHECKED: Final = frozenset(
-    {*ModelSettings.model_fields, "sees", "image_tokens", "retry_unwritten", "frame_width_px"} - {"connections"}
+    {*RequestSettings.model_fields, "sees", "image_tokens", "retry_unwritten", "frame_width_px"} - {"connections"}
 )
 """Options that also have an effect where a model of `--judge`, `--attacker` or `--probe` is asked."""
 WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
-    **dict.fromkeys((*ModelSettings.model_fields, "sees", "samples", "image_tokens"), _ASKED),
+    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "image_tokens"), _ASKED),
     **dict.fromkeys(("language", "quality", "retry_unwritten", "frames", "frame_width_px"), _ASKED | _OWN),
     **dict.fromkeys(("object_captions", "object_captions_per_video"), _ASKED | _OWN),
     **dict.fromkeys(("max_turns", "pairs", "merge_similarity"), _OWN | _GRAPH),
@@ -89,7 +89,7 @@ def idle_options(
     for name in given_options(settings, asking):
         kinds = WRITER_OPTIONS.get(name, frozenset(WRITERS))
         if rubrics:
-            if name not in {*ModelSettings.model_fields, "retry_unwritten", "language"} - {"connections"}:
+            if name not in {*RequestSettings.model_fields, "retry_unwritten", "language"} - {"connections"}:
                 yield name, "--rubrics neither reads nor asks for what it is about"
             elif name != "language" and kind not in _ASKED:
                 yield name, "no model is asked; name one as --writer"

@@ -93,11 +93,7 @@ class PlacementCounter:
         self._longest = self._by_name = self._unknown = 0
 
     def add(self, graphs: Sequence[ActivityGraph]) -> None:
-        """Count a scenario.
-
-        Args:
-            graphs: Its activities in order.
-        """
+        """Count a scenario."""
         self._longest = max(self._longest, len(graphs))
         for place, graph in enumerate(graphs):
             category = category_of(graph)
@@ -116,11 +112,7 @@ class PlacementCounter:
 
 
 def placements(scenarios: Mapping[str, Sequence[ActivityGraph]]) -> Placements:
-    """Count the activities of each category by their position in a scenario (figure 2a).
-
-    Args:
-        scenarios: Activities in order, by scenario.
-    """
+    """Count the activities of each category by their position in a scenario (figure 2a)."""
     counter = PlacementCounter()
     for graphs in scenarios.values():
         counter.add(graphs)

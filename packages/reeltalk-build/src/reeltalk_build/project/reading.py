@@ -156,10 +156,6 @@ class ProjectFile:
 def read_project(file: Path, commands: Mapping[str, CommandSpec]) -> ProjectFile:
     """Read and check a project file.
 
-    Args:
-        file: The file.
-        commands: The options of each section's command, by the section's name.
-
     Raises:
         InputError: It is not valid; names line and key.
     """
@@ -355,10 +351,6 @@ def _applied(shared: Values, own: Values, section: str) -> Values:
 
 def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:
     """Raise if two steps would write the same folder.
-
-    Args:
-        file: The project.
-        results: Steps with their result paths, which must differ.
 
     Raises:
         InputError: Two write the same.

@@ -50,15 +50,7 @@ class StepStatus:
 def step_status(
     step: ProjectStep, record: StepRecord | None, reads: dict[str, str], folder: Path, version: str
 ) -> StepStatus:
-    """Decide whether a step must run.
-
-    Args:
-        step: The step.
-        record: The record of its last run.
-        reads: Hashes of its current inputs, by path.
-        folder: The project's folder.
-        version: The version of this reeltalk.
-    """
+    """Decide whether a step must run."""
     if record is None:
         return StepStatus("new", "not run yet")
     if record.ended == "failed":
@@ -181,14 +173,7 @@ class Runner:
     """Runs a project's steps in its folder and records each result."""
 
     def __init__(self, folder: Path, run_command: RunCommand, say: Say, *, version: str) -> None:
-        """Create a runner.
-
-        Args:
-            folder: The project's folder.
-            run_command: Runs a command line.
-            say: Prints a message that is not a result.
-            version: The version of this reeltalk.
-        """
+        """Create a runner."""
         self._folder, self._run_command, self._say, self._version = folder, run_command, say, version
         self.ran: list[str] = []
         """Steps that ran to their end."""
@@ -197,10 +182,6 @@ class Runner:
 
     def run(self, steps: tuple[ProjectStep, ...], chosen: StepChoice) -> int:
         """Run the steps that must run.
-
-        Args:
-            steps: All steps of the project.
-            chosen: The steps to run.
 
         Returns:
             The exit code: 0; 1 if a step had findings; or the exit code of the step that stopped the run.
@@ -356,13 +337,6 @@ def tell_plan(
 ) -> int:
     """Print the steps that would run, and let the commands forecast their requests to models.
 
-    Args:
-        steps: All steps.
-        found: The state of each step.
-        folder: The project's folder.
-        run_command: Runs a command line.
-        write: Takes a line.
-
     Returns:
         The exit code: 0, or the exit code of a failed forecast.
     """
@@ -392,13 +366,7 @@ def tell_plan(
 
 
 def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tuple[list[str], bool]:
-    """The state of each step, as lines of a table, and whether all steps are done.
-
-    Args:
-        steps: All steps.
-        folder: The project's folder.
-        version: The version of this reeltalk.
-    """
+    """The state of each step, as lines of a table, and whether all steps are done."""
     records = read_records(folder)
     found = step_statuses(tuple(steps), records, Fingerprints(folder, dict(records.files)), folder, version)
     wide = max((len(step.name) for step in steps), default=0)

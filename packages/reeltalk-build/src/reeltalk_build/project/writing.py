@@ -96,13 +96,7 @@ def without_marks(text: str) -> str:
 
 
 def project_text(template: Template, name: str, commands: Mapping[str, CommandSpec]) -> str:
-    """The project file.
-
-    Args:
-        template: The given settings.
-        name: The project's name, by which its benchmark is called.
-        commands: The options of each section's command.
-    """
+    """The project file."""
     return "\n".join(_lines(template, name, commands)) + "\n"
 
 

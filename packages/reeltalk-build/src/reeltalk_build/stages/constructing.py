@@ -35,7 +35,7 @@ from reeltalk_build.construct.context import DENSER, VideoContext
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import PromptedModel, construction_prompts, prompts
 from reeltalk_build.construct.retries import ReplyWatch, RetriedModel
-from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, ModelSettings, Step
+from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, RequestSettings, Step
 from reeltalk_build.construct.stage import construct as compute
 from reeltalk_build.construct.step import Ask
 from reeltalk_build.construct.step import ConstructRun as ConstructRun
@@ -46,7 +46,7 @@ from reeltalk_build.construct.writers import Writer
 class WritingModels:
     """Opens models that share a budget and the kept replies."""
 
-    def __init__(self, asking: ModelSettings, store: ReplyStore, tell: Tell) -> None:
+    def __init__(self, asking: RequestSettings, store: ReplyStore, tell: Tell) -> None:
         self._asking, self._store, self._tell = asking, store, tell
         self._budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost)
         self._opened: list[Model] = []
@@ -123,7 +123,7 @@ class WritingModels:
 
 @contextlib.contextmanager
 def open_models(
-    benchmark: Benchmark, asking: ModelSettings, *, tell: Tell, replies: str = "replies.sqlite"
+    benchmark: Benchmark, asking: RequestSettings, *, tell: Tell, replies: str = "replies.sqlite"
 ) -> Iterator[WritingModels]:
     """Create the models of a stage that writes into a benchmark.
 
@@ -251,15 +251,6 @@ def prepare_run(
     steps: Sequence[Step],
 ) -> ConstructRun:
     """The writer, the judges and the models that answer, with the benchmark that they work on.
-
-    Args:
-        benchmark: The benchmark.
-        writer: As for `construct`.
-        settings: As for `construct`.
-        asking: As for `construct`.
-        models: Opens models.
-        executor: Runs the decoding.
-        steps: Steps to run; empty for all.
 
     Raises:
         SettingError: There is no such writer, or it does not support these settings.

@@ -55,11 +55,6 @@ class Measures:
 def measure_tagger(turns: Sequence[TurnToTag], tagged: Sequence[TurnTags], *, tagger: str) -> Measures:
     """Compare proposed tags with reference tags.
 
-    Args:
-        turns: Turns with reference tags; others are ignored.
-        tagged: Result of the tagger for each turn.
-        tagger: Signature of the tagger.
-
     Raises:
         BenchmarkError: No turn has both reference and proposed tags.
     """

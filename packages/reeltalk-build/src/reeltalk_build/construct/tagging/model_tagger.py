@@ -93,12 +93,7 @@ class ModelTagging:
         self.signature = f"model:{samples[0].name}#{digest}"
 
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
-        """Tag turns by the majority of replies. With a single reply there are no probabilities.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Tag turns by the majority of replies. With a single reply there are no probabilities."""
         parts = list(_parts(turns))
         work = [(part, model) for part in parts for model in self._samples]
         given: dict[int, _TagReply] = {}

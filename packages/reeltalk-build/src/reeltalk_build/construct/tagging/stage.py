@@ -49,10 +49,6 @@ class Tagger(Protocol):
 
         Returns:
             One result per turn, in order.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         ...
 
@@ -136,8 +132,6 @@ def tag(
     Raises:
         BenchmarkError: There are no turns, or the benchmark cannot be written.
         FrozenError: The benchmark is a release.
-        ModelError: A model cannot be reached. Nothing is written; cached replies are kept.
-        BudgetError: A limit is reached. Nothing is written; cached replies are kept.
     """
     total, to_tag = count_turns(benchmark, settings)
     if to_tag:

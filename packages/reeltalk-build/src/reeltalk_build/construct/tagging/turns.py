@@ -90,10 +90,6 @@ class TurnToTag:
 def read_turns(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS) -> Iterator[TurnToTag]:
     """All turns of chains and dialogues, and the reworded turns of paths, unit by unit.
 
-    Args:
-        benchmark: The benchmark.
-        units: Kinds of units to read.
-
     Raises:
         InputError: A table is damaged.
     """
@@ -204,10 +200,6 @@ class TurnTags:
 
 def select_for_review(tagged: Iterable[TurnTags], settings: ReviewSettings) -> tuple[int, ...]:
     """Select turns for review: first those without tags or margin, then those with the smallest margins.
-
-    Args:
-        tagged: Results of all turns.
-        settings: Number or band of probabilities.
 
     Returns:
         Indices into `tagged`.
