@@ -20,7 +20,7 @@ from reeltalk_build.construct.mending import chain_shortener, remove_leaks
 from reeltalk_build.construct.model_rewriting import REWRITE_GATE
 from reeltalk_build.construct.revising import write_checked_chain
 from reeltalk_build.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults, flag_recurring_drafts
-from reeltalk_build.construct.step import WRITER, ConstructRun, StepResult, StepSpec, sign_rows, with_tags
+from reeltalk_build.construct.step import WRITER, ConstructRun, StepResult, StepSpec, with_tags
 from reeltalk_build.construct.writers import (
     RewriteResult,
     Surroundings,
@@ -40,11 +40,7 @@ def write_chains(run: ConstructRun) -> StepResult:
     def write(video: Video) -> tuple[list[QAChain], list[GateResult]]:
         return _write_chains_of(run, video, run.clips_of(video.id), wanted, report)
 
-    made = run.spooled(CHAINS)
-    for chains, gates in run.map_ordered(None, run.videos, write):
-        made.rows[CHAINS] += sign_rows(chains, run.writer.signature)
-        made.gates.extend(gates)
-    return made
+    return run.collect(None, run.videos, write, CHAINS)
 
 
 def join_chains(run: ConstructRun, made: StepResult) -> StepResult:
@@ -151,23 +147,17 @@ def write_linkages(run: ConstructRun) -> StepResult:
             return [], [], [Subject.of(after).unwritten("linkage", found)]
         linkages, gates = found.linkages, found.rejected
         drafted = _write_rewrites(run, video, linkages, before, after, skills.get(after.id, ()))
-        return linkages, drafted.rewrites, [*gates, *drafted.gates]
+        rewrites = list({rewrite.id: rewrite for rewrite in drafted.rewrites}.values())
+        return linkages, rewrites, [*gates, *drafted.gates]
 
-    made = run.spooled(LINKAGES, REWRITES)
-    for linkages, rewrites, gates in run.map_ordered("linking chains", chains.adjacent(), write, total=chains.pairs):
-        made.rows[LINKAGES] += sign_rows(linkages, run.writer.signature)
-        made.rows[REWRITES] += _unique(rewrites)
-        made.gates.extend(gates)
-    return made
+    return run.collect("linking chains", chains.adjacent(), write, LINKAGES, REWRITES, total=chains.pairs)
 
 
 def join_linkages(run: ConstructRun, made: StepResult) -> StepResult:
     """The linkages and drafts of all videos; drafts that recur are marked."""
     drafts, gates = flag_recurring_drafts(made.rows[REWRITES])
-    signed = (draft for row in drafts for draft in sign_rows([row], run.writer.signature))
-    rows = made.rows | {REWRITES: run.benchmark.spool(Rewrite, signed)}
     made.gates.extend(gates)
-    return StepResult(rows, made.gates)
+    return StepResult(made.rows | {REWRITES: drafts}, made.gates)
 
 
 def _write_rewrites(
@@ -207,10 +197,6 @@ def _write_rewrites(
     return found
 
 
-def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
-    return list({rewrite.id: rewrite for rewrite in rewrites}.values())
-
-
 def write_paths(run: ConstructRun) -> StepResult:
     """Seeded walks along the links, and for every link a gate result: can a walk land on its target?"""
     chains = ChainsByVideo(run)
@@ -238,11 +224,7 @@ def write_paths(run: ConstructRun) -> StepResult:
             gates.append(Subject("video", video.id).gate("paths", GateOutcome.FLAGGED, few, value=len(paths)))
         return paths, gates
 
-    made = run.spooled(PATHS)
-    for paths, gates in run.map_ordered("walking", run.videos, walk):
-        made.rows[PATHS] += sign_rows(paths, f"walk:{run.settings.seed}")
-        made.gates.extend(gates)
-    return made
+    return run.collect("walking", run.videos, walk, PATHS, signature=f"walk:{run.settings.seed}")
 
 
 def _stand(

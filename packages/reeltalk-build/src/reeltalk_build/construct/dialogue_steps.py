@@ -22,7 +22,7 @@ from reeltalk_build.construct.linting import TASK_LABEL, repeated, topic_words
 from reeltalk_build.construct.mending import remove_leaks, shorten_dialogue
 from reeltalk_build.construct.revising import write_checked_dialogue
 from reeltalk_build.construct.settings import SceneSettings
-from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, sign_rows, with_tags
+from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, with_tags
 from reeltalk_build.construct.writers import TriedChecklist, Unwritten, Writer
 
 CHECKLIST: Final = "checklist"
@@ -140,7 +140,7 @@ PROPOSED_WORDS: Final = 2
 
 def write_scenes(run: ConstructRun) -> StepResult:
     """Scenes merged from clips, segments across scenes, and the suitability of each for each task."""
-    made = run.spooled(SCENES)
+    made = run.spooled()
     sighted = run.benchmark.table(SIGHTINGS, among=run.among).grouped(lambda row: row.get("clip_id"))
 
     def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
@@ -167,15 +167,15 @@ def write_scenes(run: ConstructRun) -> StepResult:
         single = single_scenes(video.id, own, captions, settings, writer=run.writer.signature, alike=alike)
         scenes.extend((*single, *cross_scenes(single, objects, settings)))
 
-    def suit(item: tuple[Video, Scene]) -> tuple[Scene, dict[str, int], list[GateResult]]:
-        return item[1], *_suited(run, *item)
+    def suit(item: tuple[Video, Scene]) -> tuple[list[Scene], list[GateResult]]:
+        suitability, gates = _suited(run, *item)
+        return [item[1].model_copy(update={"suitability": suitability})], gates
 
     found = scenes.grouped()
     pairs = ((video, scene) for video in run.videos for scene in found.get(video.id, ()))
-    for scene, suitability, gates in run.map_ordered("choosing tasks", pairs, suit, total=len(scenes)):
-        made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
-        made.gates.extend(gates)
-    return made
+    suited = run.collect("choosing tasks", pairs, suit, SCENES, total=len(scenes))
+    made.gates.extend(suited.gates)
+    return StepResult(suited.rows, made.gates)
 
 
 def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, int], list[GateResult]]:
@@ -229,20 +229,16 @@ def write_dialogues(run: ConstructRun) -> StepResult:
     """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
     scenes = run.written_rows(SCENES).grouped()
 
-    def write(video: Video) -> StepResult:
+    def write(video: Video) -> tuple[list[Dialogue], GateResults]:
         made, own = StepResult({DIALOGUES: []}), list(scenes.get(video.id, ()))
         for kind in ("single", "cross"):
             fitting = [scene for scene in own if scene.kind == kind]
             taken: Counter[str] = Counter()
             for task in Task:
                 _write_task(run, video, task, fitting, taken, made)
-        return made
+        return made.rows[DIALOGUES], made.gates
 
-    together = run.spooled(DIALOGUES)
-    for made in run.map_ordered("writing dialogues", run.videos, write):
-        together.rows[DIALOGUES] += sign_rows(made.rows[DIALOGUES], run.writer.signature)
-        together.gates.extend(made.gates)
-    return together
+    return run.collect("writing dialogues", run.videos, write, DIALOGUES)
 
 
 def join_dialogues(run: ConstructRun, made: StepResult) -> StepResult:

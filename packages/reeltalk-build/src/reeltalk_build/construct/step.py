@@ -153,6 +153,32 @@ class ConstructRun:
                 yield results.pop(place)
                 place += 1
 
+    def collect(
+        self,
+        what: str | None,
+        items: Iterable[T],
+        work: Callable[[T], tuple[*tuple[Sequence[Any], ...], Sequence[GateResult]]],
+        *tables: Table[Any],
+        total: int | None = None,
+        signature: str | None = None,
+    ) -> "StepResult":
+        """The rows and gate results that `work` gives about all items, in their order, in files.
+
+        Args:
+            what: As for `map_ordered`.
+            items: The items.
+            work: Gives the rows about one for each of the tables, and last the gate results.
+            tables: Where the rows belong.
+            total: As for `map_ordered`.
+            signature: What writes the rows; the writer by default.
+        """
+        made = self.spooled(*tables)
+        for *parts, gates in self.map_ordered(what, items, work, total=total):
+            for table, rows in zip(tables, parts, strict=True):
+                made.rows[table] += sign_rows(rows, signature or self.writer.signature)
+            made.gates.extend(gates)
+        return made
+
 
 GateResults = list[GateResult] | SpooledRows[GateResult]
 
