@@ -21,12 +21,14 @@ from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import TASK_LABEL, repeated, topic_words
 from reeltalk_build.construct.mending import remove_leaks, shorten_dialogue
 from reeltalk_build.construct.revising import write_checked_dialogue
-from reeltalk_build.construct.settings import SceneSettings
+from reeltalk_build.construct.settings import ConstructSettings
 from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, with_tags
 from reeltalk_build.construct.writers import TriedChecklist, Unwritten, Writer
 
 CHECKLIST: Final = "checklist"
 """Gate of a checklist that is tried on the right answer and on wrong ones."""
+MOST_SCENE_CLIPS: Final = 4
+"""Most clips of a scene."""
 PASSES: Final = 2
 """MT-Video-Bench merges twice."""
 
@@ -41,7 +43,7 @@ Alike = Callable[[str, str], bool]
 """Decides if two neighbouring captions, the earlier first, describe one scene."""
 
 
-def by_words(settings: SceneSettings) -> Alike:
+def by_words(settings: ConstructSettings) -> Alike:
     """A rule by which captions describe one scene if they share enough of their content words."""
 
     def alike(before: str, after: str) -> bool:
@@ -54,7 +56,7 @@ def single_scenes(
     video_id: str,
     clips: Sequence[Clip],
     captions: Mapping[str, str],
-    settings: SceneSettings,
+    settings: ConstructSettings,
     *,
     writer: str,
     alike: Alike | None = None,
@@ -78,7 +80,7 @@ def single_scenes(
         merged: list[tuple[list[ClipId], str]] = []
         for ids, caption in groups:
             last = merged[-1] if merged else None
-            fits = last is not None and len(last[0]) + len(ids) <= settings.max_scene_clips
+            fits = last is not None and len(last[0]) + len(ids) <= MOST_SCENE_CLIPS
             if last is not None and fits and last[1] and caption and alike(last[1], caption):
                 merged[-1] = ([*last[0], *ids], f"{last[1]} {caption}".strip())
             else:
@@ -97,7 +99,7 @@ def single_scenes(
 
 
 def cross_scenes(
-    scenes: Sequence[Scene], objects: Mapping[str, frozenset[str]], settings: SceneSettings
+    scenes: Sequence[Scene], objects: Mapping[str, frozenset[str]], settings: ConstructSettings
 ) -> list[Scene]:
     """Segments of two scenes that share objects or a theme, those with most in common first.
 
@@ -162,7 +164,7 @@ def write_scenes(run: ConstructRun) -> StepResult:
     for video in run.videos:
         own = run.clips_of(video.id)
         made.gates.extend(propose_category(video, own, captions))
-        settings = run.settings.scene_settings
+        settings = run.settings
         alike = _judged_alike(run.writer, video, made.gates, settings)
         single = single_scenes(video.id, own, captions, settings, writer=run.writer.signature, alike=alike)
         scenes.extend((*single, *cross_scenes(single, objects, settings)))
@@ -194,7 +196,7 @@ def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, in
     return found, gates
 
 
-def _judged_alike(writer: Writer, video: Video, gates: GateResults, settings: SceneSettings) -> Alike:
+def _judged_alike(writer: Writer, video: Video, gates: GateResults, settings: ConstructSettings) -> Alike:
     """Let the writer compare captions. If it gives no answer, they stay apart and a gate result says so."""
     by_rule = by_words(settings)
 

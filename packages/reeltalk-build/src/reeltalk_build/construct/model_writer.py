@@ -129,7 +129,6 @@ class ModelWriter(Writer):
     def chain(
         self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
-        """Write five or six questions about a clip. A new attempt has the identifier of the one that it replaces."""
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
@@ -176,26 +175,30 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        seen = self._judge_context(video, (interval,))
-        asked = [
-            (
-                judge.model.name,
-                judge.ask(
-                    "quality",
-                    QualityReply,
-                    seen=seen,
-                    data={"chain": number_turns(chain.turns)},
-                    check=lambda reply: check_numbers(reply.turns, len(chain.turns)),
-                ),
+        return _combined(
+            self._all_judges(
+                "quality",
+                QualityReply,
+                self._judge_context(video, (interval,)),
+                {"chain": number_turns(chain.turns)},
+                lambda reply: check_numbers(reply.turns, len(chain.turns)),
             )
-            for judge in self._judges
-        ]
-        return _combined(asked)
+        )
+
+    def _all_judges(
+        self,
+        name: str,
+        kind: type[T],
+        seen: VisualContext,
+        data: Mapping[str, str],
+        check: Callable[[T], str | None],
+    ) -> list[tuple[str, RecordResult[T]]]:
+        """The reply of every judge and sample, with the judge's name."""
+        return [(judge.model.name, judge.ask(name, kind, seen=seen, data=data, check=check)) for judge in self._judges]
 
     def linkages(
         self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
-        """Find related turns of two chains, by some relations first."""
         return find_linkages(self._writer, before, after, signature=self.signature, wanted=wanted)
 
     def rewrites(
@@ -322,20 +325,13 @@ class ModelWriter(Writer):
     def _check_caption(self, video: Video, interval: Interval, caption: str) -> TurnVerdict | Unwritten:
         if not self._judges:
             return Unwritten(NO_JUDGE)
-        seen = self._judge_context(video, (interval,))
-        asked = [
-            (
-                judge.model.name,
-                judge.ask(
-                    "caption_check",
-                    TurnCheck,
-                    seen=seen,
-                    data={"caption": caption},
-                    check=lambda reply: check_numbers((reply,), 1),
-                ),
-            )
-            for judge in self._judges
-        ]
+        asked = self._all_judges(
+            "caption_check",
+            TurnCheck,
+            self._judge_context(video, (interval,)),
+            {"caption": caption},
+            lambda reply: check_numbers((reply,), 1),
+        )
         said = [(name, (one.record,)) for name, one in asked if one.record is not None]
         return combine_checks(said)[0] if said else _no_verdict([one for _, one in asked])
 
@@ -351,12 +347,10 @@ class ModelWriter(Writer):
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
-        """Decide if the captions of two neighbouring clips describe one scene."""
         reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
         return reply if isinstance(reply, Unwritten) else reply.same_scene
 
     def suitability(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
-        """Rate how suitable a scene is for each task, 1 to 6, by its caption if it has one."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
@@ -372,7 +366,6 @@ class ModelWriter(Writer):
         earlier: Sequence[str] = (),
         advice: Sequence[str] = (),
     ) -> Dialogue | Unwritten:
-        """Write a dialogue of 5 to 8 rounds that keeps the structural rules of its task."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
@@ -390,7 +383,6 @@ class ModelWriter(Writer):
         )
 
     def judge_dialogue(self, video: Video, scene: Scene, dialogue: Dialogue, task: Task) -> DialogueVerdict | Unwritten:
-        """Let the judges check every round against the video, and whether the dialogue does its task."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
@@ -403,8 +395,30 @@ class ModelWriter(Writer):
         return write_checklists(self._writer, self._judges[0] if self._judges else None, dialogue, turns)
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
-        """The turns with CogME's tags and VDAct's question types, marked as not verified by a person."""
-        return _propose_tags(self._writer, turns, made=self._made)
+
+        def complaint(reply: TagsReply) -> str | None:
+            same = len(reply.tags) == len(turns)
+            return None if same else f"there are {len(turns)} questions but {len(reply.tags)} entries"
+
+        data = {"chain": number_turns(turns)}
+        reply = record_or_unwritten(self._writer.ask("tags", TagsReply, data=data, check=complaint))
+        if isinstance(reply, Unwritten):
+            return reply
+        return tuple(
+            turn.model_copy(
+                update={
+                    "labels": turn.labels
+                    | {
+                        "cogme.target": tuple(tag.value for tag in tags.target),
+                        "cogme.content": tuple(tag.value for tag in tags.content),
+                        "cogme.thinking": (tags.thinking.value,),
+                        "vdact.question_type": tuple(tag.value for tag in tags.types),
+                    },
+                    "extra": {**turn.extra, **self._made, UNVERIFIED: False},
+                }
+            )
+            for turn, tags in zip(turns, reply.tags, strict=True)
+        )
 
     def _advice(self, reasons: Sequence[str]) -> str:
         # A text of several lines is an earlier draft with its faults.
@@ -479,35 +493,6 @@ def _no_verdict(asked: Sequence[RecordResult[T]]) -> Unwritten:
 
 def _interval(clip: Clip) -> Interval | Unwritten:
     return clip.interval or Unwritten(f"clip {clip.id!r} has no interval, so nothing of it can be shown")
-
-
-def _propose_tags(
-    writer: PromptedModel, turns: Sequence[Turn], *, made: Mapping[str, Any]
-) -> tuple[Turn, ...] | Unwritten:
-    """The turns with the tags that the model proposes; their labels in other vocabularies stay."""
-
-    def complaint(reply: TagsReply) -> str | None:
-        same = len(reply.tags) == len(turns)
-        return None if same else f"there are {len(turns)} questions but {len(reply.tags)} entries"
-
-    reply = record_or_unwritten(writer.ask("tags", TagsReply, data={"chain": number_turns(turns)}, check=complaint))
-    if isinstance(reply, Unwritten):
-        return reply
-    return tuple(
-        turn.model_copy(
-            update={
-                "labels": turn.labels
-                | {
-                    "cogme.target": tuple(tag.value for tag in tags.target),
-                    "cogme.content": tuple(tag.value for tag in tags.content),
-                    "cogme.thinking": (tags.thinking.value,),
-                    "vdact.question_type": tuple(tag.value for tag in tags.types),
-                },
-                "extra": {**turn.extra, **made, UNVERIFIED: False},
-            }
-        )
-        for turn, tags in zip(turns, reply.tags, strict=True)
-    )
 
 
 def _signature(model: Model, judges: Sequence[Model], own: Prompts, language: Language) -> str:

@@ -15,21 +15,6 @@ STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "sce
 """In the order in which they run. Each step reads what earlier ones wrote."""
 
 
-class SceneSettings(BaseModel):
-    """How clips become scenes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    merge_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of the shorter caption's content words that its neighbour must have for the two to be one scene."""
-    theme_similarity: Annotated[float, Field(gt=0, le=1)] = 0.3
-    """The same share for two distant scenes to have a common theme."""
-    max_scene_clips: Annotated[int, Field(ge=1)] = 4
-    """Most clips of a scene."""
-    cross_per_video: Annotated[int, Field(ge=0)] = 3
-    """Most cross-scene segments of a video."""
-
-
 class ConstructSettings(BaseModel):
     """Settings of `reeltalk construct`."""
 
@@ -102,15 +87,6 @@ class ConstructSettings(BaseModel):
         if self.targets is not None and self.balance is None:
             raise ValueError("--targets needs --balance tags or --balance types")
         return self
-
-    @property
-    def scene_settings(self) -> SceneSettings:
-        """How clips become scenes."""
-        return SceneSettings(
-            merge_similarity=self.merge_similarity,
-            theme_similarity=self.theme_similarity,
-            cross_per_video=self.cross_per_video,
-        )
 
 
 class RequestSettings(BaseModel):
