@@ -94,11 +94,7 @@ class Equivalence:
 
 
 def typed_verdict(pair: AnswerPair) -> bool | None:
-    """The verdict by options, answer key, yes or no, a number, or identical words; None if none of them decides.
-
-    Args:
-        pair: The question with references and an answer.
-    """
+    """The verdict by options, answer key, yes or no, a number, or identical words; None if none of them decides."""
     answer = pair.answer.strip()
     if not words_of(answer) or not pair.references:
         return False

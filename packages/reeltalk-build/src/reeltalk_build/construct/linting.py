@@ -124,10 +124,6 @@ def text_faults(text: str, *, part: Part, language: Language = "en") -> list[tup
 def lint(unit: QAChain | Dialogue, *, language: Language = "en") -> list[GateResult]:
     """Find faults with all rules.
 
-    Args:
-        unit: A chain or a dialogue.
-        language: The language that it should be written in.
-
     Returns:
         A flag of the gate `lint.RULE` for each fault, in the order of the turns.
     """

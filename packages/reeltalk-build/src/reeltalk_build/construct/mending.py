@@ -29,12 +29,6 @@ def remove_leaks(
 ) -> tuple[Sequence[U], Sequence[GateResult]]:
     """Remove turns that their own question or an earlier turn answers.
 
-    Args:
-        units: Chains, or dialogues, as they were written.
-        gates: Gate results about them so far.
-        shorter: Decides which turns of a unit stay.
-        equivalence: Compares open answers; by default only identical ones leak.
-
     Returns:
         The remaining units, and the gate results: `gates` with updated turn indices, one for each removed turn, and one
         for each dropped unit.

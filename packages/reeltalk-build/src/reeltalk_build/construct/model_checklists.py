@@ -58,12 +58,6 @@ def write_checklists(
 ) -> dict[int, TriedChecklist | Unwritten]:
     """Ask for a checklist for some turns of a dialogue, and try each on the right answer and on three wrong ones.
 
-    Args:
-        writer: Writes the items.
-        judge: Writes the wrong answers and applies the items; without one the lists are not tried.
-        dialogue: The dialogue.
-        turns: Indices of the turns, from 0.
-
     Returns:
         For each turn its list, or why there is none. The replies are left out where a list was written and failed.
     """

@@ -60,20 +60,7 @@ def ask_for_dialogue(
     name: DialogueKey,
     made: Mapping[str, Any],
 ) -> Dialogue | Unwritten:
-    """Ask for a dialogue of 5 to 8 rounds that keeps the structural rules of its task.
-
-    Args:
-        writer: Writes.
-        seen: Shows the scene.
-        scene: The scene.
-        task: The task that the dialogue tests.
-        intervals: The parts of the video that the scene consists of, in order.
-        number: Index, from 0, among the dialogues of this scene and task.
-        earlier: Questions that other dialogues about the video ask.
-        advice: The part of the prompt about an earlier attempt; may be empty.
-        name: Identifier of the dialogue.
-        made: `extra` of the dialogue and of its turns.
-    """
+    """Ask for a dialogue of 5 to 8 rounds that keeps the structural rules of its task."""
 
     def dialogue(reply: DialogueReply) -> Dialogue:
         return Dialogue(

@@ -321,10 +321,6 @@ def parent_of(conversation: Conversation, index: int) -> int:
 def probe_conversation(asked: ProbedConversation, *, sees: bool) -> list[GateResult]:
     """Ask about every turn under the conditions that can tell something about it.
 
-    Args:
-        asked: The conversation; receives the answers.
-        sees: False for a model that sees no pictures.
-
     Returns:
         Results in the order of turns. A turn that needs no video by design gets no leak gates.
     """

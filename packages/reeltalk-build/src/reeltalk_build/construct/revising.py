@@ -268,17 +268,6 @@ def write_checked_chain(
     attempt passes, the one with the fewest turns that cannot stay is taken; of equal ones, the one with the fewest
     faults, then the best quality, then the latest. It is cut before its first turn that cannot stay.
 
-    Args:
-        writer: Writes and judges.
-        video: The video of the clip.
-        clip: The clip.
-        gate: Lowest overall quality that passes, 0 to 100.
-        rewrites: Most revisions.
-        least: Fewest turns that a chain may be cut to.
-        language: Language of the chain.
-        around: What is known of the rest of the video.
-        earlier: The video's earlier chains. A question that repeats one of theirs has a fault.
-
     Returns:
         The chain, or None if nothing could be written or too little of it can stay; and all gate results.
     """
@@ -381,16 +370,6 @@ def write_checked_dialogue(
     """Write a dialogue, and send it back while it has faults.
 
     Rules check it first; a judge is asked about a draft that they find nothing in, and about the last one.
-
-    Args:
-        writer: Writes, and judges if it has judges.
-        video: The video of the scene.
-        scene: The scene.
-        task: The task that the dialogue tests.
-        number: Index, from 0, among the dialogues of this scene and task.
-        earlier: Dialogues about the video so far; their questions are not asked again.
-        attempts: Most revisions.
-        language: Language of the dialogue.
 
     Returns:
         The dialogue, or None if nothing can be used; and all gate results.

@@ -410,10 +410,6 @@ def _members(source: Path) -> Iterator[tuple[str, str, str]]:
 def read_graphs(source: Path, *, progress: CountProgress | None = None) -> dict[str, ActivityGraph]:
     """Read all activity graphs of a folder, archive, file or benchmark, by name.
 
-    Args:
-        source: As for `graph_texts`.
-        progress: Called with the number of graphs read and of all graphs.
-
     Raises:
         InputError: A graph is malformed; the message names file and line.
     """

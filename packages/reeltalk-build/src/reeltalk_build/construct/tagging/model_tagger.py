@@ -74,11 +74,6 @@ class ModelTagging:
     def __init__(self, samples: Sequence[Model], *, threads: int = 4, own_prompts: Path | None = None) -> None:
         """Load the prompts. The model is not asked yet.
 
-        Args:
-            samples: The model once per wanted reply, each with another seed.
-            threads: Most simultaneous requests.
-            own_prompts: A folder of prompts to use instead of ours.
-
         Raises:
             SettingError: The folder does not exist.
             InputError: A prompt in it cannot replace ours.

@@ -43,10 +43,6 @@ class Tagger(Protocol):
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
         """Tag turns.
 
-        Args:
-            turns: The turns.
-            progress: Called with the name of the work, done, total and share.
-
         Returns:
             One result per turn, in order.
         """
@@ -121,13 +117,6 @@ def tag(
     progress: Progress = unseen,
 ) -> TaggingResult:
     """Propose tags for the turns that lack them.
-
-    Args:
-        benchmark: Receives tags and the table of proposals, in one step.
-        tagger: Proposes the tags.
-        settings: Selects the turns.
-        review: Selects the proposals that are marked for review.
-        progress: Called with the name of the work, done, total and share.
 
     Raises:
         BenchmarkError: There are no turns, or the benchmark cannot be written.
