@@ -98,6 +98,8 @@ GATE: Final = "lint"
 
 LEAST_OVERLAP: Final = 0.8
 """Questions whose words overlap by this share of both together are near-duplicates."""
+LEAST_GIVEN_AWAY: Final = 0.9
+"""An answer of which the question already holds this share of the content words is given away."""
 MOST_RECURRING: Final = 0.5
 """Largest share of a chain's questions that other chains of the video may ask too."""
 MOST_RECURRING_ELSEWHERE: Final = 0.75
@@ -199,6 +201,19 @@ def _duplicates(unit: QAChain | Dialogue, _: Language) -> Found:
                 break
 
 
+def _given_away(unit: QAChain | Dialogue, _: Language) -> Found:
+    for index, turn in enumerate(unit.turns):
+        # A choice question names its answer, and a yes/no answer repeats its question.
+        closed = re.search(r"\bor\b|还是", turn.question) or re.match(
+            r"(yes|no)\b|是|不|没", " ".join(turn.references[:1]).casefold()
+        )
+        if turn.extra.get(ABOUT) == "topic" or closed:
+            continue
+        answer = topic_words(" ".join(turn.references[:1]))
+        if answer and len(answer & topic_words(turn.question)) >= LEAST_GIVEN_AWAY * len(answer):
+            yield index, "the question already says what the answer says"
+
+
 def _yes_no(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         # A graph may ask one such question. Rounds off the video, and requests to sum up, take any form.
@@ -244,6 +259,7 @@ RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language], Found]]] = {
     "dependence": _dependence,
     "order": _order,
     "duplicate": _duplicates,
+    "given_away": _given_away,
     "repeats_question": _repeats_question,
 }
 """Rules for the turns of a unit, by the last part of their gate's name."""

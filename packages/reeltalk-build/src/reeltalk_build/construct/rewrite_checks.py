@@ -66,10 +66,11 @@ def find_draft_faults(
     """Find the faults of a draft with all rules."""
     alone = QAChain(id=after.id, video_id=after.video_id, turns=(draft,))
     found = ((flag.gate.removeprefix(f"{GATE}."), flag.reason or "") for flag in lint(alone, language=language))
-    faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS]
+    offered = {"given_away"} if _COMPARES.search(draft.question) else set()
+    faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS | offered]
     said, target = before.turns[: linkage.source.turn_index + 1], linkage.target.turn_index
     own = own_answer(draft)
-    if own is not None and not _COMPARES.search(draft.question):
+    if own is not None and not offered:
         faults.append(rule_fault("given_away", own))
     for name, chain in (("earlier", before), ("later", after)):
         if number := asks_again(draft.question, [turn.question for turn in chain.turns]):

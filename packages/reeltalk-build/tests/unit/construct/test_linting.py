@@ -120,6 +120,13 @@ def test_a_bored_user_may_repeat_himself() -> None:
     assert lint(dialogue(*turns)) == []
 
 
+def test_a_question_does_not_say_its_answer() -> None:
+    given_away = ("Why does he put the green bottles on the shelf?", "He put bottles on the green shelf.")
+    assert found(chain(*GOOD, given_away), "given_away") == [3]
+    assert found(chain(*GOOD, ("Why does he put them there?", "To keep bottles dry.")), "given_away") == []
+    assert found(chain(("他把木箱放在厨房吗？", "木箱放在厨房。")), "given_away", language="zh") == [0]
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "language", "faulty"),
     [
