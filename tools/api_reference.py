@@ -105,7 +105,9 @@ def _record(kind: type) -> str:
     """A class whose fields are set or read: each field with its default and what it says."""
     name = kind.__name__
     lines = [f"### {name}\n", f"`{kind.__module__}.{name}`: {_first_paragraph(kind)}\n"]
-    body = _tree(kind).body
+    # Settings that others build on are shown with them.
+    shown = (base for base in reversed(kind.__mro__) if base is kind or base.__name__.endswith("Settings"))
+    body = [line for base in shown for line in _tree(base).body]
     for field, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id[0] != "_":
             said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""

@@ -198,8 +198,7 @@ def project_file() -> str:
         "# Project files\n",
         "All sections and settings of `project.yaml`; [a how-to](../how-to/project.md) says how to use it. Every "
         "section is a command and every setting one of its options, with its default in brackets. `null` means not "
-        "given. `reeltalk new` writes all of them into the file, as comments, and a JSON schema for editors next to "
-        "it, `.reeltalk/project.schema.json`.\n",
+        "given. `reeltalk new` writes all of them into the file, as comments.\n",
         "- `benchmark` (required): folder of the benchmark; all paths start from the project's file.",
     ]
     commands = section_commands()

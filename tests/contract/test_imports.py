@@ -12,7 +12,7 @@ HEAVY = {
     "accelerate", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2",
     "mlcroissant", "mlflow",
     "numpy", "onnx", "onnxruntime", "openai", "pandas", "peft", "psycopg", "pyarrow", "pyoxigraph", "ray",
-    "sacrebleu", "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "starlette",
+    "sacrebleu", "scenedetect", "scipy", "sklearn", "sqlalchemy", "starlette",
     "statsmodels", "tenacity", "tokenizers", "torch", "trackio", "transformers", "uvicorn", "vl_convert", "wandb",
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ from reeltalk.schema.record import ChainId, ClipId, DialogueId, Json, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.video.sampling import svbench, svbench_published
-from reeltalk_build.construct.quality import MIN_QUALITY, write_checked_chain
+from reeltalk_build.construct.revising import MIN_QUALITY, write_checked_chain
 from reeltalk_build.construct.writers import ChainJudgement
 from reeltalk_build.curate.stage import clips_of, clips_of_script
 from reeltalk_build.formats import vdact

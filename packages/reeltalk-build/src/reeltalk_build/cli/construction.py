@@ -167,15 +167,14 @@ def _write_rubrics(benchmark: Path, writer: str, settings: ConstructSettings, as
 
         check_folder(asking.prompts, construction_prompts(language))
         own = prompts(language, asking.prompts)
-        with open_models(opened, writer, asking, tell=say) as models:
-            model = PromptedModel(models.open(writer, sees_images=False), language, own)
+        with open_models(opened, asking, tell=say) as models:
+            text_only = asking.model_copy(update={"sees": "text"})
+            model = PromptedModel(models.open_retried(writer, text_only), language, own)
 
             def write(turn: "Turn", history: "Sequence[Turn]") -> "TurnRubric | Unwritten | None":
                 return model_rubric(model, turn, history)
 
             found = write_rubrics(opened, write, writer=writer)
-            if spent := models.spent():
-                say(spent)
     print(f"rubrics: {found.written:,} of {found.turns:,} turns, {found.items:,} parts; {found.single:,} of one part")
     for reason in found.unwritten[:REASONS_SHOWN]:
         print(f"  no rubric for {reason}")

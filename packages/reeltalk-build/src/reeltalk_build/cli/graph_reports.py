@@ -1,10 +1,10 @@
 """Reports on activity graphs, which `reeltalk report` finds in the entry points `reeltalk.reports`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from reeltalk.analysis.graph_numbers import GraphNumbers
+from reeltalk.analysis.graph_numbers import GraphCounts, GraphNumbers
 from reeltalk.cli.reporting import format_count
 from reeltalk.errors import SettingError
 from reeltalk.pages.site import BenchmarkSite, make_environment, write_static
@@ -98,24 +98,28 @@ def graph_numbers(benchmark: Benchmark, videos: Iterable[str]) -> GraphNumbers:
         InputError: A graph is damaged.
     """
     known = VideoGraphs(benchmark)
-    activity, scenario, placed = st.MeanCounter(), st.MeanCounter(), st.PlacementCounter()
-    counted: set[str] = set()
-    for video in videos:
-        if graphs := known.of(video):
-            scenario.add(st.count_scenario(graphs))
-            placed.add(graphs)
-        for graph in graphs:
-            if graph.name not in counted:
-                counted.add(graph.name)
-                activity.add(st.count_triples(graph.triples))
-    for graph in known.rest():
-        activity.add(st.count_triples(graph.triples))
+    return _counted((graphs for video in videos if (graphs := known.of(video))), known.rest())
+
+
+def _counted(joined: Iterable[Sequence[ActivityGraph]], rest: Iterable[ActivityGraph]) -> GraphNumbers:
+    """The numbers of scenarios, and of the activities that belong to none."""
+    activities: dict[str, GraphCounts] = {}
+    scenarios: list[GraphCounts] = []
+
+    def scenario() -> Iterator[Sequence[ActivityGraph]]:
+        for graphs in joined:
+            activities.update({one.name: st.count_triples(one.triples) for one in graphs if one.name not in activities})
+            scenarios.append(st.count_scenario(graphs))
+            yield graphs
+
+    placed = st.placements(scenario())
+    activities |= {graph.name: st.count_triples(graph.triples) for graph in rest}
     return GraphNumbers(
-        activities=activity.n,
-        scenarios=scenario.n,
-        activity=activity.mean(),
-        scenario=scenario.mean() if scenario.n else None,
-        placed=placed.placements(),
+        activities=len(activities),
+        scenarios=len(scenarios),
+        activity=st.mean_counts(list(activities.values())),
+        scenario=st.mean_counts(scenarios) if scenarios else None,
+        placed=placed,
     )
 
 
@@ -130,25 +134,22 @@ def print_counts(source: Path, opened: Benchmark | None, scenarios: Path | None)
     Raises:
         InputError: A graph is malformed.
     """
-    known = read_known(source)
-    joined: dict[str, list[ActivityGraph]] = {}
-    if scenarios is not None:
-        joined = scenario_graphs(read_scenarios(scenarios), known, file=scenarios)
-    elif opened is not None:
-        of_videos = VideoGraphs(opened)
-        joined = {video.id: graphs for video in opened.read(VIDEOS) if (graphs := list(of_videos.of(video.id)))}
-    activity = st.mean_counts([st.count_triples(graph.triples) for graph in known.values()])
-    scenario = st.mean_counts([st.count_scenario(graphs) for graphs in joined.values()]) if joined else None
+    if opened is not None and scenarios is None:
+        found = graph_numbers(opened, (video.id for video in opened.read(VIDEOS)))
+    else:
+        known = read_known(source)
+        joined = scenario_graphs(read_scenarios(scenarios), known, file=scenarios) if scenarios is not None else {}
+        found = _counted(joined.values(), known.values())
     print(f"{'Table 4, means':<16}{'activity':>12}{'VDAct':>12}{'scenario':>12}{'VDAct':>12}")
     for n, name in enumerate(st.ROWS):
-        there = format_count(scenario.values[n] if scenario else None)
+        there = format_count(found.scenario.values[n] if found.scenario else None)
         print(
-            f"{name:<16}{activity.values[n]:>12,.2f}{st.PAPER_ACTIVITY[n]:>12,.2f}{there:>12}{st.PAPER_SCENARIO[n]:>12,.2f}"
+            f"{name:<16}{found.activity.values[n]:>12,.2f}{st.PAPER_ACTIVITY[n]:>12,.2f}{there:>12}{st.PAPER_SCENARIO[n]:>12,.2f}"
         )
-    print(f"\n{len(known):,} activities, {len(joined):,} scenarios")
-    if not joined:
+    print(f"\n{found.activities:,} activities, {found.scenarios:,} scenarios")
+    if not found.scenarios:
         return
-    placed = st.placements(joined)
+    placed = found.placed
     if not placed.counts:
         print("Figure 2a: not known, neither graphs nor the names of activities give categories")
         return

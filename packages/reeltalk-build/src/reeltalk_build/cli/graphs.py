@@ -11,7 +11,7 @@ from cyclopts import App, Group, Parameter
 
 from reeltalk.cli.options import FLAG, MODEL, OUT, OVERWRITE, SELECT, SELECTION
 from reeltalk.cli.terminal import ProgressBar, say
-from reeltalk.errors import InputError, ModelError, SettingError
+from reeltalk.errors import ModelError, SettingError
 from reeltalk.schema.server_address import check_address, check_server
 from reeltalk.schema.settings import check_counts
 
@@ -149,8 +149,7 @@ def tell(
     scenarios: Annotated[Path | None, SELECT] = None,
     initial_rooms: Annotated[Path | None, ROOMS] = None,
     limit: Annotated[int | None, SELECT] = None,
-    out: Annotated[Path | None, OUT] = None,
-    check: Path | None = None,
+    out: Annotated[Path, OUT],
     model: Annotated[str | None, IN_MODEL] = None,
     base_url: Annotated[str | None, IN_MODEL] = None,
     api_key_env: Annotated[str, IN_MODEL] = API_KEY_ENV,
@@ -162,8 +161,7 @@ def tell(
     """Describe graphs in template sentences, one text per scenario, like VDAct's template summaries.
 
     With --model a language model turns the sentences into prose that adds nothing; run it again to continue after an
-    interruption. With --check nothing is written: existing texts are compared with their graphs. Both print the
-    claims that the graph does not support. Exit code 1 if there are any, or if a text failed.
+    interruption. Exit code 1 if a text failed.
 
     Example: `reeltalk graph tell kg_activity.zip --scenarios scenario_to_activities.json --initial-rooms
     initial_rooms.json --out summaries/`, then `reeltalk graph tell kg_activity.zip --scenarios
@@ -181,8 +179,6 @@ def tell(
         Only the first scenarios, up to this number.
     out
         Folder of texts to create.
-    check
-        Folder of texts named after their scenarios, such as 00001.txt, to compare with their graphs.
     model
         Name of a language model, as the server knows it.
     base_url
@@ -198,18 +194,9 @@ def tell(
     overwrite
         Replace an existing folder. A folder of --model is continued instead.
     """
-    if check is not None and (model is not None or out is not None):
-        raise SettingError("--check compares texts that exist; leave out --model and --out")
-    if check is not None and scenarios is None:
-        raise SettingError("--check needs --scenarios, which name the texts")
     if model is None and (base_url, api_key_env, prompts, connections, preflight) != (None, API_KEY_ENV, None, 4, True):
         raise SettingError("--base-url, --api-key-env, --prompts, --connections and --no-preflight are for --model")
-    if limit is not None and limit < 1:
-        raise SettingError(f"--limit {limit}: at least one scenario is needed")
-    if check is not None:
-        return _check_texts(check, graphs, scenarios, initial_rooms, limit)
-    if out is None:
-        raise SettingError("graph tell needs --out FOLDER, or --check FOLDER")
+    check_counts(limit=limit, connections=connections)
     if model is not None:
         if overwrite:
             raise SettingError("--overwrite: a folder of --model is continued; choose another --out to begin anew")
@@ -271,8 +258,6 @@ def _refine(
         check_address(base_url, "--base-url")
     key = os.environ.get(api_key_env)
     check_server(model, base_url, api_key_env)
-    if connections < 1:
-        raise SettingError(f"--connections {connections}: at least one is needed")
     by_scenario, rooms = read_by_scenario(graphs, scenarios, initial_rooms)
     endpoint = Endpoint(model=model, base_url=base_url)
     check_folder(prompts, REFINE)
@@ -301,40 +286,8 @@ def _refine(
         )
     for name, reason in done.failed.items():
         print(f"{name}: not written: {reason}")
-    _print_claims({name: [claim.line for claim in claims] for name, claims in done.claims.items()})
-    print(
-        f"{done.written:,} texts written, {done.kept:,} kept, {len(done.failed):,} failed, {len(done.claims):,} with "
-        f"claims that the graph cannot ground: {out}"
-    )
-    return 1 if done.failed or done.claims else 0
-
-
-def _check_texts(
-    texts: Path, graphs: Path, scenarios: Path | None, initial_rooms: Path | None, limit: int | None
-) -> int:
-    from reeltalk.store.documents import read_text
-    from reeltalk_build.graph.grounding import ungrounded
-
-    by_scenario, rooms = read_by_scenario(graphs, scenarios, initial_rooms)
-    if not texts.is_dir():
-        raise InputError("no such folder", file=texts, hint="give a folder of texts named after their scenarios")
-    found: dict[str, list[str]] = {}
-    checked = 0
-    for name, activities in list(by_scenario.items())[:limit]:
-        if (path := texts / f"{name}.txt").is_file():
-            checked += 1
-            if claims := ungrounded(read_text(path), activities, rooms):
-                found[name] = [claim.line for claim in claims]
-    _print_claims(found)
-    total = sum(map(len, found.values()))
-    print(f"{checked:,} texts checked; {len(found):,} with {total:,} claims that the graph cannot ground")
-    return 1 if found else 0
-
-
-def _print_claims(claims: dict[str, list[str]]) -> None:
-    for name, lines in claims.items():
-        for line in lines:
-            print(f"{name}: {line}")
+    print(f"{done.written:,} texts written, {done.kept:,} kept, {len(done.failed):,} failed: {out}")
+    return 1 if done.failed else 0
 
 
 @graph.command(sort_key=4)

@@ -39,10 +39,8 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
         published benchmark.
     """
     from reeltalk.store.atomic import write_bytes
-    from reeltalk.store.documents import write_json
     from reeltalk_build.project.reading import NAME
-    from reeltalk_build.project.sections import project_schema
-    from reeltalk_build.project.writing import SCHEMA, TEMPLATES, project_text
+    from reeltalk_build.project.writing import TEMPLATES, project_text
 
     called = name.resolve().name
     if not NAME.fullmatch(called):
@@ -50,9 +48,7 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
     file = name / PROJECT_FILE
     if file.exists():
         raise BenchmarkError(f"{file} exists; choose another name")
-    commands = section_commands()
-    write_bytes(name / SCHEMA, write_json(project_schema(commands)).encode())
-    write_bytes(file, project_text(TEMPLATES[template], called, commands).encode())
+    write_bytes(file, project_text(TEMPLATES[template], called, section_commands()).encode())
     print(f"project: {file}")
     say(f"next: cd {name}, look at {PROJECT_FILE}, then reeltalk run")
     return 0

@@ -29,9 +29,6 @@ class AddedWriter:
 def find_writer(name: str) -> AddedWriter | None:
     """The writer that another package adds under a name; None for a model.
 
-    Args:
-        name: As `--writer` takes it.
-
     Raises:
         SettingError: The package is not installed, or cannot be imported.
     """

@@ -76,12 +76,7 @@ def count_labels(labelled: Iterable[Iterable[Label]]) -> dict[Label, int]:
 
 
 def even_targets(balance: Balance, possible: Iterable[Label] | None = None) -> dict[Label, float]:
-    """Equal target shares for all labels of each vocabulary.
-
-    Args:
-        balance: Which vocabularies.
-        possible: Labels that can occur; all known ones by default.
-    """
+    """Equal target shares for all labels of each vocabulary."""
     if possible is None:
         labels = [(name, str(label)) for name in BALANCED[balance] for label in VOCABULARIES[name]]
     else:
@@ -127,12 +122,7 @@ def read_targets(path: Path, balance: Balance) -> dict[Label, float]:
 
 
 def shortfall(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> list[Shortfall]:
-    """Distance of each label from its target, in the order of `targets`.
-
-    Args:
-        counts: Occurrences of each label.
-        targets: Target share of each label in its vocabulary.
-    """
+    """Distance of each label from its target, in the order of `targets`."""
     totals: Counter[str] = Counter()
     for (vocabulary, _), count in counts.items():
         totals[vocabulary] += count

@@ -13,18 +13,14 @@ from reeltalk.schema.record import ClipId
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
 from reeltalk_build.construct.balance import Label, wanted_between, wanted_labels
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import repeated
+from reeltalk_build.construct.mending import chain_shortener, remove_leaks
 from reeltalk_build.construct.model_rewriting import REWRITE_GATE
-from reeltalk_build.construct.quality import (
-    chain_shortener,
-    remove_leaks,
-    unwritten_gate,
-    write_checked_chain,
-    write_checked_linkages,
-)
+from reeltalk_build.construct.revising import write_checked_chain
 from reeltalk_build.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults, flag_recurring_drafts
-from reeltalk_build.construct.step import WRITER, ConstructRun, StepResult, StepSpec, sign_rows, with_tags
+from reeltalk_build.construct.step import WRITER, ConstructRun, StepResult, StepSpec, with_tags
 from reeltalk_build.construct.writers import (
     RewriteResult,
     Surroundings,
@@ -44,11 +40,7 @@ def write_chains(run: ConstructRun) -> StepResult:
     def write(video: Video) -> tuple[list[QAChain], list[GateResult]]:
         return _write_chains_of(run, video, run.clips_of(video.id), wanted, report)
 
-    made = run.spooled(CHAINS)
-    for chains, gates in run.map_ordered(None, run.videos, write):
-        made.rows[CHAINS] += sign_rows(chains, run.writer.signature)
-        made.gates.extend(gates)
-    return made
+    return run.collect(None, run.videos, write, CHAINS)
 
 
 def join_chains(run: ConstructRun, made: StepResult) -> StepResult:
@@ -117,11 +109,7 @@ def _write_chains_of(
 
 
 class ChainsByVideo:
-    """Written chains by video, in the order of their clips.
-
-    Args:
-        run: Its benchmark has chains.
-    """
+    """Written chains by video, in the order of their clips."""
 
     def __init__(self, run: ConstructRun) -> None:
         self._run = run
@@ -154,25 +142,22 @@ def write_linkages(run: ConstructRun) -> StepResult:
 
     def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
         video, before, after = pair
-        linkages, gates = write_checked_linkages(run.writer, video, before, after, relations.get(after.id, ()))
+        found = run.writer.linkages(video, before, after, relations.get(after.id, ()))
+        if isinstance(found, Unwritten):
+            return [], [], [Subject.of(after).unwritten("linkage", found)]
+        linkages, gates = found.linkages, found.rejected
         drafted = _write_rewrites(run, video, linkages, before, after, skills.get(after.id, ()))
-        return linkages, drafted.rewrites, [*gates, *drafted.gates]
+        rewrites = list({rewrite.id: rewrite for rewrite in drafted.rewrites}.values())
+        return linkages, rewrites, [*gates, *drafted.gates]
 
-    made = run.spooled(LINKAGES, REWRITES)
-    for linkages, rewrites, gates in run.map_ordered("linking chains", chains.adjacent(), write, total=chains.pairs):
-        made.rows[LINKAGES] += sign_rows(linkages, run.writer.signature)
-        made.rows[REWRITES] += _unique(rewrites)
-        made.gates.extend(gates)
-    return made
+    return run.collect("linking chains", chains.adjacent(), write, LINKAGES, REWRITES, total=chains.pairs)
 
 
 def join_linkages(run: ConstructRun, made: StepResult) -> StepResult:
     """The linkages and drafts of all videos; drafts that recur are marked."""
     drafts, gates = flag_recurring_drafts(made.rows[REWRITES])
-    signed = (draft for row in drafts for draft in sign_rows([row], run.writer.signature))
-    rows = made.rows | {REWRITES: run.benchmark.spool(Rewrite, signed)}
     made.gates.extend(gates)
-    return StepResult(rows, made.gates)
+    return StepResult(made.rows | {REWRITES: drafts}, made.gates)
 
 
 def _write_rewrites(
@@ -195,7 +180,7 @@ def _write_rewrites(
         drafts = run.writer.rewrite(video, linkage, before, after)
         if isinstance(drafts, Unwritten):
             turn = linkage.target.turn_index
-            found.gates.append(unwritten_gate(REWRITE_GATE, "chain", after.id, drafts, turn=turn))
+            found.gates.append(Subject.of(after).unwritten(REWRITE_GATE, drafts, turn=turn))
             continue
         for draft in drafts[: settings.drafts]:
             faults: list[DraftFault] = []
@@ -210,10 +195,6 @@ def _write_rewrites(
             if not grave:
                 found.rewrites.append(draft)
     return found
-
-
-def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
-    return list({rewrite.id: rewrite for rewrite in rewrites}.values())
 
 
 def write_paths(run: ConstructRun) -> StepResult:
@@ -240,23 +221,10 @@ def write_paths(run: ConstructRun) -> StepResult:
         gates = [landing.gate for landing in found]
         if own and len(paths) < statistics.drawn:
             few = f"{len(paths)} different among {statistics.drawn} walks; there are {statistics.walks:,} in all"
-            gates.append(
-                GateResult(
-                    gate="paths",
-                    unit="video",
-                    unit_id=video.id,
-                    outcome=GateOutcome.FLAGGED,
-                    reason=few,
-                    value=len(paths),
-                )
-            )
+            gates.append(Subject("video", video.id).gate("paths", GateOutcome.FLAGGED, few, value=len(paths)))
         return paths, gates
 
-    made = run.spooled(PATHS)
-    for paths, gates in run.map_ordered("walking", run.videos, walk):
-        made.rows[PATHS] += sign_rows(paths, f"walk:{run.settings.seed}")
-        made.gates.extend(gates)
-    return made
+    return run.collect("walking", run.videos, walk, PATHS, signature=f"walk:{run.settings.seed}")
 
 
 def _stand(

@@ -32,19 +32,8 @@ CALM_PX: Final = 6.0
 """Mean optical flow in a second, in pixels of a picture 256 wide, above which a part gets more frames."""
 MOST_PACE: Final = 2.0
 """Most times the frames of a calm part."""
-NAMES_OF_FILES: Final = frozenset(
-    "video clip movie film scene shot camera cam rec recording img dsc mov final edit copy part episode segment test "
-    "train val dev new untitled download output house room take version".split()
-)
-"""Words that the names of files often have and that say nothing about a video."""
 FEWEST_WORDS: Final = 2
-"""A file name with fewer words is no title."""
-FEWEST_LETTERS: Final = 3
-"""Shorter parts of a file name count as no words."""
-FEWEST_HAN: Final = 3
-"""A file name with this number of Chinese characters in a row is a title."""
-_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
-_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+"""A file name with fewer words of three letters is no title, unless they are Chinese."""
 KEPT: Final = 32
 """Parts whose frames are cached. A scene is asked about once for every task; its frames are decoded once."""
 MOST_SIGHTINGS: Final = 60
@@ -155,11 +144,7 @@ class VideoContext:
 
 
 def speech_lines(utterances: Sequence[Utterance]) -> str:
-    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk only the beginning, which is said.
-
-    Args:
-        utterances: In the order of time.
-    """
+    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk the beginning, which is said."""
     lines: list[str] = []
     left = MOST_SPEECH_CHARACTERS
     for number, spoken in enumerate(utterances):
@@ -174,14 +159,10 @@ def speech_lines(utterances: Sequence[Utterance]) -> str:
 
 def title_of(video: Video) -> str:
     """The title in the name of a video's file, if it has words, and the category that its source gives it."""
-    words = _BETWEEN_WORDS.split(Path(video.file).stem) if video.file else []
-    # An identifier such as dQw4w9WgXcQ has digits or capital letters inside.
-    plain = [word for word in words if word.isalpha() and (word.islower() or word.isupper() or word.istitle())]
-    told = [word for word in plain if word.casefold() not in NAMES_OF_FILES and len(word) >= FEWEST_LETTERS]
-    is_title = len(told) >= FEWEST_WORDS or any(len(_HAN.findall(word)) >= FEWEST_HAN for word in words)
-    return "\n".join(
-        [*([" ".join(filter(None, words))] if is_title else []), *([video.category] if video.category else [])]
-    )
+    words = [word for word in re.split(r"[\W_]+", Path(video.file or "").stem) if word]
+    plain = [word for word in words if word.isalpha() and len(word) >= 3]
+    is_title = len(plain) >= FEWEST_WORDS or any(not word.isascii() for word in plain)
+    return "\n".join(filter(None, (" ".join(words) if is_title else "", video.category)))
 
 
 def frame_count(duration_s: float, *, most: int, flow_px: float | None = None, denser: float = 1.0) -> int:

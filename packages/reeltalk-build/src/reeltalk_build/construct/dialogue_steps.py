@@ -17,16 +17,18 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, VideoId, derive_id
 from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, SPEECH, VIDEOS
-from reeltalk_build.construct.dialogue_quality import write_checked_dialogue
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import TASK_LABEL, repeated, topic_words
-from reeltalk_build.construct.quality import remove_leaks, shorten_dialogue, unwritten_gate
-from reeltalk_build.construct.settings import SceneSettings
-from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, sign_rows, with_tags
-from reeltalk_build.construct.verification import unchecked_gate
+from reeltalk_build.construct.mending import remove_leaks, shorten_dialogue
+from reeltalk_build.construct.revising import write_checked_dialogue
+from reeltalk_build.construct.settings import ConstructSettings
+from reeltalk_build.construct.step import ConstructRun, GateResults, StepResult, StepSpec, with_tags
 from reeltalk_build.construct.writers import TriedChecklist, Unwritten, Writer
 
 CHECKLIST: Final = "checklist"
 """Gate of a checklist that is tried on the right answer and on wrong ones."""
+MOST_SCENE_CLIPS: Final = 4
+"""Most clips of a scene."""
 PASSES: Final = 2
 """MT-Video-Bench merges twice."""
 
@@ -41,7 +43,7 @@ Alike = Callable[[str, str], bool]
 """Decides if two neighbouring captions, the earlier first, describe one scene."""
 
 
-def by_words(settings: SceneSettings) -> Alike:
+def by_words(settings: ConstructSettings) -> Alike:
     """A rule by which captions describe one scene if they share enough of their content words."""
 
     def alike(before: str, after: str) -> bool:
@@ -54,7 +56,7 @@ def single_scenes(
     video_id: str,
     clips: Sequence[Clip],
     captions: Mapping[str, str],
-    settings: SceneSettings,
+    settings: ConstructSettings,
     *,
     writer: str,
     alike: Alike | None = None,
@@ -78,7 +80,7 @@ def single_scenes(
         merged: list[tuple[list[ClipId], str]] = []
         for ids, caption in groups:
             last = merged[-1] if merged else None
-            fits = last is not None and len(last[0]) + len(ids) <= settings.max_scene_clips
+            fits = last is not None and len(last[0]) + len(ids) <= MOST_SCENE_CLIPS
             if last is not None and fits and last[1] and caption and alike(last[1], caption):
                 merged[-1] = ([*last[0], *ids], f"{last[1]} {caption}".strip())
             else:
@@ -97,7 +99,7 @@ def single_scenes(
 
 
 def cross_scenes(
-    scenes: Sequence[Scene], objects: Mapping[str, frozenset[str]], settings: SceneSettings
+    scenes: Sequence[Scene], objects: Mapping[str, frozenset[str]], settings: ConstructSettings
 ) -> list[Scene]:
     """Segments of two scenes that share objects or a theme, those with most in common first.
 
@@ -140,7 +142,7 @@ PROPOSED_WORDS: Final = 2
 
 def write_scenes(run: ConstructRun) -> StepResult:
     """Scenes merged from clips, segments across scenes, and the suitability of each for each task."""
-    made = run.spooled(SCENES)
+    made = run.spooled()
     sighted = run.benchmark.table(SIGHTINGS, among=run.among).grouped(lambda row: row.get("clip_id"))
 
     def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
@@ -155,46 +157,46 @@ def write_scenes(run: ConstructRun) -> StepResult:
         if held := handled | {str(sighting.entity) for sighting in sighted.get(clip_id, ())}:
             objects[clip_id] = held
         if isinstance(text, Unwritten):
-            made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
+            made.gates.append(Subject("clip", clip_id).unwritten("caption", text))
         else:
             captions[clip_id] = text
     scenes = run.benchmark.spool(Scene)
     for video in run.videos:
         own = run.clips_of(video.id)
         made.gates.extend(propose_category(video, own, captions))
-        settings = run.settings.scene_settings
+        settings = run.settings
         alike = _judged_alike(run.writer, video, made.gates, settings)
         single = single_scenes(video.id, own, captions, settings, writer=run.writer.signature, alike=alike)
         scenes.extend((*single, *cross_scenes(single, objects, settings)))
 
-    def suit(item: tuple[Video, Scene]) -> tuple[Scene, dict[str, int], list[GateResult]]:
-        return item[1], *_suited(run, *item)
+    def suit(item: tuple[Video, Scene]) -> tuple[list[Scene], list[GateResult]]:
+        suitability, gates = _suited(run, *item)
+        return [item[1].model_copy(update={"suitability": suitability})], gates
 
     found = scenes.grouped()
     pairs = ((video, scene) for video in run.videos for scene in found.get(video.id, ()))
-    for scene, suitability, gates in run.map_ordered("choosing tasks", pairs, suit, total=len(scenes)):
-        made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
-        made.gates.extend(gates)
-    return made
+    suited = run.collect("choosing tasks", pairs, suit, SCENES, total=len(scenes))
+    made.gates.extend(suited.gates)
+    return StepResult(suited.rows, made.gates)
 
 
 def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, int], list[GateResult]]:
     """How suitable a scene is by task."""
     rated = run.writer.suitability(video, scene)
     if isinstance(rated, Unwritten):
-        return {}, [unwritten_gate("suitability", "scene", scene.id, rated)]
+        return {}, [Subject("scene", scene.id).unwritten("suitability", rated)]
     found: dict[str, int] = {}
     gates: list[GateResult] = []
     for task in Task:
         score = rated[task]
         if isinstance(score, Unwritten):
-            gates.append(unwritten_gate(f"suitability.{task.value}", "scene", scene.id, score))
+            gates.append(Subject("scene", scene.id).unwritten(f"suitability.{task.value}", score))
         else:
             found[task.value] = score
     return found, gates
 
 
-def _judged_alike(writer: Writer, video: Video, gates: GateResults, settings: SceneSettings) -> Alike:
+def _judged_alike(writer: Writer, video: Video, gates: GateResults, settings: ConstructSettings) -> Alike:
     """Let the writer compare captions. If it gives no answer, they stay apart and a gate result says so."""
     by_rule = by_words(settings)
 
@@ -203,7 +205,7 @@ def _judged_alike(writer: Writer, video: Video, gates: GateResults, settings: Sc
         if said is None:
             return by_rule(before, after)
         if isinstance(said, Unwritten):
-            gates.append(unwritten_gate("merge", "video", video.id, said))
+            gates.append(Subject("video", video.id).unwritten("merge", said))
             return False
         return said
 
@@ -222,27 +224,23 @@ def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str,
     found = [name for name, _ in (known or words).most_common(1 if known else PROPOSED_WORDS)]
     reason = f"no source states one; proposed and not verified: {', '.join(found)}" if found else "nothing to go by"
     outcome = GateOutcome.FLAGGED if found else GateOutcome.UNCHECKED
-    return [GateResult(gate="category", unit="video", unit_id=video.id, outcome=outcome, reason=reason)]
+    return [Subject("video", video.id).gate("category", outcome, reason)]
 
 
 def write_dialogues(run: ConstructRun) -> StepResult:
     """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
     scenes = run.written_rows(SCENES).grouped()
 
-    def write(video: Video) -> StepResult:
+    def write(video: Video) -> tuple[list[Dialogue], GateResults]:
         made, own = StepResult({DIALOGUES: []}), list(scenes.get(video.id, ()))
         for kind in ("single", "cross"):
             fitting = [scene for scene in own if scene.kind == kind]
             taken: Counter[str] = Counter()
             for task in Task:
                 _write_task(run, video, task, fitting, taken, made)
-        return made
+        return made.rows[DIALOGUES], made.gates
 
-    together = run.spooled(DIALOGUES)
-    for made in run.map_ordered("writing dialogues", run.videos, write):
-        together.rows[DIALOGUES] += sign_rows(made.rows[DIALOGUES], run.writer.signature)
-        together.gates.extend(made.gates)
-    return together
+    return run.collect("writing dialogues", run.videos, write, DIALOGUES)
 
 
 def join_dialogues(run: ConstructRun, made: StepResult) -> StepResult:
@@ -298,23 +296,21 @@ def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task)
 
 def _with_checklists(run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: GateResults) -> Dialogue:
     judged = [n for n, turn in enumerate(dialogue.turns) if _is_judged(task, turn.labels.get(TASK_LABEL, ()))]
-    turns = list(dialogue.turns)
+    turns, subject = list(dialogue.turns), Subject.of(dialogue)
     for index, written in run.writer.checklists(video, dialogue, judged).items():
         if isinstance(written, Unwritten):
-            gates.append(unwritten_gate(CHECKLIST, "dialogue", dialogue.id, written, turn=index))
+            gates.append(subject.unwritten(CHECKLIST, written, turn=index))
             continue
         if isinstance(written, TriedChecklist):
-            gates.append(_tried(written, dialogue.id, index))
+            untried = written.untried
+            gates.append(
+                subject.gate(CHECKLIST, GateOutcome.PASSED, turn=index)
+                if untried is None
+                else subject.unchecked(CHECKLIST, untried.reason, turn=index, raw=untried.replies)
+            )
             written = written.checklist
         turns[index] = turns[index].model_copy(update={"checklist": written})
     return dialogue.model_copy(update={"turns": tuple(turns)})
-
-
-def _tried(written: TriedChecklist, unit_id: str, turn: int) -> GateResult:
-    if written.untried is not None:
-        why = written.untried
-        return unchecked_gate(CHECKLIST, "dialogue", unit_id, why.reason, turn=turn, raw=why.replies)
-    return GateResult(gate=CHECKLIST, unit="dialogue", unit_id=unit_id, turn_index=turn, outcome=GateOutcome.PASSED)
 
 
 def _is_judged(task: Task, abilities: Sequence[str]) -> bool:

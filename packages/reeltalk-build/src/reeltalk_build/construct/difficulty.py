@@ -10,6 +10,7 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit
 from reeltalk.store.runs import read_run
 from reeltalk_build.construct.equivalence import AnswerPair, Equivalence, InOrder
+from reeltalk_build.construct.gate_results import Subject
 
 Item = tuple[str, int]
 """A turn, as (identifier of its dialogue or chain, index from 0)."""
@@ -111,13 +112,11 @@ def check_difficulty(
         outcome, reason = _outcome(attacks, answers, wanted, len(runs))
         decided = [right for right in (*attacks.values(), *answers.values()) if right is not None]
         results.append(
-            GateResult(
-                gate=DIFFICULTY,
-                unit=units[item[0]],
-                unit_id=item[0],
-                turn_index=item[1],
-                outcome=outcome,
-                reason=reason,
+            Subject(units[item[0]], item[0]).gate(
+                DIFFICULTY,
+                outcome,
+                reason,
+                turn=item[1],
                 value=sum(decided) / len(decided) if decided else None,
                 extra={"right": [name for name, right in (*attacks.items(), *answers.items()) if right]},
             )

@@ -78,13 +78,6 @@ class Equivalence:
 
         Equal pairs are asked about once. The judge gets the others in the order of `pairs`, at most ten a request, so a
         caller that passes the pairs of one conversation sends the same requests in every run.
-
-        Args:
-            pairs: Questions with references and answers.
-
-        Raises:
-            BudgetError: A limit would be exceeded.
-            OutageError: The judge's server does not answer.
         """
         verdicts = [typed_verdict(pair) for pair in pairs]
         if self._judge is None:
@@ -101,11 +94,7 @@ class Equivalence:
 
 
 def typed_verdict(pair: AnswerPair) -> bool | None:
-    """The verdict by options, answer key, yes or no, a number, or identical words; None if none of them decides.
-
-    Args:
-        pair: The question with references and an answer.
-    """
+    """The verdict by options, answer key, yes or no, a number, or identical words; None if none of them decides."""
     answer = pair.answer.strip()
     if not words_of(answer) or not pair.references:
         return False
@@ -134,12 +123,7 @@ def _plain_verdict(question: str, reference: str, answer: str) -> bool | None:
 
 
 def exact_number(question: str, answer: str) -> str | None:
-    """The number that an answer gives to a question for a count, as digits; None if there is none, or not one alone.
-
-    Args:
-        question: The question.
-        answer: The answer.
-    """
+    """The number that an answer gives to a question for a count, as digits; None if there is none, or not one alone."""
     asked = question.lower()
     if not any(words in asked for words in ("how many", "how often", "what number of")) or is_negated(answer):
         return None
@@ -149,11 +133,7 @@ def exact_number(question: str, answer: str) -> str | None:
 
 
 def typed_by(turn: Turn) -> TypedBy | None:
-    """The type by which answers to a turn are compared without a judge; None for an open answer.
-
-    Args:
-        turn: A turn with references.
-    """
+    """The type by which answers to a turn are compared without a judge; None for an open answer."""
     if turn.options:
         return "options"
     if turn.key is not None:

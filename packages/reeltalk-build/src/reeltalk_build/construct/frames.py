@@ -83,9 +83,6 @@ def parse_frames(outcome: Any) -> list[FrameJpeg]:
 def decode_jpegs(argument: dict[str, Any]) -> list[tuple[float, str]]:
     """Decode frames. Runs in a child process.
 
-    Args:
-        argument: `path`, `times_s`, `longest_px`.
-
     Returns:
         Time and JPEG in base64 of each frame.
     """

@@ -6,8 +6,8 @@ the text (`text_learners.py`) show which kinds of questions give their answers a
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Final
 
@@ -22,13 +22,13 @@ from reeltalk_build.construct.context import video_path
 from reeltalk_build.construct.difficulty import MOST, Item, check_difficulty, read_correct
 from reeltalk_build.construct.equivalence import AnswerPair, Verdicts
 from reeltalk_build.construct.frames import read_frames
-from reeltalk_build.construct.leakage import Conversation, LeakSettings, leaks, limit_leak_share
+from reeltalk_build.construct.gate_results import Subject
+from reeltalk_build.construct.leakage import Conversation, leaks, limit_leak_share
 from reeltalk_build.construct.probing import (
     Condition,
     FramesAt,
     ModelProbe,
     ProbedConversation,
-    ProbeSettings,
     probe_conversation,
 )
 from reeltalk_build.construct.prompting import prompts
@@ -49,21 +49,18 @@ _ATTACKS: Final[dict[Condition, str]] = {
 def check_gates(run: ConstructRun) -> StepResult:
     """Check all turns with baselines, with models if some are given, and with the given runs."""
     chains, dialogues = run.written_rows(CHAINS), run.written_rows(DIALOGUES)
-    conversations = _Units(run.benchmark, [chains, dialogues])
+    conversations = _Units([chains, dialogues])
     # Others' turns are checked too as far as it costs no model, since all turns are released together.
-    everything = _Units(
-        run.benchmark, [chains, dialogues, _others(run.benchmark, CHAINS), _others(run.benchmark, DIALOGUES)]
-    )
-    settings = LeakSettings(max_context_share=run.settings.max_leaking)
+    everything = _Units([chains, dialogues, _others(run.benchmark, CHAINS), _others(run.benchmark, DIALOGUES)])
     made = run.spooled()
     total = len(everything)
     in_order = partial(_compared, run, "asking without the video", total)
-    made.gates.extend(leaks(everything, settings=settings, equivalence=run.equivalence, in_order=in_order))
+    made.gates.extend(leaks(everything, equivalence=run.equivalence, in_order=in_order))
     splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
     made.gates.extend(map(text_gate, measure_text_bias(everything, splits)))
     probed, attackers = _probed(run, conversations)
     made.gates.extend(probed)
-    share = limit_leak_share(dialogues, made.gates, settings.max_context_share)
+    share = limit_leak_share(dialogues, made.gates, run.settings.max_leaking)
     # Put away first, since it reads the results that it is added to.
     made.gates.extend(run.benchmark.spool(GateResult, share))
     made.gates.extend(_too_easy(run, conversations, attackers))
@@ -80,21 +77,14 @@ def _others(benchmark: Benchmark, table: Table[C]) -> Sequence[C]:
 class _Units:
     """Chains and dialogues of a benchmark, which stay in their files."""
 
-    def __init__(self, benchmark: Benchmark, parts: Sequence[Sequence[Conversation]]) -> None:
-        self._benchmark, self._parts = benchmark, parts
+    def __init__(self, parts: Sequence[Sequence[Conversation]]) -> None:
+        self._parts = parts
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
     def __iter__(self) -> Iterator[Conversation]:
         return chain.from_iterable(self._parts)
-
-    @cached_property
-    def _by_video(self) -> Sequence[Mapping[str, Sequence[Conversation]]]:
-        return [self._benchmark.table(CHAINS).grouped(), self._benchmark.table(DIALOGUES).grouped()]
-
-    def of_video(self, video_id: str) -> Iterable[Conversation]:
-        return chain.from_iterable(part.get(video_id, ()) for part in self._by_video)
 
 
 def _compared(
@@ -114,13 +104,12 @@ def _probed(
     if run.probe is None and not run.attackers:
         return [], {}
     videos = {str(video.id): video for video in run.videos}
-    settings = ProbeSettings(seed=run.settings.seed, language=run.settings.language)
     prompt = prompts(run.settings.language, run.prompts)["probe"]
     frames = _frames_of(run, videos) if run.probe_sees else None
     speech = Speech(run.benchmark.read(SPEECH))
 
     def opened(ask: Ask) -> ModelProbe:
-        return ModelProbe(ask, frames, run.equivalence, settings, prompt, speech)
+        return ModelProbe(ask, frames, run.equivalence, run.settings.language, prompt, speech, run.settings.seed)
 
     probe = None if run.probe is None else opened(run.probe)
     shown: Condition = "whole" if run.probe_sees else "history"
@@ -189,15 +178,8 @@ def _too_easy(
     if run.settings.easy == "drop":
         for name, count in sorted(easy.items()):
             if count > MOST * turns[name]:
-                found.append(
-                    GateResult(
-                        gate=f"{DIFFICULTY}.share",
-                        unit="dialogue",
-                        unit_id=name,
-                        outcome=GateOutcome.DROPPED,
-                        reason=f"{count} of {turns[name]} turns are too easy",
-                    )
-                )
+                why = f"{count} of {turns[name]} turns are too easy"
+                found.append(Subject("dialogue", name).gate(f"{DIFFICULTY}.share", GateOutcome.DROPPED, why))
     return found
 
 

@@ -55,11 +55,7 @@ class _Family(BaseModel):
 
 @cache
 def topics(split: str | None = None) -> tuple[Topic, ...]:
-    """All facts, or those of a split.
-
-    Args:
-        split: `train`, `dev` or `test`.
-    """
+    """All facts, or those of a split."""
     raw = tomllib.loads(KNOWLEDGE.read_text(encoding="utf-8"))
     every = [topic for name, family in raw.items() for topic in _Family.model_validate(family).topics(name)]
     return tuple(topic for n, topic in enumerate(every) if split is None or split_of_form(n) == split)

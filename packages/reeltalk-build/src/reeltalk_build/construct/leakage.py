@@ -14,16 +14,12 @@ offers, and a statement that it asks to confirm, do not count.
 import math
 import re
 import tomllib
-import zlib
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, Protocol, runtime_checkable
-
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Final, Literal
 
 from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.constant import question_form, question_head
@@ -47,9 +43,11 @@ from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, KeyType, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, is_counted
 from reeltalk_build.construct.equivalence import AnswerPair, Equivalence, InOrder, Verdicts, typed_by
+from reeltalk_build.construct.gate_results import Subject
 
 Conversation = Dialogue | QAChain
 LeakProbe = Literal["own", "blind", "history", "habit"]
+"""Ways of answering without the video; `own` is the part of `blind` that needs no other video."""
 BLIND: Final = "leak.blind"
 HISTORY: Final = "leak.history"
 HABIT: Final = "leak.habit"
@@ -63,23 +61,21 @@ _EVEN: Final = 0.5
 """Probability of an answer under the null hypothesis; an answer that is right more often than wrong is a good guess."""
 
 
-class LeakSettings(BaseModel):
-    """Thresholds for leaks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    probes: tuple[LeakProbe, ...] = ("blind", "history", "habit")
-    """Ways of answering without the video to try; `own` is the part of `blind` that needs no other video."""
-    max_context_share: Annotated[float, Field(ge=0, le=1)] = 0.2
-    """Largest share of turns that may be answerable without the video before whole dialogues are dropped."""
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Chance at which a fair mixture of answers is taken for a habit; over all forms together, and per turn blind."""
-    min_support: Annotated[int, Field(ge=1)] = 5
-    """Least number of other videos with a similar question (blind), or of turns of a form in other videos (habit)."""
-    likeness: Annotated[float, Field(gt=0, le=1)] = 0.85
-    """Least cosine similarity at which a question of another video counts as the same question."""
-    coverage: Annotated[float, Field(gt=0, le=1)] = 0.6
-    """Share of a question's words that an earlier turn must have to answer it."""
+ALL_PROBES: Final[tuple[LeakProbe, ...]] = ("blind", "history", "habit")
+ALPHA: Final = 0.05
+"""Chance at which a fair mixture of answers is taken for a habit; over all forms together, and per turn blind."""
+MIN_SUPPORT: Final = 5
+"""Least number of other videos with a similar question (blind), or of turns of a form in other videos (habit)."""
+LIKENESS: Final = 0.85
+"""Least cosine similarity at which a question of another video counts as the same question."""
+COVERAGE: Final = 0.6
+"""Share of a question's words that an earlier turn must have to answer it."""
+MOST_COMPARED: Final = 50_000
+"""Most questions of other videos among which like ones are looked for; of more, a draw."""
+MOST_VOTES: Final = 20
+"""Most other videos whose answers to an open question are compared."""
+MOST_STATED: Final = 5
+"""Most earlier sentences that are compared with the answer to an open question."""
 
 
 def history_before(conversation: Conversation, index: int) -> list[tuple[str, str]]:
@@ -119,7 +115,7 @@ _Found = str | _Doubt | None
 def leaks(
     conversations: Iterable[Conversation],
     train: Iterable[Conversation] | None = None,
-    settings: LeakSettings | None = None,
+    probes: Sequence[LeakProbe] = ALL_PROBES,
     equivalence: Equivalence | None = None,
     in_order: InOrder = map,
 ) -> Iterator[GateResult]:
@@ -127,24 +123,27 @@ def leaks(
 
     Args:
         conversations: Dialogues or chains; read several times.
-        train: Training data of the baselines; `conversations` by default. A turn's own video is never used for it. If
-            it has a method `of_video`, its conversations are not held in memory.
-        settings: Probes and thresholds.
+        train: Training data of the baselines; `conversations` by default. A turn's own video is never used for it.
+        probes: Ways of answering to try.
         equivalence: Compares open answers with the references; by default only identical ones are decided.
         in_order: Compares the answers of several conversations; one after the other by default.
 
     Yields:
         One result per counted turn and probe: flagged, passed, or unchecked if nobody could compare the answers.
     """
-    settings, equivalence = settings or LeakSettings(), equivalence or Equivalence()
-    learnt = conversations if train is None else train
-    told = learnt if isinstance(learnt, FindsByVideo) else _Listed(learnt)
+    equivalence = equivalence or Equivalence()
     waiting: deque[tuple[Conversation, list[_Check]]] = deque()
 
     def pairs() -> Iterator[list[AnswerPair]]:
-        for conversation, checks in _found(conversations, told, settings):
+        for conversation, checks in _found(conversations, conversations if train is None else train, probes):
             waiting.append((conversation, checks))
-            yield [AnswerPair.of(turn, text) for turn, doubt in _doubts(conversation, checks) for text in doubt.texts]
+            yield [
+                AnswerPair.of(conversation.turns[index], text)
+                for index, _, parts in checks
+                for part in parts
+                if isinstance(part, _Doubt)
+                for text in part.texts
+            ]
 
     for verdicts in in_order(equivalence.decide, pairs()):
         conversation, checks = waiting.popleft()
@@ -157,14 +156,7 @@ def leaks(
                 for part in parts
             ]
             outcome, reason = max(outcomes, key=lambda one: _GRAVITY.index(one[0]))
-            yield GateResult(
-                gate=gate,
-                unit="dialogue" if isinstance(conversation, Dialogue) else "chain",
-                unit_id=conversation.id,
-                turn_index=index,
-                outcome=outcome,
-                reason=reason,
-            )
+            yield Subject.of(conversation).gate(gate, outcome, reason, turn=index)
 
 
 _GRAVITY: Final = (GateOutcome.PASSED, GateOutcome.UNCHECKED, GateOutcome.FLAGGED)
@@ -172,131 +164,47 @@ _Check = tuple[int, str, list[_Found]]
 """Index of a turn, gate, and what each way of answering found."""
 
 
-@runtime_checkable
-class FindsByVideo(Protocol):
-    """Conversations that can be read again and again, and by their video."""
-
-    def __iter__(self) -> Iterator[Conversation]: ...
-
-    def of_video(self, video_id: str) -> Iterable[Conversation]:
-        """The conversations about a video."""
-        ...
-
-
-class _Listed:
-    """Conversations that are read again and again; by their video only in memory."""
-
-    def __init__(self, conversations: Iterable[Conversation]) -> None:
-        self._all = conversations
-
-    def __iter__(self) -> Iterator[Conversation]:
-        return iter(self._all)
-
-    @cached_property
-    def _by_video(self) -> dict[str, list[Conversation]]:
-        found: dict[str, list[Conversation]] = defaultdict(list)
-        for conversation in self._all:
-            found[conversation.video_id].append(conversation)
-        return found
-
-    def of_video(self, video_id: str) -> Iterable[Conversation]:
-        return self._by_video.get(video_id, ())
-
-
-MOST_COMPARED: Final = 50_000
-"""Most questions of other videos among which like ones are looked for; of more, a draw."""
-
-
 def _found(
-    conversations: Iterable[Conversation], learnt: FindsByVideo, settings: LeakSettings
+    conversations: Iterable[Conversation], learnt: Iterable[Conversation], probes: Sequence[LeakProbe]
 ) -> Iterator[tuple[Conversation, list[_Check]]]:
     """What the baselines find, by conversation."""
-    summary = _Summary(learnt)
-    known = QuestionIndex(_drawn(learnt, summary.turns) if "blind" in settings.probes else ())
-    habits = _Habits(learnt if "habit" in settings.probes else _Listed(()), settings, summary)
+    words: dict[type[Conversation] | None, WordWeights] = {None: WordWeights()}
+    total = 0
+    forms = Counter[int]()
+    for conversation in learnt:
+        own = words.setdefault(type(conversation), WordWeights())
+        for turn in filter(is_counted, conversation.turns):
+            total += 1
+            for weights in (own, words[None]):
+                weights.add(turn.question)
+            if "habit" in probes:
+                forms.update(map(hash, _forms(turn)))
+    drawn = frozenset(drawn_questions(total, MOST_COMPARED) if "blind" in probes else ())
+    known = QuestionIndex([one for place, one in enumerate(known_answers(learnt)) if place in drawn])
+    habits = _Habits(learnt if "habit" in probes else (), forms)
+    histories = {sort: HistoryAnswerer(weights.weight, least=COVERAGE) for sort, weights in words.items()}
     for conversation in conversations:
+        history = histories.get(type(conversation), histories[None])
         checks: list[_Check] = []
         for index, turn in enumerate(conversation.turns):
             if not is_counted(turn):
                 continue
-            if "own" in settings.probes:
+            if "own" in probes:
                 checks.append((index, BLIND, [_own(turn)]))
-            if "blind" in settings.probes:
-                checks.append((index, BLIND, [_own(turn), _blind(known, turn, conversation.video_id, settings)]))
-            if "history" in settings.probes:
-                said = history_before(conversation, index)
-                repeated = _asked_before(turn, conversation.turns[:index])
-                found = repeated or _history(summary.history(type(conversation), settings), turn, said)
-                checks.append((index, HISTORY, [found]))
-            if "habit" in settings.probes:
+            if "blind" in probes:
+                checks.append((index, BLIND, [_own(turn), _blind(known, turn, conversation.video_id)]))
+            if "history" in probes:
+                found = _asked_before(turn, conversation.turns[:index])
+                checks.append((index, HISTORY, [found or _history(history, turn, history_before(conversation, index))]))
+            if "habit" in probes:
                 checks.append((index, HABIT, [habits.found(turn, conversation.video_id)]))
         yield conversation, checks
-
-
-def _drawn(learnt: Iterable[Conversation], turns: int) -> list[KnownAnswer]:
-    places = iter(drawn_questions(turns, MOST_COMPARED))
-    wanted, found = next(places, None), []
-    for place, known in enumerate(known_answers(learnt)):
-        if place == wanted:
-            found.append(known)
-            wanted = next(places, None)
-    return found
-
-
-_FORMS: Final = 1 << 20
-
-
-class _Summary:
-    """What all conversations have in common, counted in one reading."""
-
-    def __init__(self, learnt: Iterable[Conversation]) -> None:
-        self.turns = 0
-        self._words: dict[type[Conversation], WordWeights] = {}
-        self._all = WordWeights()
-        # By hash, so that its size does not grow with the wordings. Two forms with one hash count as more frequent.
-        self._forms = np.zeros(_FORMS, dtype=np.int64)
-        self._histories: dict[type[Conversation], HistoryAnswerer] = {}
-        for conversation in learnt:
-            words = self._words.setdefault(type(conversation), WordWeights())
-            for turn in conversation.turns:
-                if is_counted(turn):
-                    self.turns += 1
-                    words.add(turn.question)
-                    self._all.add(turn.question)
-                    for form in _forms(turn):
-                        self._forms[_hash(form)] += 1
-
-    def history(self, sort: type[Conversation], settings: LeakSettings) -> HistoryAnswerer:
-        """The history baseline, with weights of words from conversations of one type; from all if there are none."""
-        if sort not in self._histories:
-            words = self._words.get(sort, self._all)
-            self._histories[sort] = HistoryAnswerer(words.weight, least=settings.coverage)
-        return self._histories[sort]
-
-    def may_have(self, form: tuple[str, str], turns: int) -> bool:
-        """False only for a form that fewer turns have."""
-        return bool(self._forms[_hash(form)] >= turns)
-
-
-def _hash(form: tuple[str, str]) -> int:
-    return zlib.crc32("\t".join(form).encode()) % _FORMS
-
-
-def _doubts(conversation: Conversation, checks: Sequence[_Check]) -> Iterator[tuple[Turn, _Doubt]]:
-    for index, _, parts in checks:
-        for part in parts:
-            if isinstance(part, _Doubt):
-                yield conversation.turns[index], part
 
 
 def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """Check one turn against its own question and the history.
 
     Writers use it while no other video is known yet: it is stricter than `leaks` on the history, and has no habits.
-
-    Args:
-        turn: A turn that may be asked.
-        said: The questions and answers before it.
 
     Returns:
         The gate that the turn fails and the reason; None if it passes.
@@ -327,12 +235,6 @@ def _strict() -> HistoryAnswerer:
     return HistoryAnswerer(least=STRICT_COVERAGE, stated=STRICT_STATED)
 
 
-MOST_VOTES: Final = 20
-"""Most other videos whose answers to an open question are compared."""
-MOST_STATED: Final = 5
-"""Most earlier sentences that are compared with the answer to an open question."""
-
-
 def _own(turn: Turn) -> _Found:
     named = _named_answer(turn)
     if named is not None or not _all_said(turn):
@@ -344,17 +246,17 @@ def _doubt(text: str, reason: str) -> _Doubt:
     return _Doubt((text,), lambda same: reason if same[0] else None)
 
 
-def _blind(known: QuestionIndex, turn: Turn, video_id: str, settings: LeakSettings) -> _Found:
+def _blind(known: QuestionIndex, turn: Turn, video_id: str) -> _Found:
     """Leaks if similar questions of other videos have this answer more often than by chance."""
     votes: dict[str, str] = {}
-    for like in known.nearest(turn.question, without=video_id, least=settings.likeness):
+    for like in known.nearest(turn.question, without=video_id, least=LIKENESS):
         # One vote a video, so that a question asked again and again in one video counts once.
         votes.setdefault(like.pair.video_id, like.pair.answer)
-    if len(votes) < settings.min_support:
+    if len(votes) < MIN_SUPPORT:
         return None
 
     def reason(same: Sequence[bool]) -> str | None:
-        if binomial_tail(sum(same), len(same)) > settings.alpha:
+        if binomial_tail(sum(same), len(same)) > ALPHA:
             return None
         return f"{sum(same):,} of {len(same):,} other videos with a like question have this answer"
 
@@ -408,57 +310,50 @@ def _states_it(found: StatedAnswer) -> str:
     return f"turn {found.turn + 1} {how}: {found.text!r}"
 
 
-_NONE: Final[Counter[tuple[str, ...]]] = Counter()
-
-
 class _Habits:
     """Counts of answers by form of question, in all videos and in one."""
 
-    def __init__(self, learnt: FindsByVideo, settings: LeakSettings, summary: _Summary) -> None:
-        self._settings, self._learnt = settings, learnt
-        fewest = min(settings.min_support, math.ceil(math.log(settings.alpha, _EVEN) - 1e-9))
-        self._all: dict[Hashable, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    def __init__(self, learnt: Iterable[Conversation], forms: Counter[int]) -> None:
+        fewest = min(MIN_SUPPORT, math.ceil(math.log(ALPHA, _EVEN) - 1e-9))
+        self._all: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
+        self._own = Counter[int]()
+        """By hash, of a form and a video, and of these and an answer."""
         self._texts: dict[tuple[str, ...], str] = {}
-        for turn, said in _answers(learnt):
-            for form in _forms(turn):
-                if summary.may_have(form, fewest):
-                    self._all[form][said] += 1
-                    self._texts.setdefault(said, turn.references[0])
+        for conversation in learnt:
+            for turn in filter(is_counted, conversation.turns):
+                said = essence(turn.references[0], turn.question)
+                for form in _forms(turn):
+                    if forms[hash(form)] >= fewest:
+                        self._all[form][said] += 1
+                        place = form, conversation.video_id
+                        self._own.update((hash(place), hash((*place, said))))
+                        self._texts.setdefault(said, turn.references[0])
         self._totals = {form: answers.total() for form, answers in self._all.items()}
-        self._tests = sum(_EVEN**total <= settings.alpha for total in self._totals.values())
-        self._own_of = lru_cache(maxsize=16)(self._count_own)
-
-    def _count_own(self, video_id: str) -> dict[Hashable, Counter[tuple[str, ...]]]:
-        found: dict[Hashable, Counter[tuple[str, ...]]] = defaultdict(Counter)
-        for turn, said in _answers(self._learnt.of_video(video_id)):
-            for form in _forms(turn):
-                found[form][said] += 1
-        return found
+        # So many forms are tested that one of them would seem a habit by chance (Bonferroni).
+        self._alpha = ALPHA / max(1, sum(_EVEN**total <= ALPHA for total in self._totals.values()))
 
     def found(self, turn: Turn, video_id: str) -> _Found:
         """Leaks if a turn's answer is the usual one for its form in other videos."""
-        said = essence(turn.references[0], turn.question)
-        # So many forms are tested that one of them would seem a habit by chance (Bonferroni).
-        alpha = self._settings.alpha / max(1, self._tests)
         for form in _forms(turn):
-            answers, own = self._all.get(form, _NONE), self._own_of(video_id).get(form, _NONE)
-            total = self._totals.get(form, 0) - own.total()
-            if total < self._settings.min_support or _EVEN**total > alpha:
+            if form not in self._all:
                 continue
-            usual = said if typed_by(turn) else max(answers, key=lambda one: (answers[one] - own[one], one))
-            count = answers[usual] - own[usual]
-            if binomial_tail(count, total) > alpha:
+            total = self._totals[form] - self._own[hash((form, video_id))]
+            if total < MIN_SUPPORT or _EVEN**total > self._alpha:
+                continue
+            if typed_by(turn):
+                usual = essence(turn.references[0], turn.question)
+            else:
+                _, usual = max(map(partial(self._elsewhere, form, video_id), self._all[form]))
+            count, _ = self._elsewhere(form, video_id, usual)
+            if binomial_tail(count, total) > self._alpha:
                 return None
             why = f"{count:,} of {total:,} questions of the form {form[1]!r} in other videos have this answer"
             return why if typed_by(turn) else _doubt(self._texts[usual], why)
         return None
 
-
-def _answers(conversations: Iterable[Conversation]) -> Iterator[tuple[Turn, tuple[str, ...]]]:
-    for conversation in conversations:
-        for turn in conversation.turns:
-            if is_counted(turn):
-                yield turn, essence(turn.references[0], turn.question)
+    def _elsewhere(self, form: tuple[str, str], video_id: str, said: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        """How many turns of a form in other videos have an answer, and that answer."""
+        return self._all[form][said] - self._own[hash((form, video_id, said))], said
 
 
 def _forms(turn: Turn) -> list[tuple[str, str]]:
@@ -478,7 +373,7 @@ def limit_leak_share(
     Args:
         conversations: All of them; read twice.
         results: Of `leaks`, or of a model's probes.
-        share: `LeakSettings.max_context_share`.
+        share: Largest share of turns that may be answerable without the video.
 
     Yields:
         A `leak.share` result for each: dropped are those with the largest share of flagged turns, among equals the one
@@ -502,18 +397,13 @@ def limit_leak_share(
         bad, total = bad - flagged[name], total - turns[name]
     for conversation in conversations:
         name = conversation.id
-        yield GateResult(
-            gate=SHARE,
-            unit="dialogue" if isinstance(conversation, Dialogue) else "chain",
-            unit_id=name,
-            outcome=GateOutcome.DROPPED if name in dropped else GateOutcome.PASSED,
-            reason=(
-                f"{flagged[name]} of {turns[name]} turns can be answered without the video, "
-                f"and at most {share:.0%} of all turns may"
-            )
-            if name in dropped
-            else None,
+        why = (
+            f"{flagged[name]} of {turns[name]} turns can be answered without the video, and at most {share:.0%} of all "
+            "turns may"
         )
+        gone = name in dropped
+        outcome = GateOutcome.DROPPED if gone else GateOutcome.PASSED
+        yield Subject.of(conversation).gate(SHARE, outcome, why if gone else None)
 
 
 def _flagged(results: Iterable[GateResult]) -> set[tuple[str, int]]:

@@ -11,7 +11,6 @@ characters, since it has no spaces and a segmenter would be a large dependency f
 
 import re
 import unicodedata
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from functools import lru_cache
 from itertools import groupby
 from math import ceil
 from pathlib import Path
+from sys import intern
 from typing import Final
 
 from reeltalk.errors import shorten
@@ -28,9 +28,9 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH, is_graph_written
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
-from reeltalk.schema.settings import Share
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.replies import ROUNDS
-from reeltalk_build.construct.text_rules import TEXT_RULES, Part, TextSettings, declines
+from reeltalk_build.construct.text_rules import TEXT_RULES, Part, declines
 from reeltalk_build.construct.writers import Language
 
 RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
@@ -96,83 +96,51 @@ Found = Iterator[tuple[int, str]]
 GATE: Final = "lint"
 
 
-class LintSettings(TextSettings):
-    """Bounds of the lint rules."""
-
-    min_overlap: Share = 0.8
-    """Questions whose words overlap by this share of both together are near-duplicates."""
-    min_given_away: Share = 0.9
-    """An answer of which the question already holds this share of the content words is given away."""
-    max_recurring: Share = 0.5
-    """Largest share of a chain's questions that other chains of the video may ask too."""
-    max_recurring_elsewhere: Share = 0.75
-    """Largest share of a unit's questions that one unit of another video may ask too."""
-
-
-DEFAULT_LINT = LintSettings()
-
-
+LEAST_OVERLAP: Final = 0.8
+"""Questions whose words overlap by this share of both together are near-duplicates."""
+LEAST_GIVEN_AWAY: Final = 0.9
+"""An answer of which the question already holds this share of the content words is given away."""
+MOST_RECURRING: Final = 0.5
+"""Largest share of a chain's questions that other chains of the video may ask too."""
+MOST_RECURRING_ELSEWHERE: Final = 0.75
+"""Largest share of a unit's questions that one unit of another video may ask too."""
 GRAVE: Final = frozenset({"characters", "markup", "placeholder", "self", "prompt", "language", "looping", "task"})
 """Rules after whose faults a text must not stay: it says nothing, says it to nobody, or is no turn of its task."""
 
 
-def text_faults(
-    text: str, *, part: Part, language: Language = "en", settings: TextSettings = DEFAULT_LINT
-) -> list[tuple[str, str]]:
+def text_faults(text: str, *, part: Part, language: Language = "en") -> list[tuple[str, str]]:
     """Find the faults of a single text.
 
     Args:
         text: A question, an answer, a caption, an item of a checklist.
         part: What the text is.
         language: The language that it should be written in.
-        settings: Bounds of the rules.
 
     Returns:
         A rule's name and a reason for each fault, grave ones first. The rules of `GRAVE` mean that the text must not
         stay.
     """
-    return [
-        (name, f"the {part} {said}")
-        for name, rule in TEXT_RULES.items()
-        for said in rule(text, part, language, settings)
-    ]
+    return [(name, f"the {part} {said}") for name, rule in TEXT_RULES.items() for said in rule(text, part, language)]
 
 
-def lint(
-    unit: QAChain | Dialogue, *, language: Language = "en", settings: LintSettings = DEFAULT_LINT
-) -> list[GateResult]:
+def lint(unit: QAChain | Dialogue, *, language: Language = "en") -> list[GateResult]:
     """Find faults with all rules.
-
-    Args:
-        unit: A chain or a dialogue.
-        language: The language that it should be written in.
-        settings: Bounds of the rules.
 
     Returns:
         A flag of the gate `lint.RULE` for each fault, in the order of the turns.
     """
-    faults = list(_texts(unit, language, settings))
-    faults += [
-        (index, name, reason) for name, rule in RULES.items() for index, reason in rule(unit, language, settings)
+    faults = list(_texts(unit, language))
+    faults += [(index, name, reason) for name, rule in RULES.items() for index, reason in rule(unit, language)]
+    return [
+        Subject.of(unit).gate(f"{GATE}.{name}", GateOutcome.FLAGGED, reason, turn=index)
+        for index, name, reason in sorted(faults, key=lambda fault: fault[0])
     ]
-    return [_flag(unit, name, index, reason) for index, name, reason in sorted(faults, key=lambda fault: fault[0])]
 
 
-def _flag(unit: QAChain | Dialogue, rule: str, index: int | None, reason: str) -> GateResult:
-    return GateResult(
-        gate=f"{GATE}.{rule}",
-        unit="chain" if isinstance(unit, QAChain) else "dialogue",
-        unit_id=unit.id,
-        turn_index=index,
-        outcome=GateOutcome.FLAGGED,
-        reason=reason,
-    )
-
-
-def _texts(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Iterator[tuple[int, str, str]]:
+def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, str, str]]:
     for index, turn in enumerate(unit.turns):
         for part, text in _parts(turn):
-            for name, reason in text_faults(text, part=part, language=language, settings=settings):
+            for name, reason in text_faults(text, part=part, language=language):
                 # A talk about photography is about pictures, and an assistant may not know what a user asks there.
                 if turn.extra.get(ABOUT) == "topic" and name in ("wording", "declines"):
                     continue
@@ -189,7 +157,7 @@ def _parts(turn: Turn) -> list[tuple[Part, str]]:
     return [(asked, turn.question), *((said, text) for text in turn.references[:1])]
 
 
-def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -> Found:
+def _dependence(unit: QAChain | Dialogue, language: Language) -> Found:
     # The rounds of a dialogue may change the subject, and some tasks demand it.
     if isinstance(unit, Dialogue):
         return
@@ -201,7 +169,7 @@ def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -
             yield index, "it refers to nothing in the answers before: no pronoun and no shared word"
 
 
-def _order(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+def _order(unit: QAChain | Dialogue, _: Language) -> Found:
     asked_s, begins_s = 0.0, None
     for index, turn in enumerate(unit.turns):
         if turn.asked_at_s is not None:
@@ -219,7 +187,7 @@ def _order(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
         begins_s = first_s if begins_s is None else begins_s
 
 
-def _duplicates(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -> Found:
+def _duplicates(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         if turn.extra.get("about") == "chat":
             continue
@@ -228,27 +196,25 @@ def _duplicates(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -
                 yield index, f"it asks the same as question {before + 1}"
                 break
             one, other = set(text_words(turn.question)), set(text_words(earlier.question))
-            if one and len(one & other) / len(one | other) >= settings.min_overlap:
+            if one and len(one & other) / len(one | other) >= LEAST_OVERLAP:
                 yield index, f"it asks nearly the same as question {before + 1}"
                 break
 
 
-def _given_away(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -> Found:
+def _given_away(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         # A choice question names its answer, and a yes/no answer repeats its question.
-        if turn.extra.get("about") == "topic" or _is_closed(turn):
+        closed = re.search(r"\bor\b|还是", turn.question) or re.match(
+            r"(yes|no)\b|是|不|没", " ".join(turn.references[:1]).casefold()
+        )
+        if turn.extra.get(ABOUT) == "topic" or closed:
             continue
         answer = topic_words(" ".join(turn.references[:1]))
-        if answer and len(answer & topic_words(turn.question)) / len(answer) >= settings.min_given_away:
+        if answer and len(answer & topic_words(turn.question)) >= LEAST_GIVEN_AWAY * len(answer):
             yield index, "the question already says what the answer says"
 
 
-def _is_closed(turn: Turn) -> bool:
-    answer = " ".join(turn.references[:1]).casefold()
-    return bool(re.search(r"\bor\b|还是", turn.question)) or bool(re.match(r"(yes|no)\b|是|不|没", answer))
-
-
-def _yes_no(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+def _yes_no(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         # A graph may ask one such question. Rounds off the video, and requests to sum up, take any form.
         if is_graph_written(turn) or turn.extra.get(ABOUT) in ("topic", "chat") or turn.options:
@@ -262,7 +228,7 @@ def _yes_no(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
 _ASKS_OPENLY: Final = RULE_FILE.pattern("asks_openly")
 
 
-def _repeats_question(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+def _repeats_question(unit: QAChain | Dialogue, _: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         for answer in turn.references[:1]:
             said, asked = normalise(answer), normalise(turn.question)
@@ -272,14 +238,14 @@ def _repeats_question(unit: QAChain | Dialogue, _: Language, __: LintSettings) -
                 yield index, "the answer begins with the question"
 
 
-def _task(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
+def _task(unit: QAChain | Dialogue, language: Language) -> Found:
     for index, turn in enumerate(unit.turns):
         answer = " ".join(turn.references[:1])
         if is_labelled(turn, Task.ANSWER_REFUSAL) and answer and not _DENIES.search(answer) and not declines(answer):
             yield index, f"the answer must say that the video does not show it, and says: {shorten(answer)}"
         if is_labelled(turn, Task.CONTENT_SUMMARY) and any(
             rule == "length" and "fewer" in reason
-            for rule, reason in text_faults(answer, part="summary", language=language, settings=settings)
+            for rule, reason in text_faults(answer, part="summary", language=language)
         ):
             yield index, f"the answer sums up nothing: {shorten(answer)}"
 
@@ -287,7 +253,7 @@ def _task(unit: QAChain | Dialogue, language: Language, settings: LintSettings) 
 _DENIES: Final = RULE_FILE.pattern("denies")
 
 
-RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Found]]] = {
+RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language], Found]]] = {
     "task": _task,
     "yes_no": _yes_no,
     "dependence": _dependence,
@@ -299,7 +265,7 @@ RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Fo
 """Rules for the turns of a unit, by the last part of their gate's name."""
 
 
-def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT) -> Iterator[GateResult]:
+def repeated(units: Sequence[QAChain | Dialogue]) -> Iterator[GateResult]:
     """Find turns and units that say again what an earlier unit says, within and across clips and videos.
 
     A turn recurs if its question and its answer do in the same video. A short question alone, such as *What does he do
@@ -309,36 +275,29 @@ def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DE
     enough videos, true answers recur. Questions that a graph wrote are not compared either, since a graph has one form
     for each kind of question.
 
-    Args:
-        units: Chains or dialogues, in their order.
-        settings: Bounds of the rules.
-
     Yields:
         A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
         earlier one.
     """
-    told = _Told(units, settings)
+    told = _Told(units)
     for unit in units:
         for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}"):
-            yield _flag(unit, "repeated", index, reason)
+            yield Subject.of(unit).gate(f"{GATE}.repeated", GateOutcome.FLAGGED, reason, turn=index)
         told.add(unit)
 
 
-def repeats_of(
-    unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT
-) -> list[tuple[int, str]]:
+def repeats_of(unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue]) -> list[tuple[int, str]]:
     """Find the turns of a draft that repeat earlier units of its video, as advice to its writer.
 
     Args:
         unit: A chain or a dialogue.
         earlier: Units with which it is compared, such as the other chains of the video.
-        settings: Bounds of the rules.
 
     Returns:
         The index of each turn that repeats one, and a reason. If the draft as a whole is generic, these are all of its
         questions that were asked before.
     """
-    told = _Told([*earlier, unit], settings)
+    told = _Told([*earlier, unit])
     for one in earlier:
         told.add(one)
     found = list(told.recurring(unit, lambda seen: shorten(seen.question)))
@@ -364,8 +323,7 @@ class _Seen:
 class _Told:
     """Turns of earlier units, found again by their words."""
 
-    def __init__(self, units: Iterable[QAChain | Dialogue], settings: LintSettings) -> None:
-        self._settings = settings
+    def __init__(self, units: Iterable[QAChain | Dialogue]) -> None:
         of_questions: Counter[str] = Counter()
         of_turns: Counter[str] = Counter()
         self._left: Counter[str] = Counter()
@@ -374,9 +332,9 @@ class _Told:
             for turn in filter(_is_compared, unit.turns):
                 of_questions.update(_recurring_words(turn.question))
                 of_turns.update(_turn_words(turn))
-        self._questions = _Alike(of_questions, settings.min_overlap)
+        self._questions = _Alike(of_questions)
         # Whole turns are compared with those of their own video, and forgotten after its last unit.
-        self._turns: defaultdict[str, _Alike] = defaultdict(lambda: _Alike(of_turns, settings.min_overlap))
+        self._turns: defaultdict[str, _Alike] = defaultdict(lambda: _Alike(of_turns))
 
     def add(self, unit: QAChain | Dialogue) -> None:
         self._left[unit.video_id] -= 1
@@ -408,9 +366,9 @@ class _Told:
             if told := self._turns[unit.video_id].find(_turn_words(turn), _topics(turn)):
                 yield index, f"it asks and answers the same as {place(told[0])}"
         of = len(unit.turns)
-        if isinstance(unit, QAChain) and len(asked) > self._settings.max_recurring * of:
+        if isinstance(unit, QAChain) and len(asked) > MOST_RECURRING * of:
             yield None, f"{len(asked)} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"
-        elif elsewhere and (count := max(elsewhere.values())) > self._settings.max_recurring_elsewhere * of:
+        elif elsewhere and (count := max(elsewhere.values())) > MOST_RECURRING_ELSEWHERE * of:
             one = min(unit_id for unit_id, times in elsewhere.items() if times == count)
             yield None, f"{count} of its {of} questions are asked in {one}, about another video"
 
@@ -420,20 +378,22 @@ _MOST_PLACES: Final = 50
 """Most places that are kept of one text, so that a question that every unit asks does not slow the search."""
 
 
+_Words = tuple[str, ...]
+
+
 class _Alike:
     """Texts as sets of words; finds those that are similar to another and speak of the same things."""
 
-    def __init__(self, times: Counter[str], least: float) -> None:
-        self._least, self._times = least, times
-        # Each word has a number, and a set is kept as bytes. Sets of strings take several times as much memory.
-        self._numbers: dict[str, int] = {}
-        self._places: dict[tuple[bytes, bytes], list[_Seen]] = {}
-        self._by_word: dict[str, list[tuple[bytes, bytes]]] = {}
+    def __init__(self, times: Counter[str]) -> None:
+        self._times = times
+        # As tuples, since sets take several times as much memory.
+        self._places: dict[tuple[_Words, _Words], list[_Seen]] = {}
+        self._by_word: dict[str, list[tuple[_Words, _Words]]] = {}
 
     def add(self, words: frozenset[str], topics: frozenset[str], seen: _Seen) -> None:
         if not words:
             return
-        text = (_packed(self._numbered(words)), _packed(self._numbered(topics)))
+        text = tuple(sorted(map(intern, words))), tuple(sorted(map(intern, topics)))
         places = self._places.setdefault(text, [])
         if not places:
             for word in self._prefix(words):
@@ -443,29 +403,18 @@ class _Alike:
 
     def find(self, words: frozenset[str], topics: frozenset[str]) -> list[_Seen]:
         near = dict.fromkeys(text for word in self._prefix(words) for text in self._by_word.get(word, ()))
-        own, own_topics = self._numbered(words), self._numbered(topics)
-        return [seen for text in near if self._is_like(own, own_topics, *text) for seen in self._places[text]]
-
-    def _is_like(self, words: frozenset[int], topics: frozenset[int], packed: bytes, packed_topics: bytes) -> bool:
-        other, spoken_of = _unpacked(packed), _unpacked(packed_topics)
-        # One may say more than the other, but nothing else in its place.
-        speaks_of_the_same = topics <= spoken_of or spoken_of <= topics
-        return speaks_of_the_same and len(words & other) >= self._least * len(words | other)
-
-    def _numbered(self, words: frozenset[str]) -> frozenset[int]:
-        return frozenset(self._numbers.setdefault(word, len(self._numbers)) for word in words)
+        return [seen for text in near if _is_like(words, topics, *text) for seen in self._places[text]]
 
     def _prefix(self, words: frozenset[str]) -> list[str]:
+        """The rarest words, of which texts that are alike share one."""
         ordered = sorted(words, key=lambda word: (self._times[word], word))
-        return ordered[: len(ordered) - ceil(self._least * len(ordered)) + 1]
+        return ordered[: len(ordered) - ceil(LEAST_OVERLAP * len(ordered)) + 1]
 
 
-def _packed(numbers: frozenset[int]) -> bytes:
-    return array("I", sorted(numbers)).tobytes()
-
-
-def _unpacked(numbers: bytes) -> frozenset[int]:
-    return frozenset(memoryview(numbers).cast("I"))
+def _is_like(words: frozenset[str], topics: frozenset[str], other: _Words, other_topics: _Words) -> bool:
+    # One may say more than the other, but nothing else in its place.
+    speaks_of_the_same = topics.issubset(other_topics) or topics.issuperset(other_topics)
+    return speaks_of_the_same and len(words.intersection(other)) >= LEAST_OVERLAP * len(words.union(other))
 
 
 def _is_compared(turn: Turn) -> bool:

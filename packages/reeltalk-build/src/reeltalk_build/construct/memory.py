@@ -201,11 +201,7 @@ class BankChange(NamedTuple):
 
 
 class MemoryBank:
-    """The identities of one video. It takes frames in order of time; the same frames give the same identities.
-
-    Args:
-        settings: Thresholds.
-    """
+    """The identities of one video. It takes frames in order of time; the same frames give the same identities."""
 
     def __init__(self, settings: MemorySettings | None = None) -> None:
         self.settings = settings or MemorySettings()

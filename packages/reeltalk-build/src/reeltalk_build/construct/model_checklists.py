@@ -33,12 +33,7 @@ NAMES_THE_REFERENCE: Final = RULE_FILE.pattern("names_the_reference")
 
 
 def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:
-    """Items that expect Yes without a word of the right answer, so that a wrong one may meet them.
-
-    Args:
-        items: The items of one checklist.
-        answer: The right answer.
-    """
+    """Items that expect Yes without a word of the right answer, so that a wrong one may meet them."""
     due = set(content_words(answer))
     return [
         item.question
@@ -51,11 +46,6 @@ def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) ->
     """True if an answer that only repeats the question passes, because no item names a word that the answer adds.
 
     An answer that is negative, says yes or no, or adds no word is not checked.
-
-    Args:
-        items: The items of one checklist.
-        question: The question.
-        answer: The right answer.
     """
     new = set(content_words(answer)) - set(content_words(question))
     if not new or is_negated(answer) or polarity(answer) is not None:
@@ -68,18 +58,8 @@ def write_checklists(
 ) -> dict[int, TriedChecklist | Unwritten]:
     """Ask for a checklist for some turns of a dialogue, and try each on the right answer and on three wrong ones.
 
-    Args:
-        writer: Writes the items.
-        judge: Writes the wrong answers and applies the items; without one the lists are not tried.
-        dialogue: The dialogue.
-        turns: Indices of the turns, from 0.
-
     Returns:
         For each turn its list, or why there is none. The replies are left out where a list was written and failed.
-
-    Raises:
-        ModelError: A model gives no reply.
-        BudgetError: A limit would be exceeded.
     """
     found: dict[int, TriedChecklist | Unwritten] = {
         index: Unwritten("the turn has no reference answer") for index in turns if not dialogue.turns[index].references

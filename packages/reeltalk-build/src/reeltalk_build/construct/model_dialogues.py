@@ -32,15 +32,6 @@ def rate_tasks(
 
     A scene with a caption is rated by it alone: captions are verified, name what the tasks need (things, people and
     events), and cost no images. Frames are decoded for a scene without one only.
-
-    Args:
-        writer: Rates.
-        scene: The scene.
-        look: Shows the scene.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
     """
     tasks = "\n\n".join(f"{task.value}\n{writer.part(f'dialogue_{task.value}')}" for task in Task)
     parts = {"tasks": tasks} if not scene.caption else {"tasks": tasks, "seen": ""}
@@ -69,24 +60,7 @@ def ask_for_dialogue(
     name: DialogueKey,
     made: Mapping[str, Any],
 ) -> Dialogue | Unwritten:
-    """Ask for a dialogue of 5 to 8 rounds that keeps the structural rules of its task.
-
-    Args:
-        writer: Writes.
-        seen: Shows the scene.
-        scene: The scene.
-        task: The task that the dialogue tests.
-        intervals: The parts of the video that the scene consists of, in order.
-        number: Index, from 0, among the dialogues of this scene and task.
-        earlier: Questions that other dialogues about the video ask.
-        advice: The part of the prompt about an earlier attempt; may be empty.
-        name: Identifier of the dialogue.
-        made: `extra` of the dialogue and of its turns.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
-    """
+    """Ask for a dialogue of 5 to 8 rounds that keeps the structural rules of its task."""
 
     def dialogue(reply: DialogueReply) -> Dialogue:
         return Dialogue(
@@ -100,10 +74,9 @@ def ask_for_dialogue(
 
     def complaint(reply: DialogueReply) -> str | None:
         problems = "; ".join([*check_structure(dialogue(reply), task), *_elsewhere(reply, intervals)])
-        return is_copy(reply) or problems or None
+        return problems or None
 
     example = f"example_{task.value}"
-    is_copy = writer.refused(example, DialogueReply, _rounds_said)
     cross_scene = ""
     if scene.kind == "cross":
         cross_scene = writer.part("dialogue_cross_scene", {"joined_by": "\n".join(scene.joined_by)})
@@ -128,18 +101,8 @@ def judge_rounds(
 ) -> DialogueVerdict | Unwritten:
     """Let judges check every round against the video, and whether the dialogue does its task.
 
-    Args:
-        judges: One for each judge and sample.
-        seen: Shows the scene.
-        dialogue: The dialogue.
-        task: The task that it should test.
-
     Returns:
         The verdict of the judges whose reply can be used; `Unwritten` if there is none.
-
-    Raises:
-        ModelError: A model gives no reply.
-        BudgetError: A limit would be exceeded.
     """
     if not judges:
         return Unwritten(NO_JUDGE)
@@ -174,10 +137,6 @@ def judge_rounds(
 def _tested(dialogue: Dialogue, task: Task) -> str:
     numbers = [number for number, turn in enumerate(dialogue.turns, 1) if task.value in turn.labels.get(TASK_LABEL, ())]
     return ", ".join(map(str, numbers)) or "–"
-
-
-def _rounds_said(reply: DialogueReply) -> list[str]:
-    return [text for round_ in reply.rounds for text in (round_.user, round_.assistant)]
 
 
 def _turn(round_: RoundReply, intervals: Sequence[Interval], made: Mapping[str, Any]) -> Turn:

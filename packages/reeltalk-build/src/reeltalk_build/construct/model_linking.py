@@ -36,19 +36,7 @@ _QUANTITY: Final = re.compile(
 def find_linkages(
     writer: PromptedModel, before: QAChain, after: QAChain, *, signature: str, wanted: Sequence[str] = ()
 ) -> LinkageResult | Unwritten:
-    """Ask a model for related turns of two chains.
-
-    Args:
-        writer: The model.
-        before: The earlier chain.
-        after: The later chain.
-        signature: Signature of the writer, for the records.
-        wanted: Relations to look for first.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
-    """
+    """Ask a model for related turns of two chains."""
 
     def complaint(reply: LinkageReply) -> str | None:
         found, reasons = _paired(reply, before, after, signature)
@@ -68,17 +56,7 @@ def find_linkages(
 
 
 def judge_standing(judge: PromptedModel, entered: Sequence[Entrance], after: QAChain) -> list[EntranceVerdict]:
-    """Ask a model where paths can enter a chain in its middle.
-
-    Args:
-        judge: The model.
-        entered: For each entrance the turns asked and the turns skipped.
-        after: The chain that the paths enter.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
-    """
+    """Ask a model where paths can enter a chain in its middle."""
     found: list[EntranceVerdict | None] = [
         EntranceVerdict(False, NO_DRAFT) if not one.reworded and refers_back(one.turn) else None for one in entered
     ]

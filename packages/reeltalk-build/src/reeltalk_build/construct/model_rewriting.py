@@ -17,8 +17,8 @@ from reeltalk.schema.gates import VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.prompting import PromptedModel, VisualContext, number_turns, unwritten_from
-from reeltalk_build.construct.quality import unwritten_gate
 from reeltalk_build.construct.replies import DraftReply, RewriteCheckReply, RewriteReply, TurnCheck
 from reeltalk_build.construct.rewrite_checks import (
     DraftFault,
@@ -28,13 +28,7 @@ from reeltalk_build.construct.rewrite_checks import (
     rule_fault,
     with_ends,
 )
-from reeltalk_build.construct.verification import (
-    TurnVerdict,
-    check_numbers,
-    combine_checks,
-    unchecked_gate,
-    verdict_gates,
-)
+from reeltalk_build.construct.verification import TurnVerdict, check_numbers, combine_checks
 from reeltalk_build.construct.writers import NO_JUDGE, RewriteResult, Unwritten
 
 T = TypeVar("T")
@@ -87,7 +81,7 @@ class _Tried:
         found = draft_gates(self.faults, self.linkage, self.id, outcome or GateOutcome.FLAGGED)
         judged: list[GateResult] = []
         if self.verdict is not None:
-            judged = verdict_gates(self.verdict, "linkage", self.id, None, outcome)
+            judged = Subject("linkage", self.id).verdict(self.verdict, outcome=outcome)
             # What passed and is in no table would be counted as verified.
             judged = judged[outcome is not None and self.verdict.verdict == "supported" :]
         elif self.unchecked is not None and outcome is None:
@@ -122,12 +116,7 @@ class PairDrafting:
     """Why there is no draft, by number of the linkage."""
 
     def run(self) -> RewriteResult:
-        """Write, check, send back, and decide.
-
-        Raises:
-            ModelError: A model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Write, check, send back, and decide."""
         methods = self._methods()
         numbers = [n for n, linkage in enumerate(self.linkages, start=1) if linkage.relation in methods]
         good: dict[int, list[_Tried]] = {n: [] for n in numbers}
@@ -167,14 +156,13 @@ class PairDrafting:
         return RewriteResult(rewrites, gates)
 
     def _unwritten(self, linkage: Linkage, nothing: Unwritten) -> GateResult:
-        return unwritten_gate(REWRITE_GATE, "chain", self.after.id, nothing, turn=linkage.target.turn_index)
+        return Subject.of(self.after).unwritten(REWRITE_GATE, nothing, turn=linkage.target.turn_index)
 
     def _write(
         self, numbers: Sequence[int], methods: _Methods, back: Sequence[_Tried], good: Mapping[int, Sequence[_Tried]]
     ) -> list[_Tried]:
         """New drafts for some linkages, checked by the rules."""
         found: list[_Tried] = []
-        is_copy = self.writer.refused("rewrite", RewriteReply, _drafts_said)
         asks = [one.turn.question for own in good.values() for one in own]
         for some in _chunks(numbers, LINKAGES_AT_ONCE):
             reply = self._ask(some, methods, [one for one in back if one.number in some])
@@ -184,21 +172,11 @@ class PairDrafting:
                 n = draft.linkage
                 if n not in some:
                     reason = f"a draft is for link {n}, and the links are {', '.join(map(str, some))}"
-                    self._gates.append(
-                        GateResult(
-                            gate=REWRITE_GATE,
-                            unit="chain",
-                            unit_id=self.after.id,
-                            outcome=GateOutcome.DROPPED,
-                            reason=reason,
-                        )
-                    )
+                    self._gates.append(Subject.of(self.after).gate(REWRITE_GATE, GateOutcome.DROPPED, reason))
                 elif lacking[n]:
                     lacking[n] -= 1
                     one = self._tried(draft)
                     one.faults += self._method_faults(draft, methods, taken[n])
-                    if copied := is_copy(RewriteReply(drafts=(draft,))):
-                        one.faults.append(rule_fault("copied", copied))
                     if asks_again(draft.question, asks):
                         one.faults.append(rule_fault("repeated", "it asks nearly the same as another of these drafts"))
                     taken[n].add(draft.method)
@@ -300,7 +278,7 @@ class PairDrafting:
                     one.verdict = verdict
                 continue
             for at, one in enumerate(some):
-                gate = unchecked_gate(VERIFIED, "linkage", one.id, failed.reason)
+                gate = Subject("linkage", one.id).unchecked(VERIFIED, failed.reason)
                 # The raw replies are kept once.
                 one.unchecked = gate if at else gate.model_copy(update={"raw": failed.replies})
 
@@ -340,10 +318,6 @@ def _complaint(reply: RewriteReply, numbers: Sequence[int]) -> str | None:
         return None
     named = ", ".join(str(draft.linkage) for draft in reply.drafts)
     return f"no draft is for one of the links {', '.join(map(str, numbers))}; `linkage` says {named}"
-
-
-def _drafts_said(reply: RewriteReply) -> list[str]:
-    return [text for draft in reply.drafts for text in (draft.question, draft.answer)]
 
 
 def _shown(one: _Tried, number: int) -> str:

@@ -24,6 +24,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import GATE as LINT
 from reeltalk_build.construct.linting import GRAVE, text_faults
 from reeltalk_build.construct.model_checklists import write_checklists
@@ -55,8 +56,6 @@ from reeltalk_build.construct.verification import (
     TurnVerdict,
     check_numbers,
     combine_checks,
-    unchecked_gate,
-    verdict_gates,
 )
 from reeltalk_build.construct.writers import (
     ALONE,
@@ -130,11 +129,9 @@ class ModelWriter(Writer):
     def chain(
         self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
-        """Write five or six questions about a clip. A new attempt has the identifier of the one that it replaces."""
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        is_copy = self._writer.refused("chain", ChainReply, lambda reply: reply.texts)
         asked = self._writer.ask(
             "chain",
             ChainReply,
@@ -146,7 +143,7 @@ class ModelWriter(Writer):
                 "wanted": self._wanted(around.wanted),
                 "advice": self._advice(advice),
             },
-            check=lambda reply: is_copy(reply) or evidence_complaint(reply, interval),
+            check=lambda reply: evidence_complaint(reply, interval),
         )
         if asked.record is None:
             return unwritten_from(asked)
@@ -178,26 +175,30 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        seen = self._judge_context(video, (interval,))
-        asked = [
-            (
-                judge.model.name,
-                judge.ask(
-                    "quality",
-                    QualityReply,
-                    seen=seen,
-                    data={"chain": number_turns(chain.turns)},
-                    check=lambda reply: check_numbers(reply.turns, len(chain.turns)),
-                ),
+        return _combined(
+            self._all_judges(
+                "quality",
+                QualityReply,
+                self._judge_context(video, (interval,)),
+                {"chain": number_turns(chain.turns)},
+                lambda reply: check_numbers(reply.turns, len(chain.turns)),
             )
-            for judge in self._judges
-        ]
-        return _combined(asked)
+        )
+
+    def _all_judges(
+        self,
+        name: str,
+        kind: type[T],
+        seen: VisualContext,
+        data: Mapping[str, str],
+        check: Callable[[T], str | None],
+    ) -> list[tuple[str, RecordResult[T]]]:
+        """The reply of every judge and sample, with the judge's name."""
+        return [(judge.model.name, judge.ask(name, kind, seen=seen, data=data, check=check)) for judge in self._judges]
 
     def linkages(
         self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
-        """Find related turns of two chains, by some relations first."""
         return find_linkages(self._writer, before, after, signature=self.signature, wanted=wanted)
 
     def rewrites(
@@ -266,7 +267,6 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval, []
-        is_copy = self._writer.refused("caption", CaptionReply, lambda reply: _sentences(reply.caption))
         advice: list[str] = []
         tried: list[tuple[str, TurnVerdict]] = []
         replies: tuple[str, ...] = ()
@@ -276,7 +276,7 @@ class ModelWriter(Writer):
                 CaptionReply,
                 seen=self._context(video, (interval,)),
                 parts={"advice": self._advice(advice)},
-                check=self._caption_complaint(is_copy),
+                check=self._caption_complaint(),
             )
             replies += asked.replies
             if asked.record is None:
@@ -286,7 +286,7 @@ class ModelWriter(Writer):
             caption = asked.record.caption
             verdict = self._check_caption(video, interval, caption)
             if isinstance(verdict, Unwritten):
-                unchecked = unchecked_gate(VERIFIED, "clip", clip.id, verdict.reason)
+                unchecked = Subject("clip", clip.id).unchecked(VERIFIED, verdict.reason)
                 return caption, [*self._caption_faults(clip, caption), unchecked]
             tried.append((caption, verdict))
             if len(tried) == 2 or not (verdict.verdict == "contradicted" or verdict.faults):
@@ -297,48 +297,41 @@ class ModelWriter(Writer):
             row
             for one in tried
             if one is not best
-            for row in verdict_gates(one[1], "clip", clip.id, None, GateOutcome.REPLACED)
+            for row in Subject("clip", clip.id).verdict(one[1], outcome=GateOutcome.REPLACED)
         ]
         caption, verdict = best
-        gates += [*self._caption_faults(clip, caption), *verdict_gates(verdict, "clip", clip.id, None)]
+        gates += [*self._caption_faults(clip, caption), *Subject("clip", clip.id).verdict(verdict)]
         if verdict.verdict == "contradicted":
             return Unwritten(f"the judge says after a revision: {verdict.complaints[0]}", replies), gates
         return caption, gates
 
-    def _caption_complaint(self, more: Callable[[CaptionReply], str | None]) -> Callable[[CaptionReply], str | None]:
+    def _caption_complaint(self) -> Callable[[CaptionReply], str | None]:
         """A function that complains about each fault of a caption once, and after that about grave ones alone."""
         tries = count()
 
         def complaint(reply: CaptionReply) -> str | None:
             last = next(tries) > 0
             faults = text_faults(reply.caption, part="caption", language=self.language)
-            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or more(reply)
+            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or None
 
         return complaint
 
     def _caption_faults(self, clip: Clip, caption: str) -> list[GateResult]:
         return [
-            GateResult(gate=f"{LINT}.{rule}", unit="clip", unit_id=clip.id, outcome=GateOutcome.FLAGGED, reason=reason)
+            Subject("clip", clip.id).gate(f"{LINT}.{rule}", GateOutcome.FLAGGED, reason)
             for rule, reason in text_faults(caption, part="caption", language=self.language)
         ]
 
     def _check_caption(self, video: Video, interval: Interval, caption: str) -> TurnVerdict | Unwritten:
         if not self._judges:
             return Unwritten(NO_JUDGE)
-        seen = self._judge_context(video, (interval,))
-        asked = [
-            (
-                judge.model.name,
-                judge.ask(
-                    "caption_check",
-                    TurnCheck,
-                    seen=seen,
-                    data={"caption": caption},
-                    check=lambda reply: check_numbers((reply,), 1),
-                ),
-            )
-            for judge in self._judges
-        ]
+        asked = self._all_judges(
+            "caption_check",
+            TurnCheck,
+            self._judge_context(video, (interval,)),
+            {"caption": caption},
+            lambda reply: check_numbers((reply,), 1),
+        )
         said = [(name, (one.record,)) for name, one in asked if one.record is not None]
         return combine_checks(said)[0] if said else _no_verdict([one for _, one in asked])
 
@@ -346,7 +339,7 @@ class ModelWriter(Writer):
         """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays."""
         if not self._writer.model.sees_images:
             return Unwritten("a model without sight cannot describe what an object looks like")
-        complaint = self._caption_complaint(lambda _: None)
+        complaint = self._caption_complaint()
         asked = self._writer.ask(
             "object_caption", CaptionReply, images=(picture,), data={"kind": kind}, check=complaint
         )
@@ -354,12 +347,10 @@ class ModelWriter(Writer):
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
-        """Decide if the captions of two neighbouring clips describe one scene."""
         reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
         return reply if isinstance(reply, Unwritten) else reply.same_scene
 
     def suitability(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
-        """Rate how suitable a scene is for each task, 1 to 6, by its caption if it has one."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
@@ -375,7 +366,6 @@ class ModelWriter(Writer):
         earlier: Sequence[str] = (),
         advice: Sequence[str] = (),
     ) -> Dialogue | Unwritten:
-        """Write a dialogue of 5 to 8 rounds that keeps the structural rules of its task."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
@@ -393,7 +383,6 @@ class ModelWriter(Writer):
         )
 
     def judge_dialogue(self, video: Video, scene: Scene, dialogue: Dialogue, task: Task) -> DialogueVerdict | Unwritten:
-        """Let the judges check every round against the video, and whether the dialogue does its task."""
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
@@ -406,8 +395,30 @@ class ModelWriter(Writer):
         return write_checklists(self._writer, self._judges[0] if self._judges else None, dialogue, turns)
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
-        """The turns with CogME's tags and VDAct's question types, marked as not verified by a person."""
-        return _propose_tags(self._writer, turns, made=self._made)
+
+        def complaint(reply: TagsReply) -> str | None:
+            same = len(reply.tags) == len(turns)
+            return None if same else f"there are {len(turns)} questions but {len(reply.tags)} entries"
+
+        data = {"chain": number_turns(turns)}
+        reply = record_or_unwritten(self._writer.ask("tags", TagsReply, data=data, check=complaint))
+        if isinstance(reply, Unwritten):
+            return reply
+        return tuple(
+            turn.model_copy(
+                update={
+                    "labels": turn.labels
+                    | {
+                        "cogme.target": tuple(tag.value for tag in tags.target),
+                        "cogme.content": tuple(tag.value for tag in tags.content),
+                        "cogme.thinking": (tags.thinking.value,),
+                        "vdact.question_type": tuple(tag.value for tag in tags.types),
+                    },
+                    "extra": {**turn.extra, **self._made, UNVERIFIED: False},
+                }
+            )
+            for turn, tags in zip(turns, reply.tags, strict=True)
+        )
 
     def _advice(self, reasons: Sequence[str]) -> str:
         # A text of several lines is an earlier draft with its faults.
@@ -449,12 +460,7 @@ class ModelWriter(Writer):
 
 
 def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
-    """The complaint about evidence that is no stretch of a clip; None if there is none.
-
-    Args:
-        reply: A chain.
-        interval: The clip. A bound may lie outside it by `SLIP_S`.
-    """
+    """The complaint about evidence that is no stretch of a clip; None if there is none."""
     for number, turn in enumerate(reply.turns, start=1):
         found = f"the evidence of question {number}, {turn.start_s:g} to {turn.end_s:g} s,"
         if turn.start_s < interval.start_s - SLIP_S or turn.end_s > interval.end_s + SLIP_S:
@@ -466,10 +472,6 @@ def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
 
 def _clamped(turn: ChainTurnReply, interval: Interval) -> Interval:
     return Interval(start_s=max(turn.start_s, interval.start_s), end_s=min(turn.end_s, interval.end_s))
-
-
-def _sentences(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[.!?\u3002\uff01\uff1f])\s*", text) if part]
 
 
 def _combined(asked: Sequence[tuple[str, RecordResult[QualityReply]]]) -> ChainJudgement | Unwritten:
@@ -491,35 +493,6 @@ def _no_verdict(asked: Sequence[RecordResult[T]]) -> Unwritten:
 
 def _interval(clip: Clip) -> Interval | Unwritten:
     return clip.interval or Unwritten(f"clip {clip.id!r} has no interval, so nothing of it can be shown")
-
-
-def _propose_tags(
-    writer: PromptedModel, turns: Sequence[Turn], *, made: Mapping[str, Any]
-) -> tuple[Turn, ...] | Unwritten:
-    """The turns with the tags that the model proposes; their labels in other vocabularies stay."""
-
-    def complaint(reply: TagsReply) -> str | None:
-        same = len(reply.tags) == len(turns)
-        return None if same else f"there are {len(turns)} questions but {len(reply.tags)} entries"
-
-    reply = record_or_unwritten(writer.ask("tags", TagsReply, data={"chain": number_turns(turns)}, check=complaint))
-    if isinstance(reply, Unwritten):
-        return reply
-    return tuple(
-        turn.model_copy(
-            update={
-                "labels": turn.labels
-                | {
-                    "cogme.target": tuple(tag.value for tag in tags.target),
-                    "cogme.content": tuple(tag.value for tag in tags.content),
-                    "cogme.thinking": (tags.thinking.value,),
-                    "vdact.question_type": tuple(tag.value for tag in tags.types),
-                },
-                "extra": {**turn.extra, **made, UNVERIFIED: False},
-            }
-        )
-        for turn, tags in zip(turns, reply.tags, strict=True)
-    )
 
 
 def _signature(model: Model, judges: Sequence[Model], own: Prompts, language: Language) -> str:

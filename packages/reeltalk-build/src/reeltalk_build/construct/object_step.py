@@ -78,10 +78,6 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
 
     Without a detector the known boxes of filmed videos are used. If there are none, the step is skipped with a warning.
 
-    Args:
-        run: The benchmark and its settings.
-        warnings: Receives the warnings.
-
     Returns:
         Number of rows by table.
 

@@ -10,28 +10,28 @@ If a model gives no reply, or nobody can compare its reply with the reference, t
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Final, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal
 
 from reeltalk.errors import BudgetError, OutageError, ReeltalkError, shorten
 from reeltalk.llm import Prompt
 from reeltalk.metrics.agree import content_words
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import ANSWERABLE, DEPENDS, EVIDENCE_CUT, LEAK, GateOutcome, GateResult, is_counted
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
-from reeltalk.schema.record import Json
 from reeltalk.schema.speech import Speech
 from reeltalk_build.construct.context import speech_lines
 from reeltalk_build.construct.equivalence import AnswerPair, Equivalence
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import Conversation, history_before
 from reeltalk_build.construct.linting import is_labelled
 from reeltalk_build.construct.prompting import prompts, without_fences
 from reeltalk_build.construct.step import Ask
+from reeltalk_build.construct.writers import Language
 
 Condition = Literal[
     "blind", "history", "one_frame", "shuffled", "evidence", "evidence_cut", "whole", "no_history", "no_parent"
@@ -46,7 +46,7 @@ MOST_A_SECOND: Final = 2.0
 LEAST_OUTSIDE_S: Final = 1.0
 """Least time outside the evidence for a video to be asked about without it."""
 
-_WORDS: Final[dict[str, dict[str, str]]] = {
+_WORDS: Final[dict[Language, dict[str, str]]] = {
     "en": {
         "blind": "You cannot see the video, and you do not know what was said before.",
         "history": "You cannot see the video, but you know what was said before.",
@@ -78,17 +78,8 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
 }
 
 
-class ProbeSettings(BaseModel):
-    """Frames and language of the probes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    frames: Annotated[int, Field(ge=2)] = 8
-    """Frames shown of the video, of its evidence, or of the rest. Half of those of the whole lie in the evidence."""
-    seed: int = 17
-    """Shuffles frames."""
-    language: Literal["en", "zh"] = "en"
-    """Language of the prompt."""
+FRAMES: Final = 8
+"""Frames shown of the video, of its evidence, or of the rest. Half of those of the whole lie in the evidence."""
 
 
 @dataclass(frozen=True)
@@ -103,32 +94,23 @@ class Probed:
     """Why it is not known."""
 
 
+@dataclass(frozen=True)
 class ModelProbe:
-    """A model that is asked about turns. Safe to share among threads.
+    """A model that is asked about turns. Safe to share among threads."""
 
-    Args:
-        ask: The model.
-        frames: Source of pictures; None for a model that sees none.
-        equivalence: Compares its answers with the references.
-        settings: Frames and language.
-        prompt: A prompt to use instead of ours.
-        speech: What is said in the videos. It is shown with the frames of the parts in which it is said; a model with
-            one frame or with shuffled frames gets none.
-    """
-
-    def __init__(
-        self,
-        ask: Ask,
-        frames: FramesAt | None = None,
-        equivalence: Equivalence | None = None,
-        settings: ProbeSettings | None = None,
-        prompt: Prompt | None = None,
-        speech: Speech | None = None,
-    ) -> None:
-        self.ask, self.frames, self.equivalence = ask, frames, equivalence or Equivalence()
-        self.settings = settings or ProbeSettings()
-        self.prompt = prompt or prompts(self.settings.language)["probe"]
-        self.speech = speech or Speech(())
+    ask: Ask
+    frames: FramesAt | None = None
+    """Source of pictures; None for a model that sees none."""
+    equivalence: Equivalence = field(default_factory=Equivalence)
+    """Compares its answers with the references."""
+    language: Language = "en"
+    prompt: Prompt | None = None
+    """A prompt to use instead of ours."""
+    speech: Speech = field(default_factory=lambda: Speech(()))
+    """What is said in the videos. It is shown with the frames of the parts in which it is said; a model with one frame
+    or with shuffled frames gets none."""
+    seed: int = 17
+    """Shuffles frames."""
 
 
 class ProbedConversation:
@@ -149,16 +131,7 @@ class ProbedConversation:
         """Answers by index of the turn and condition."""
 
     def ask(self, condition: Condition, indices: Iterable[int]) -> None:
-        """Ask about turns under a condition, and compare all replies with the references.
-
-        Args:
-            condition: What the model may see.
-            indices: Indices of turns, from 0.
-
-        Raises:
-            BudgetError: A limit would be exceeded.
-            OutageError: A model's server does not answer.
-        """
+        """Ask about turns under a condition, and compare all replies with the references."""
         turns = self.conversation.turns
         asked = {index: self._reply(index, condition) for index in indices}
         new = [index for index, answer in asked.items() if answer.reply and (index, answer.reply) not in self._compared]
@@ -204,7 +177,7 @@ class ProbedConversation:
         return Probed(reply, reason=None if reply else "the model's reply is empty")
 
     def _prompt_of(self, index: int, condition: Condition, times: Sequence[float]) -> str:
-        turn, words = self.conversation.turns[index], _WORDS[self._probe.settings.language]
+        turn, words = self.conversation.turns[index], _WORDS[self._probe.language]
         said = [] if condition in WITHOUT_HISTORY else history_before(self.conversation, index)
         if condition == "no_parent":
             del said[parent_of(self.conversation, index)]
@@ -220,7 +193,8 @@ class ProbedConversation:
         if turn.options:
             lines = "\n".join(f"{chr(ord('A') + n)}. {option}" for n, option in enumerate(turn.options))
             options = words["options"].format(options=lines)
-        return self._probe.prompt.fill(
+        prompt = self._probe.prompt or prompts(self._probe.language)["probe"]
+        return prompt.fill(
             shown=shown + self._speech(index, condition),
             history=words["said"].format(turns=turns) if said else "",
             question=words["question"].format(question=turn.question),
@@ -231,7 +205,7 @@ class ProbedConversation:
         """Times of the frames to show, in the order in which they are shown; never after the question."""
         if condition in ("blind", "history") or self._probe.frames is None:
             return ()
-        turn, settings = self.conversation.turns[index], self._probe.settings
+        turn = self.conversation.turns[index]
         end_s = _end_of(turn, self._duration_s)
         evidence = _within(turn.evidence, end_s)
         if condition in ("evidence", "evidence_cut") and not evidence:
@@ -240,22 +214,22 @@ class ProbedConversation:
             )
         if condition == "evidence":
             length_s = sum(interval.duration_s for interval in evidence)
-            return tuple(middles_of(evidence, min(settings.frames, max(2, math.ceil(MOST_A_SECOND * length_s)))))
+            return tuple(middles_of(evidence, min(FRAMES, max(2, math.ceil(MOST_A_SECOND * length_s)))))
         whole = [Interval(start_s=0.0, end_s=end_s)]
         if condition == "evidence_cut":
             outside = _outside(evidence, end_s)
             if sum(interval.duration_s for interval in outside) < LEAST_OUTSIDE_S:
                 raise _NothingToShowError("nothing of the video before the question lies outside the evidence")
-            return tuple(middles_of(outside, settings.frames))
+            return tuple(middles_of(outside, FRAMES))
         if condition == "one_frame":
             return tuple(middles_of(whole, 1))
         if condition == "shuffled":
-            times = middles_of(whole, settings.frames)
-            random.Random(f"{settings.seed} {self.conversation.id} {turn.question}").shuffle(times)
+            times = middles_of(whole, FRAMES)
+            random.Random(f"{self._probe.seed} {self.conversation.id} {turn.question}").shuffle(times)
             return tuple(times)
         # Frames of the whole alone may miss the short moment that the turn is about.
-        inside = middles_of(evidence, settings.frames // 2) if evidence else []
-        return tuple(sorted({*inside, *middles_of(whole, settings.frames - len(inside))}))
+        inside = middles_of(evidence, FRAMES // 2) if evidence else []
+        return tuple(sorted({*inside, *middles_of(whole, FRAMES - len(inside))}))
 
     def _speech(self, index: int, condition: Condition) -> str:
         """What is said in the parts that are shown, for the prompt; empty if nothing is."""
@@ -267,7 +241,7 @@ class ProbedConversation:
         if condition in ("evidence", "evidence_cut"):
             inside = set(map(id, speech.heard_in(self.conversation.video_id, _within(turn.evidence, end_s))))
             known = tuple(spoken for spoken in known if (id(spoken) in inside) is (condition == "evidence"))
-        words = _WORDS[self._probe.settings.language]
+        words = _WORDS[self._probe.language]
         return words["speech"].format(lines=without_fences(speech_lines(known))) if known else ""
 
 
@@ -323,10 +297,6 @@ def claims_dialogue(conversation: Conversation, index: int) -> bool:
 
     These are the turns of a chain after the first, and the rounds of a dialogue that refer back or whose task is object
     reference or memory recall.
-
-    Args:
-        conversation: The dialogue or chain.
-        index: Index of the turn, from 0.
     """
     turn = conversation.turns[index]
     if not index or not turn.references:
@@ -336,12 +306,7 @@ def claims_dialogue(conversation: Conversation, index: int) -> bool:
 
 
 def parent_of(conversation: Conversation, index: int) -> int:
-    """Index of the turn that a turn rests on: the one before it; for a recall, the one with most of its words.
-
-    Args:
-        conversation: The dialogue or chain.
-        index: Index of the turn, from 1.
-    """
+    """Index of the turn that a turn rests on: the one before it; for a recall, the one with most of its words."""
     turn = conversation.turns[index]
     if isinstance(conversation, QAChain) or not is_labelled(turn, Task.MEMORY_RECALL):
         return index - 1
@@ -356,16 +321,8 @@ def parent_of(conversation: Conversation, index: int) -> int:
 def probe_conversation(asked: ProbedConversation, *, sees: bool) -> list[GateResult]:
     """Ask about every turn under the conditions that can tell something about it.
 
-    Args:
-        asked: The conversation; receives the answers.
-        sees: False for a model that sees no pictures.
-
     Returns:
         Results in the order of turns. A turn that needs no video by design gets no leak gates.
-
-    Raises:
-        BudgetError: A limit would be exceeded.
-        OutageError: A model's server does not answer.
     """
     turns = asked.conversation.turns
     counted = [index for index, turn in enumerate(turns) if is_counted(turn)]
@@ -402,7 +359,7 @@ class _Results:
     """Gate results from the answers of a model."""
 
     def __init__(self, asked: ProbedConversation) -> None:
-        self._asked = asked
+        self._asked, self._subject = asked, Subject.of(asked.conversation)
         self._depths: dict[int, int] = {}
 
     def of(self, index: int) -> list[GateResult]:
@@ -415,8 +372,7 @@ class _Results:
             told = f"with the evidence before it the model answers {answer.reply!r}"
             found.append(self._result(ANSWERABLE, index, answer, passes=True, told=told))
             found += self._cut(index, answer)
-        depends = self._depends(index)
-        return [*found, depends] if depends else found
+        return [*found, *self._depends(index)]
 
     def _cut(self, index: int, evidence: Probed) -> list[GateResult]:
         if answer := self._asked.answers.get((index, "evidence_cut")):
@@ -425,59 +381,32 @@ class _Results:
         if not is_counted(self._asked.conversation.turns[index]):
             return []
         why = evidence.reason or "the model does not answer it with the evidence either"
-        return [self._made(EVIDENCE_CUT, index, GateOutcome.UNCHECKED, why)]
+        return [self._subject.gate(EVIDENCE_CUT, GateOutcome.UNCHECKED, why, turn=index)]
 
-    def _depends(self, index: int) -> GateResult | None:
+    def _depends(self, index: int) -> Iterator[GateResult]:
         if not claims_dialogue(self._asked.conversation, index):
-            return None
-        answers = self._asked.answers
-        if self._asked.right(index, "blind"):
-            told = "a model that has only the question answers it"
-            return self._made(DEPENDS, index, GateOutcome.FLAGGED, told, value=0)
+            return
+        answers, gate = self._asked.answers, partial(self._subject.gate, DEPENDS, turn=index)
         whole, alone = answers.get((index, "whole")), answers.get((index, "no_history"))
-        if whole is None:
-            return None
-        if alone is None or alone.right is None:
+        if self._asked.right(index, "blind"):
+            yield gate(GateOutcome.FLAGGED, "a model that has only the question answers it", value=0)
+        elif whole is not None and (alone is None or alone.right is None):
             doubt = whole if alone is None else alone
             why = doubt.reason or f"with the video and the dialogue the model answers {doubt.reply!r}"
-            return self._made(DEPENDS, index, GateOutcome.UNCHECKED, why)
-        if alone.right:
+            yield gate(GateOutcome.UNCHECKED, why)
+        elif whole is not None and alone is not None and alone.right:
             told = f"without the dialogue the model answers {alone.reply!r}"
-            return self._made(DEPENDS, index, GateOutcome.FLAGGED, told, value=0, raw=(alone.reply,))
-        parent = parent_of(self._asked.conversation, index)
-        rests = self._asked.right(index, "no_parent") is False
-        self._depths[index] = 1 + (self._depths.get(parent, 0) if rests else 0)
-        extra = {"rests_on": parent} if rests else {}
-        return self._made(DEPENDS, index, GateOutcome.PASSED, value=self._depths[index], extra=extra)
+            yield gate(GateOutcome.FLAGGED, told, value=0, raw=(alone.reply,))
+        elif whole is not None:
+            parent = parent_of(self._asked.conversation, index)
+            rests = self._asked.right(index, "no_parent") is False
+            self._depths[index] = 1 + (self._depths.get(parent, 0) if rests else 0)
+            yield gate(GateOutcome.PASSED, value=self._depths[index], extra={"rests_on": parent} if rests else {})
 
     def _result(self, gate: str, index: int, answer: Probed, *, passes: bool, told: str) -> GateResult:
         """The result of a gate that an answer passes if it is right, or if it is wrong."""
         if answer.right is None:
-            return self._made(gate, index, GateOutcome.UNCHECKED, answer.reason)
+            return self._subject.gate(gate, GateOutcome.UNCHECKED, answer.reason, turn=index)
         if answer.right == passes:
-            return self._made(gate, index, GateOutcome.PASSED)
-        return self._made(gate, index, GateOutcome.FLAGGED, told, raw=(answer.reply,))
-
-    def _made(
-        self,
-        gate: str,
-        index: int,
-        outcome: GateOutcome,
-        reason: str | None = None,
-        *,
-        value: float | None = None,
-        raw: tuple[str, ...] = (),
-        extra: dict[str, Json] | None = None,
-    ) -> GateResult:
-        conversation = self._asked.conversation
-        return GateResult(
-            gate=gate,
-            unit="dialogue" if isinstance(conversation, Dialogue) else "chain",
-            unit_id=conversation.id,
-            turn_index=index,
-            outcome=outcome,
-            reason=reason,
-            value=value,
-            raw=raw,
-            extra=extra or {},
-        )
+            return self._subject.gate(gate, GateOutcome.PASSED, turn=index)
+        return self._subject.gate(gate, GateOutcome.FLAGGED, told, turn=index, raw=(answer.reply,))

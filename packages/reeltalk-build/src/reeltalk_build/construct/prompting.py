@@ -3,24 +3,18 @@
 Text from a video, a person or another model is put between two lines of equals signs, and cannot contain such a line. A
 model that sees no images gets the objects that a detector found, as text.
 
-Prompts contain worked examples about another, invented video. The JSON replies in a prompt are examples; if there are
-none, the quoted texts are, also in a user's own prompts. A draft that repeats an example is refused.
+Prompts contain worked examples about another, invented video.
 """
 
-import json
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
-from reeltalk.errors import shorten
-from reeltalk.llm import Message, Model, Prompt, RecordResult, ask_for
+from reeltalk.llm import Message, Model, RecordResult, ask_for
 from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.schema.dialogue import Turn
@@ -29,7 +23,6 @@ from reeltalk.schema.labels import TAGGING_MANUALS
 from reeltalk.schema.media import Video
 from reeltalk.video.sampling import evenly
 from reeltalk_build.construct import replies
-from reeltalk_build.construct.linting import normalise, topic_words
 from reeltalk_build.construct.retries import RetriedModel
 from reeltalk_build.construct.writers import Language, Unwritten
 
@@ -96,12 +89,7 @@ class ContextOf(Protocol):
     """Shows parts of a video. May be called from several threads."""
 
     def __call__(self, video: Video, intervals: Sequence[Interval], /) -> VisualContext:
-        """Images from inside the intervals, or the objects in them.
-
-        Args:
-            video: The video.
-            intervals: Parts of it, in order of time.
-        """
+        """Images from inside the intervals, or the objects in them."""
         ...
 
 
@@ -139,10 +127,6 @@ def prompts(language: Language, folder: Path | None = None) -> Prompts:
 
     The prompt for tags begins with the manual that people tag by.
 
-    Args:
-        language: Language of the prompts.
-        folder: A user's own folder of prompts.
-
     Raises:
         SettingError: The folder does not exist.
         InputError: A file in it cannot replace our prompt.
@@ -167,22 +151,6 @@ class PromptedModel:
         """
         fields = {field: without_fences(text) for field, text in (data or {}).items()} | dict(parts or {})
         return self.prompts[name].fill(**fields)
-
-    def refused(self, name: str, kind: type[T], texts: Callable[[T], Sequence[str]]) -> Callable[[T], str | None]:
-        """A function that returns the reason to refuse a draft that copies an example, or None.
-
-        Args:
-            name: Name of the prompt with the examples.
-            kind: Type of the replies.
-            texts: Gives the texts of a reply.
-        """
-        prompt = self.prompts[name]
-        examples = [texts(example) for example in examples_in(prompt, kind)] or [quoted_in(prompt)]
-
-        def why(draft: T) -> str | None:
-            return next(filter(None, (copy_complaint(texts(draft), example) for example in examples)), None)
-
-        return why
 
     def ask(
         self,
@@ -210,10 +178,6 @@ class PromptedModel:
 
         Returns:
             The record with the replies; without a record and replies, but with a reason, if there was nothing to show.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         ours = dict(parts or {})
         if seen is not None:
@@ -291,81 +255,3 @@ def record_or_unwritten(asked: RecordResult[T]) -> T | Unwritten:
 def unwritten_from(asked: RecordResult[T]) -> Unwritten:
     """The reason why there is no record, with the raw replies."""
     return Unwritten("; then ".join(asked.reasons), asked.replies)
-
-
-_QUOTED: Final = re.compile(r'"([^"\n]+)"|\u201c([^\u201d\n]+)\u201d')
-_BLANK: Final = '"\u2026"'
-"""Placeholder for a text in the form of a reply."""
-
-MOST_SHARED: Final = 0.75
-"""A text copies an example's text if the two share at least this share of its topic words."""
-FEWEST_WORDS: Final = 4
-"""A text with fewer topic words may share all of them by chance, as "What does she do next?"; only an identical text is
-a copy."""
-FEWEST_SAME: Final = 3
-"""With fewer topic words even an identical text is no copy, as "Okay."."""
-MOST_OF_SUBJECT: Final = 0.75
-"""A draft with this share of the words that an example repeats has the example's subject."""
-FEWEST_OF_SUBJECT: Final = 5
-"""And at least this number of them."""
-
-
-def examples_in(prompt: Prompt, kind: type[T]) -> tuple[T, ...]:
-    """The example replies in a prompt. A form with blanks, as `{"caption": "…"}`, is not an example.
-
-    Args:
-        prompt: Any prompt.
-        kind: Type of the replies to it.
-    """
-    return tuple(_records(prompt.text, TypeAdapter(kind)))
-
-
-def quoted_in(prompt: Prompt) -> tuple[str, ...]:
-    """The quoted texts in a prompt, for examples in prose.
-
-    Args:
-        prompt: Any prompt.
-    """
-    return tuple(straight or curved for straight, curved in _QUOTED.findall(prompt.text))
-
-
-def copy_complaint(draft: Sequence[str], example: Sequence[str]) -> str | None:
-    """The reason to refuse a draft that copies an example; None if it does not.
-
-    Args:
-        draft: The texts of the draft.
-        example: The texts of the example.
-    """
-    known = [(normalise(text), topic_words(text)) for text in example]
-    seen = Counter(word for _, words in known for word in words)
-    subject = {word for word, times in seen.items() if times > 1}
-    for text in draft:
-        own = topic_words(text)
-        for said, words in known:
-            same = len(own) >= FEWEST_SAME and normalise(text) == said
-            alike = len(own) >= FEWEST_WORDS and len(own & words) >= MOST_SHARED * len(own)
-            # "Please sum up what we have talked about so far." may occur in any dialogue.
-            if (same or alike) and own & words & subject:
-                return f"it repeats the example in place of this video: {shorten(text)}"
-    shared = subject & {word for text in draft for word in topic_words(text)}
-    if len(shared) >= max(FEWEST_OF_SUBJECT, MOST_OF_SUBJECT * len(subject)):
-        return f"it has the subject of the example in place of this video's: {', '.join(sorted(shared))}"
-    return None
-
-
-def _records(text: str, adapter: TypeAdapter[T]) -> Iterator[T]:
-    decoder = json.JSONDecoder()
-    start = text.find("{")
-    while start >= 0:
-        try:
-            found, end = decoder.raw_decode(text, start)
-            if _BLANK in text[start:end]:
-                start = text.find("{", end)
-                continue
-            yield adapter.validate_json(json.dumps(found), strict=True)
-        except ValidationError:
-            start = text.find("{", end)
-        except ValueError:
-            start = text.find("{", start + 1)
-        else:
-            start = text.find("{", end)

@@ -92,11 +92,6 @@ class ChainReply(ReplyType):
 
     turns: Annotated[tuple[ChainTurnReply, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
 
-    @property
-    def texts(self) -> list[str]:
-        """All questions and answers."""
-        return [text for turn in self.turns for text in (turn.question, turn.answer)]
-
 
 class QualityReply(ReplyType):
     """A check of every turn of a chain; then how good the chain is, by SVBench's seven dimensions and as a whole."""

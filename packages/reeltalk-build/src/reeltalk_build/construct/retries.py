@@ -131,8 +131,6 @@ class RetriedModel:
         """The kept reply, or a new one.
 
         Raises:
-            ModelError: There is no reply.
-            BudgetError: A limit would be passed.
             BenchmarkError: The store is damaged or locked.
         """
         return self._tries[0].ask(messages, schema=schema)
@@ -167,8 +165,6 @@ class RetriedModel:
             The record, or the replies of all tries with the reasons of the last one.
 
         Raises:
-            ModelError: The server failed.
-            BudgetError: A limit would be passed.
             UnusableError: None of the first `FIRST` replies in this step, or to this prompt in it, can be used.
         """
         self._watch.check(prompt, self.name)

@@ -20,9 +20,9 @@ from reeltalk.schema.rewriting import RESTS_ON, Rewrite
 from reeltalk.store.rows import SpooledRows
 from reeltalk_build.construct.leakage import own_answer
 from reeltalk_build.construct.linting import (
-    DEFAULT_LINT,
     GATE,
     GRAVE,
+    LEAST_OVERLAP,
     lint,
     normalise,
     repeated,
@@ -31,7 +31,7 @@ from reeltalk_build.construct.linting import (
 )
 from reeltalk_build.construct.writers import Language
 
-GRAVE_RULES: Final = GRAVE | {"unchanged", "method", "copied"}
+GRAVE_RULES: Final = GRAVE | {"unchanged", "method"}
 """Rules after whose faults a draft must not stay."""
 _OF_OTHERS: Final = frozenset({"yes_no", "order"})
 """Rules for turns that a draft need not keep: a method may ask whether something is possible."""
@@ -63,15 +63,7 @@ def rule_fault(rule: str, reason: str) -> DraftFault:
 def find_draft_faults(
     draft: Turn, linkage: Linkage, before: QAChain, after: QAChain, *, language: Language = "en"
 ) -> list[DraftFault]:
-    """Find the faults of a draft with all rules.
-
-    Args:
-        draft: The draft.
-        linkage: Its linkage, from a turn of `before` to a turn of `after`.
-        before: The earlier chain.
-        after: The later chain.
-        language: The language that it should be written in.
-    """
+    """Find the faults of a draft with all rules."""
     alone = QAChain(id=after.id, video_id=after.video_id, turns=(draft,))
     found = ((flag.gate.removeprefix(f"{GATE}."), flag.reason or "") for flag in lint(alone, language=language))
     offered = {"given_away"} if _COMPARES.search(draft.question) else set()
@@ -100,15 +92,10 @@ def find_draft_faults(
 
 
 def asks_again(question: str, others: Sequence[str]) -> int | None:
-    """The number, from 1, of the first question that asks nearly the same in the same words; None if none does.
-
-    Args:
-        question: A question.
-        others: Other questions.
-    """
+    """The number, from 1, of the first question that asks nearly the same in the same words; None if none does."""
     one = set(text_words(question))
     for number, other in enumerate((set(text_words(text)) for text in others), start=1):
-        if one and len(one & other) / len(one | other) >= DEFAULT_LINT.min_overlap:
+        if one and len(one & other) / len(one | other) >= LEAST_OVERLAP:
             return number
     return None
 
@@ -176,14 +163,7 @@ def flag_recurring_drafts(rewrites: Sequence[Rewrite]) -> tuple[Sequence[Rewrite
 
 
 def draft_gates(faults: Sequence[DraftFault], linkage: Linkage, unit_id: str, outcome: GateOutcome) -> list[GateResult]:
-    """A gate result for each fault of a draft.
-
-    Args:
-        faults: Its faults.
-        linkage: Its linkage.
-        unit_id: Identifier of the draft.
-        outcome: What became of it.
-    """
+    """A gate result for each fault of a draft."""
     return [
         with_ends(
             GateResult(gate=fault.gate, unit="linkage", unit_id=unit_id, outcome=outcome, reason=fault.reason), linkage

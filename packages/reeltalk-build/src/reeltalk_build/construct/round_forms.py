@@ -45,10 +45,5 @@ def expand_pattern(pattern: str) -> tuple[str, ...]:
 
 
 def texts_of_split(patterns: Sequence[str], split: str) -> list[str]:
-    """The texts of those patterns that a split may use.
-
-    Args:
-        patterns: Patterns in their fixed order.
-        split: `train`, `dev` or `test`.
-    """
+    """The texts of those patterns that a split may use."""
     return [text for n, pattern in enumerate(patterns) if split_of_form(n) == split for text in expand_pattern(pattern)]

@@ -49,9 +49,6 @@ class Rubrics:
 def graph_rubric(turn: Turn) -> TurnRubric | None:
     """The rubric of a turn that a graph wrote.
 
-    Args:
-        turn: Any turn.
-
     Returns:
         None if the answer is a single statement, or if no graph wrote the turn.
     """
@@ -81,17 +78,8 @@ def graph_rubric(turn: Turn) -> TurnRubric | None:
 def model_rubric(writer: PromptedModel, turn: Turn, history: Sequence[Turn]) -> TurnRubric | Unwritten | None:
     """Ask a model for the rubric of a turn. The reference answer must contain each statement in its own words.
 
-    Args:
-        writer: The model.
-        turn: The turn.
-        history: The turns before it.
-
     Returns:
         None if the turn has no reference, or is a choice among options.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
     """
     if not turn.references or turn.options:
         return None
@@ -128,7 +116,6 @@ def write_rubrics(benchmark: Benchmark, write: Write, *, writer: str) -> Rubrics
     Raises:
         BenchmarkError: There are no turns, or the benchmark cannot be written.
         FrozenError: The benchmark is a release.
-        ModelError: The model gives no reply.
     """
     found = Rubrics()
     both: tuple[Table[Any], ...] = (CHAINS, DIALOGUES)

@@ -15,21 +15,6 @@ STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "sce
 """In the order in which they run. Each step reads what earlier ones wrote."""
 
 
-class SceneSettings(BaseModel):
-    """How clips become scenes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    merge_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of the shorter caption's content words that its neighbour must have for the two to be one scene."""
-    theme_similarity: Annotated[float, Field(gt=0, le=1)] = 0.3
-    """The same share for two distant scenes to have a common theme."""
-    max_scene_clips: Annotated[int, Field(ge=1)] = 4
-    """Most clips of a scene."""
-    cross_per_video: Annotated[int, Field(ge=0)] = 3
-    """Most cross-scene segments of a video."""
-
-
 class ConstructSettings(BaseModel):
     """Settings of `reeltalk construct`."""
 
@@ -103,18 +88,9 @@ class ConstructSettings(BaseModel):
             raise ValueError("--targets needs --balance tags or --balance types")
         return self
 
-    @property
-    def scene_settings(self) -> SceneSettings:
-        """How clips become scenes."""
-        return SceneSettings(
-            merge_similarity=self.merge_similarity,
-            theme_similarity=self.theme_similarity,
-            cross_per_video=self.cross_per_video,
-        )
 
-
-class AskSettings(BaseModel):
-    """Language models, their servers and limits."""
+class RequestSettings(BaseModel):
+    """Servers of language models, and limits on what is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -122,22 +98,8 @@ class AskSettings(BaseModel):
     """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
-    sees: Literal["images", "text"] = "images"
-    """text: the writer gets no images but a list of detected objects; its signature has writer:text-only."""
-    judge: tuple[str, ...] = ()
-    """Models that verify every draft against the video; the first one also decides whether two answers say the same.
-    Without one, drafts and answers are `unchecked`. It should be another model than the writer."""
-    samples: Count = 1
-    """Verdicts of each judge about a draft; the agreement is recorded."""
-    attacker: tuple[str, ...] = ()
-    """Further models, for example small ones, that answer every question from frames and dialogue; a question that one
-    of them answers is too easy."""
     prompts: Path | None = None
     """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
-    probe: str | None = None
-    """Model that answers every question without the video, with its evidence, without it, and without the dialogue."""
-    retry_unwritten: bool = False
-    """Ask again, for another sample, whatever got no usable reply so far; nothing else is asked again."""
     connections: Count = 4
     """Most simultaneous requests."""
     max_reply_tokens: Count = 2048
@@ -160,6 +122,25 @@ class AskSettings(BaseModel):
     """Price of a million tokens of prompt."""
     price_out: Money | None = None
     """Price of a million tokens of reply."""
+
+
+class AskSettings(RequestSettings):
+    """Language models, their servers and limits."""
+
+    sees: Literal["images", "text"] = "images"
+    """text: the writer gets no images but a list of detected objects; its signature has writer:text-only."""
+    judge: tuple[str, ...] = ()
+    """Models that verify every draft against the video; the first one also decides whether two answers say the same.
+    Without one, drafts and answers are `unchecked`. It should be another model than the writer."""
+    samples: Count = 1
+    """Verdicts of each judge about a draft; the agreement is recorded."""
+    attacker: tuple[str, ...] = ()
+    """Further models, for example small ones, that answer every question from frames and dialogue; a question that one
+    of them answers is too easy."""
+    probe: str | None = None
+    """Model that answers every question without the video, with its evidence, without it, and without the dialogue."""
+    retry_unwritten: bool = False
+    """Ask again, for another sample, whatever got no usable reply so far; nothing else is asked again."""
     image_tokens: Count = 2048
     """Most tokens that the server counts for one image."""
 
@@ -167,6 +148,15 @@ class AskSettings(BaseModel):
     @classmethod
     def _one_is_a_list_of_one(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
+
+
+class TaggerSettings(RequestSettings):
+    """The language model that proposes tags."""
+
+    model: str | None = None
+    """Name of a language model, as its server knows it, or inspect:PROVIDER/MODEL."""
+    samples: Annotated[int, Field(ge=1, le=99)] = 3
+    """Replies per request. The probability of a tag is the share of replies that give it."""
 
 
 UNITS: Final[tuple[TagUnit, ...]] = ("chain", "dialogue", "path")

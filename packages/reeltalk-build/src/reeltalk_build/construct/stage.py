@@ -51,8 +51,6 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
     Raises:
         BenchmarkError: The benchmark has no clips, a row of another stage has an identifier that a step would write, or
             a step would overwrite what people reviewed.
-        ModelError: A model cannot be reached. Finished steps and cached replies are kept.
-        BudgetError: A limit is reached. Finished steps and cached replies are kept.
     """
     if not run.benchmark.rows(VIDEOS) or not run.benchmark.rows(CLIPS):
         raise BenchmarkError(

@@ -11,15 +11,15 @@ from typing import Any, Final, TypeVar
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.rows import Rows, SpooledRows
 from reeltalk.store.tables import CLIPS, GATES, VIDEOS, Table
 from reeltalk_build.construct.equivalence import Equivalence
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.prompting import PromptedModel
-from reeltalk_build.construct.quality import unwritten_gate
 from reeltalk_build.construct.retries import ReplyWatch
 from reeltalk_build.construct.settings import ConstructSettings, Step
 from reeltalk_build.construct.writers import Unwritten, Writer
@@ -153,6 +153,32 @@ class ConstructRun:
                 yield results.pop(place)
                 place += 1
 
+    def collect(
+        self,
+        what: str | None,
+        items: Iterable[T],
+        work: Callable[[T], tuple[*tuple[Sequence[Any], ...], Sequence[GateResult]]],
+        *tables: Table[Any],
+        total: int | None = None,
+        signature: str | None = None,
+    ) -> "StepResult":
+        """The rows and gate results that `work` gives about all items, in their order, in files.
+
+        Args:
+            what: As for `map_ordered`.
+            items: The items.
+            work: Gives the rows about one for each of the tables, and last the gate results.
+            tables: Where the rows belong.
+            total: As for `map_ordered`.
+            signature: What writes the rows; the writer by default.
+        """
+        made = self.spooled(*tables)
+        for *parts, gates in self.map_ordered(what, items, work, total=total):
+            for table, rows in zip(tables, parts, strict=True):
+                made.rows[table] += sign_rows(rows, signature or self.writer.signature)
+            made.gates.extend(gates)
+        return made
+
 
 GateResults = list[GateResult] | SpooledRows[GateResult]
 
@@ -203,8 +229,7 @@ def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:
     """
     turns = run.writer.propose_tags(unit.turns)
     if isinstance(turns, Unwritten):
-        kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"
-        gates.append(unwritten_gate("tags", kind, unit.id, turns))
+        gates.append(Subject.of(unit).unwritten("tags", turns))
         return unit
     return unit.model_copy(update={"turns": turns})
 

@@ -12,16 +12,12 @@ Reference:
 """
 
 import random
-from array import array
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
 from itertools import islice
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.nearest import QuestionIndex
@@ -96,12 +92,7 @@ class TextTurn(Record):
 
 
 def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False) -> Iterator[TextTurn]:
-    """The turns that need the video and have a typed answer, as a learner of the text sees them.
-
-    Args:
-        conversations: Dialogues and chains.
-        refusals: True for the refusals instead.
-    """
+    """The turns that need the video and have a typed answer, as a learner of the text sees them."""
     for conversation in conversations:
         said: list[tuple[str, str]] = []
         for turn in conversation.turns:
@@ -135,148 +126,75 @@ def kind_of(turn: Turn) -> str:
 def measure_text_bias(conversations: Iterable[Conversation], splits: Mapping[str, str | None]) -> list[TextBias]:
     """Teach the learners on train and ask them about test, kind by kind; the largest gain comes first.
 
-    Args:
-        conversations: Dialogues and chains; read twice.
-        splits: Split of each video.
-
     Returns:
         Empty if a split has no such turns. The row `ANSWERABLE` is left out if test has no refusals.
     """
-    kinds: dict[str, _Parts] = defaultdict(_Parts)
+    kinds: dict[str, dict[str, list[int]]] = defaultdict(lambda: {TRAIN: [], TEST: []})
     refusals = SpooledRows(
         TextTurn, rows=(one for one in text_turns(conversations, refusals=True) if one.key.values != (UNKNOWN,))
     )
-    answered = _Answered(refusals, splits)
+    alike = {(one.form, one.task, splits.get(one.video_id)): AlikeTurns() for one in refusals}
 
     def counted() -> Iterator[TextTurn]:
         for place, turn in enumerate(text_turns(conversations)):
             if (split := splits.get(turn.video_id)) in (TRAIN, TEST):
-                kinds[turn.kind].of(split).append(place)
-                answered.add(turn, split, place)
+                kinds[turn.kind][split].append(place)
+                if (places := alike.get((turn.form, turn.task, split))) is not None:
+                    places.add(place, turn.video_id)
             yield turn
 
     turns = SpooledRows(TextTurn, rows=counted())
     found = [
-        _bias_of(kind, _read(turns, parts.learnt), _read(turns, parts.asked))
+        _bias_of(
+            kind, (turns[place] for place in parts[TRAIN][:MOST_TURNS]), (turns[place] for place in _drawn(parts[TEST]))
+        )
         for kind, parts in sorted(kinds.items())
-        if parts.train and parts.test
+        if parts[TRAIN] and parts[TEST]
     ]
-    train, test = _refusals_and_others(refusals, answered, splits)
-    if train and test:
-        found.append(_bias_of(ANSWERABLE, *(_told_apart(refusals, turns, pairs) for pairs in (train, test))))
+    pairs: dict[str, list[tuple[int, int]]] = {TRAIN: [], TEST: []}
+    for number in sorted(range(len(refusals)), key=[one.video_id for one in refusals].__getitem__):
+        refusal = refusals[number]
+        split = splits.get(refusal.video_id)
+        if split not in pairs or len(pairs[split]) >= MOST_TURNS:
+            continue
+        if (place := alike[refusal.form, refusal.task, split].take(refusal.video_id)) is not None:
+            pairs[split].append((number, place))
+    if all(pairs.values()):
+        found.append(_bias_of(ANSWERABLE, *(_told_apart(refusals, turns, pairs[split]) for split in (TRAIN, TEST))))
     return sorted(found, key=lambda one: -one.gain)
 
 
-@dataclass
-class _Parts:
-    """Places of the turns of a kind."""
-
-    train: "array[int]" = field(default_factory=partial(array, "q"))
-    test: "array[int]" = field(default_factory=partial(array, "q"))
-
-    def of(self, split: str | None) -> "array[int]":
-        return self.test if split == TEST else self.train
-
-    @property
-    def learnt(self) -> Sequence[int]:
-        return self.train[:MOST_TURNS]
-
-    @property
-    def asked(self) -> Sequence[int]:
-        if len(self.test) <= MOST_ASKED:
-            return self.test
-        return sorted(random.Random(0).sample(self.test, MOST_ASKED))
+def _drawn(places: Sequence[int]) -> Sequence[int]:
+    return places if len(places) <= MOST_ASKED else sorted(random.Random(0).sample(places, MOST_ASKED))
 
 
-def _read(turns: Sequence[TextTurn], places: Iterable[int]) -> Iterator[TextTurn]:
-    return (turns[place] for place in places)
-
-
-_Alike = tuple[str, str | None, str | None]
-"""Form, task and split of a turn."""
-
-
-class _Answered:
-    """Places of answered turns in the forms of refusals."""
-
-    def __init__(self, refusals: Iterable[TextTurn], splits: Mapping[str, str | None]) -> None:
-        self._all = {(one.form, one.task, splits.get(one.video_id)): _Places() for one in refusals}
-        self._videos: dict[str, int] = {}
-
-    def add(self, turn: TextTurn, split: str | None, place: int) -> None:
-        if (places := self._all.get((turn.form, turn.task, split))) is not None:
-            places.add(place, self._videos.setdefault(turn.video_id, len(self._videos)))
-
-    def take(self, refusal: TextTurn, split: str | None) -> int | None:
-        """The first turn like a refusal that was not taken, of the same video if there is one."""
-        return self._all[refusal.form, refusal.task, split].take(self._videos.get(refusal.video_id))
-
-
-class _Places:
-    """Ascending places of turns, of which each is taken once: 13 bytes each."""
+class AlikeTurns:
+    """Places of answered turns in one form, each of which is taken once."""
 
     def __init__(self) -> None:
-        self._places, self._videos = array("I"), array("I")
-        self._next = 0
+        self._all: deque[int] = deque()
+        self._of_video: dict[str, list[int]] = {}
+        self._taken: set[int] = set()
 
-    def add(self, place: int, video: int) -> None:
-        self._places.append(place)
-        self._videos.append(video)
+    def add(self, place: int, video_id: str) -> None:
+        """Add a turn."""
+        self._all.append(place)
+        self._of_video.setdefault(video_id, []).append(place)
 
-    def take(self, video: int | None) -> int | None:
-        """The first place of a video, or of any if it has none left."""
-        videos, order = self._by_video
-        if video is not None:
-            # Of the same type, or all videos would be copied.
-            start, end = np.searchsorted(videos, np.array((video, video + 1), np.uint32))
-            for number in order[start:end].tolist():
-                if not self._taken[number]:
-                    return self._take(number)
-        while self._next < len(self._places):
-            self._next += 1
-            if not self._taken[self._next - 1]:
-                return self._take(self._next - 1)
+    def take(self, video_id: str) -> int | None:
+        """The first turn that was not taken, of this video if it has one left."""
+        own = self._of_video.get(video_id, [])
+        while own or self._all:
+            place = own.pop(0) if own else self._all.popleft()
+            if place not in self._taken:
+                self._taken.add(place)
+                return place
         return None
 
-    def _take(self, number: int) -> int:
-        self._taken[number] = 1
-        return self._places[number]
 
-    @cached_property
-    def _taken(self) -> bytearray:
-        return bytearray(len(self._places))
-
-    @cached_property
-    def _by_video(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Videos in ascending order, and the number of the place of each; made when all places are known."""
-        videos = np.array(self._videos, np.uint32)
-        order = np.argsort(videos, kind="stable").astype(np.uint32)
-        self._videos = array("I")
-        return videos[order], order
-
-
-_Pairs = list[tuple[int, int]]
-"""Numbers of refusals, each with the place of an answered turn."""
-
-
-def _refusals_and_others(
-    refusals: Sequence[TextTurn], answered: _Answered, splits: Mapping[str, str | None]
-) -> tuple[_Pairs, _Pairs]:
-    """Refusals of train and of test, each with an answered turn in the forms of the same kind and of the same task."""
-    pairs: tuple[_Pairs, _Pairs] = ([], [])
-    order = sorted(range(len(refusals)), key=[one.video_id for one in refusals].__getitem__)
-    for number in order:
-        refusal = refusals[number]
-        split = splits.get(refusal.video_id)
-        if split not in (TRAIN, TEST) or len(pairs[split == TEST]) >= MOST_TURNS:
-            continue
-        place = answered.take(refusal, split)
-        if place is not None:
-            pairs[split == TEST].append((number, place))
-    return pairs
-
-
-def _told_apart(refusals: Sequence[TextTurn], turns: Sequence[TextTurn], pairs: _Pairs) -> Iterator[TextTurn]:
+def _told_apart(
+    refusals: Sequence[TextTurn], turns: Sequence[TextTurn], pairs: Iterable[tuple[int, int]]
+) -> Iterator[TextTurn]:
     """Each refusal, then its answered turn, as questions of whether they can be answered."""
     for number, place in pairs:
         for value, one in (("no", refusals[number]), ("yes", turns[place])):
@@ -312,17 +230,19 @@ class _Learners:
     """All learners of a kind, taught."""
 
     def __init__(self, learnt: Sequence[TextTurn]) -> None:
-        self._options = _OptionsOfAnswers(learnt)
         self._answers = [turn.answer for turn in learnt]
+        self._option_texts: dict[KeyValues, set[str]] = defaultdict(set)
+        by_form: dict[str, list[KeyValues]] = defaultdict(list)
+        for turn, answer in zip(learnt, self._answers, strict=True):
+            by_form[_first_words(turn.question)].append(answer)
+            if turn.right_option is not None:
+                self._option_texts[answer].add(turn.right_option)
+        self._usual = {form: _by_frequency(answers) for form, answers in sorted(by_form.items())}
         self._frequent = _by_frequency(self._answers)
         if any(turn.key.type == "seconds" for turn in learnt):
             # The best constant length is the one that is near most.
             right_for = {answer: sum(turn.accepts(answer) for turn in learnt) for answer in self._frequent}
             self._frequent.sort(key=lambda answer: -right_for[answer])
-        by_form: dict[str, list[KeyValues]] = defaultdict(list)
-        for turn, answer in zip(learnt, self._answers, strict=True):
-            by_form[_first_words(turn.question)].append(answer)
-        self._usual = {form: _by_frequency(answers) for form, answers in sorted(by_form.items())}
         known: dict[str, str] = {}
         # One text for each n-gram: most occur in many turns.
         ngrams = [[known.setdefault(ngram, ngram) for ngram in _ngrams(turn)] for turn in learnt]
@@ -340,7 +260,7 @@ class _Learners:
             ("nearest", ([*self._nearest(turn), *self._frequent] for turn in turns)),
         ):
             pairs = zip(turns, ranked, strict=True)
-            yield name, [turn.accepts(self._options.first(turn, answers)) for turn, answers in pairs]
+            yield name, [turn.accepts(self._chosen(turn, answers)) for turn, answers in pairs]
 
     def _by_ngrams(self, turns: Sequence[TextTurn]) -> Iterator[list[KeyValues]]:
         """The answers of a multinomial logistic regression, the likeliest first."""
@@ -354,20 +274,10 @@ class _Learners:
         order = np.argsort(-scores, kind="stable")[:MOST_NEAREST]
         return [self._answers[int(n)] for n in order if scores[n] > 0]
 
-
-class _OptionsOfAnswers:
-    """The texts of options by answer, so that of the answers to a turn with options only those among them are given."""
-
-    def __init__(self, learnt: Sequence[TextTurn]) -> None:
-        self._texts: dict[KeyValues, set[str]] = defaultdict(set)
-        for turn in learnt:
-            if turn.right_option is not None:
-                self._texts[turn.answer].add(turn.right_option)
-
-    def first(self, turn: TextTurn, answers: Sequence[KeyValues]) -> KeyValues:
-        """The first of some answers that is among the options of a turn, or the first if none is or there are none."""
+    def _chosen(self, turn: TextTurn, answers: Sequence[KeyValues]) -> KeyValues:
+        """The first answer that is among the options of a turn; the first of all if none is, or there are none."""
         shown = set(turn.options)
-        fitting = (answer for answer in answers if not self._texts.get(answer, set()).isdisjoint(shown))
+        fitting = (answer for answer in answers if not self._option_texts.get(answer, set()).isdisjoint(shown))
         return next(fitting, answers[0]) if shown else answers[0]
 
 

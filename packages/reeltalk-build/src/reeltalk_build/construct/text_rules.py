@@ -9,17 +9,14 @@ split) grave rules flag 1 and all rules 40.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from reeltalk.errors import shorten
 from reeltalk.language.rules import read_rules
-from reeltalk.schema.settings import Count, Share
 from reeltalk.schema.texts import code_point
 from reeltalk_build.construct.writers import Language
 
@@ -42,52 +39,35 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|‘[^’]*’")
 
 
-class TextSettings(BaseModel):
-    """Bounds of the rules for single texts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    min_question_words: Count = 2
-    """Shortest question in English words."""
-    max_question_words: Count = 40
-    """Longest question in English words."""
-    max_answer_words: Count = 120
-    """Longest answer in English words; a summary of a dialogue is the longest there is."""
-    min_summary_words: Count = 8
-    """Shortest summary in English words."""
-    min_caption_words: Count = 3
-    """Shortest caption of a clip in English words."""
-    max_caption_words: Count = 200
-    """Longest caption in English words."""
-    min_question_characters: Count = 4
-    """Shortest question in Chinese characters."""
-    max_question_characters: Count = 70
-    """Longest question in Chinese characters."""
-    max_answer_characters: Count = 240
-    """Longest answer in Chinese characters."""
-    min_summary_characters: Count = 12
-    """Shortest summary in Chinese characters."""
-    min_caption_characters: Count = 4
-    """Shortest caption of a clip in Chinese characters."""
-    max_caption_characters: Count = 400
-    """Longest caption in Chinese characters."""
-    max_chinese_in_english: Share = 0.3
-    """Largest share of Chinese in English text. A Chinese character counts as half a word."""
-    min_chinese_in_chinese: Share = 0.3
-    """Least share of Chinese in Chinese text; names may be in Latin letters."""
-    max_other_script: Share = 0.3
-    """Largest share of letters that are neither Latin nor Chinese."""
-    min_words_for_language: Count = 3
-    """Fewest words of which a language in Latin letters is recognised."""
-    min_language_probability: Share = 0.7
-    """Least probability at which a language is taken for recognised."""
+MOST_CHINESE_IN_ENGLISH: Final = 0.3
+"""Largest share of Chinese in English text. A Chinese character counts as half a word."""
+LEAST_CHINESE_IN_CHINESE: Final = 0.3
+"""Least share of Chinese in Chinese text; names may be in Latin letters."""
+MOST_OTHER_SCRIPT: Final = 0.3
+"""Largest share of letters that are neither Latin nor Chinese."""
+FEWEST_WORDS_OF_A_LANGUAGE: Final = 3
+"""Fewest words of which a language in Latin letters is recognised."""
+LEAST_PROBABILITY: Final = 0.7
+"""Least probability at which a language is taken for recognised."""
+LENGTHS: Final[Mapping[Part, Mapping[Language, tuple[int, int]]]] = {
+    "question": {"en": (2, 40), "zh": (4, 70)},
+    # "Okay." is a complete turn of a user who is not interested.
+    "remark": {"en": (0, 40), "zh": (0, 70)},
+    "answer": {"en": (0, 120), "zh": (0, 240)},
+    "refusal": {"en": (0, 120), "zh": (0, 240)},
+    "summary": {"en": (8, 120), "zh": (12, 240)},
+    "caption": {"en": (3, 200), "zh": (4, 400)},
+    "object caption": {"en": (2, 200), "zh": (4, 400)},
+    "checklist item": {"en": (2, 200), "zh": (4, 400)},
+}
+"""Least and largest length in English words, and in Chinese characters."""
 
 
 Said = Iterator[str]
 """What is wrong with a text, to be read after the words *the question* or *the caption*."""
 
 
-def _characters(text: str, _: Part, __: Language, ___: TextSettings) -> Said:
+def _characters(text: str, _: Part, __: Language) -> Said:
     for at, character in enumerate(text):
         if character.isascii():
             if (character < " " and character not in "\t\n\r") or character == "\x7f":
@@ -112,7 +92,7 @@ _BLANK: Final = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\ufffd"
 """Characters without ink that are no white space, and the marks of a character or an object that was lost."""
 
 
-def _found(rule: str, text: str, part: Part, _: Language, __: TextSettings) -> Said:
+def _found(rule: str, text: str, part: Part, _: Language) -> Said:
     return TEXT_RULE_FILE.faults(rule, text, part)
 
 
@@ -121,7 +101,7 @@ def declines(text: str) -> bool:
     return any(TEXT_RULE_FILE.pattern(name).search(text) for name in ("declines", "excuse"))
 
 
-def _foreign(text: str, _: Part, language: Language, settings: TextSettings) -> Said:
+def _foreign(text: str, _: Part, language: Language) -> Said:
     # A sign is read out in its own language, and a name may be in any.
     plain = _QUOTED.sub(" ", text)
     letters = [character for character in plain if character.isalpha()]
@@ -134,7 +114,7 @@ def _foreign(text: str, _: Part, language: Language, settings: TextSettings) -> 
         default=("", 0),
     )
     # Japanese mixes its own letters with Chinese characters.
-    most = settings.max_other_script if script not in ("HIRAGANA", "KATAKANA") else settings.max_other_script / 2
+    most = MOST_OTHER_SCRIPT if script not in ("HIRAGANA", "KATAKANA") else MOST_OTHER_SCRIPT / 2
     if count > most * len(letters) and count > 1:
         yield f"is written in {script.capitalize()} letters, not in {_NAMES[language]}"
         return
@@ -142,11 +122,11 @@ def _foreign(text: str, _: Part, language: Language, settings: TextSettings) -> 
     chinese = han / (han + 2 * len(words)) if han or words else 0.0
     if language == "zh":
         # "OK", "42" and "iPhone" are answers in any language.
-        if chinese < settings.min_chinese_in_chinese and len(words) >= 3:
+        if chinese < LEAST_CHINESE_IN_CHINESE and len(words) >= 3:
             yield "is not in Chinese"
-    elif chinese > settings.max_chinese_in_english:
+    elif chinese > MOST_CHINESE_IN_ENGLISH:
         yield "is in Chinese, not in English"
-    elif (found := _recognised(words, settings)) is not None:
+    elif (found := _recognised(words)) is not None:
         yield f"is in another language ({found}), not in English"
 
 
@@ -164,9 +144,9 @@ _LANGUAGES: Final = (
 """Languages in Latin letters that are told apart; a shorter list would give a wrong name, not a wrong verdict."""
 
 
-def _recognised(words: list[str], settings: TextSettings) -> str | None:
+def _recognised(words: list[str]) -> str | None:
     """The code of the language in Latin letters that a text is in, if it is surely not English."""
-    if len(words) < settings.min_words_for_language:
+    if len(words) < FEWEST_WORDS_OF_A_LANGUAGE:
         return None
     english = sum(word.casefold().replace("’", "'") in TEXT_RULE_FILE.words["english"] for word in words)
     if english > _MOST_ENGLISH * len(words):
@@ -175,7 +155,7 @@ def _recognised(words: list[str], settings: TextSettings) -> str | None:
     if sum(word[0].islower() for word in words[1:]) < 2:
         return None
     code, probability = _identifier().classify(" ".join(words))
-    return code if code != "en" and probability >= settings.min_language_probability else None
+    return code if code != "en" and probability >= LEAST_PROBABILITY else None
 
 
 _MOST_ENGLISH: Final = 0.15
@@ -195,7 +175,7 @@ _LONG, _LONG_END = 12, 6
 _PAIRS: Final = (("(", ")"), ("（", "）"), ("“", "”"), ("「", "」"), ("《", "》"), ("[", "]"))
 
 
-def _cut_off(text: str, part: Part, _: Language, __: TextSettings) -> Said:
+def _cut_off(text: str, part: Part, _: Language) -> Said:
     told, find = text.strip(), TEXT_RULE_FILE.find
     ends = find("hangs", told) or find("must_follow", told)
     if ends is None and part not in _SAID_BY_USER and _is_long(told, _LONG_END):
@@ -217,7 +197,7 @@ def _is_long(text: str, least: int) -> bool:
     return len(_LATIN_WORD.findall(text)) >= least or len(_HAN.findall(text)) >= least
 
 
-def _looping(text: str, _: Part, __: Language, ___: TextSettings) -> Said:
+def _looping(text: str, _: Part, __: Language) -> Said:
     may_recur = TEXT_RULE_FILE.words["may_recur"]
     words = [word.casefold() for word in _WORD.findall(_HAN.sub(" ", text))]
     if (match := TEXT_RULE_FILE.find("same_word", text)) and (match[1] or match[2]).casefold() not in may_recur:
@@ -251,7 +231,7 @@ _LONG_SENTENCE: Final = 4
 """Words of a sentence that does not stand twice in a row by chance."""
 
 
-def _echoes(text: str, part: Part, _: Language, __: TextSettings) -> Said:
+def _echoes(text: str, part: Part, _: Language) -> Said:
     if said := list(TEXT_RULE_FILE.faults("prompt", text, part)):
         yield from said
         return
@@ -289,38 +269,17 @@ def _instructions() -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
     return frozenset(english), frozenset(chinese)
 
 
-def _length(text: str, part: Part, language: Language, settings: TextSettings) -> Said:
-    bounds = settings.model_dump()
+def _length(text: str, part: Part, language: Language) -> Said:
     name = "characters" if language == "zh" else "words"
-    size = len(_counted(text)) if language == "zh" else len(_WORD.findall(text))
-    low_of, high_of = _BOUNDS[part]
-    low = bounds[f"min_{low_of}_{name}"] if low_of else 0
-    high = bounds[f"max_{high_of}_{name}"]
+    size = sum(map(str.isalnum, text)) if language == "zh" else len(_WORD.findall(text))
+    low, high = LENGTHS[part][language]
     if size < low:
         yield f"has {size} {name}, fewer than {low}"
     elif size > high:
         yield f"has {size} {name}, more than {high}"
 
 
-def _counted(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())
-
-
-_BOUNDS: Final[dict[Part, tuple[str | None, str]]] = {
-    "question": ("question", "question"),
-    # "Okay." is a complete turn of a user who is not interested.
-    "remark": (None, "question"),
-    "answer": (None, "answer"),
-    "refusal": (None, "answer"),
-    "summary": ("summary", "answer"),
-    "caption": ("caption", "caption"),
-    "object caption": ("question", "caption"),
-    "checklist item": ("question", "caption"),
-}
-"""The names in the settings of a part's least and largest length."""
-
-
-TEXT_RULES: Final[dict[str, Callable[[str, Part, Language, TextSettings], Said]]] = {
+TEXT_RULES: Final[dict[str, Callable[[str, Part, Language], Said]]] = {
     "characters": _characters,
     "markup": partial(_found, "markup"),
     "placeholder": partial(_found, "placeholder"),

@@ -1,20 +1,11 @@
-"""Verdicts of judges about drafts: those of several judges and samples as one, as gate results, and as advice."""
+"""Verdicts of judges about drafts: those of several judges and samples as one, and as advice."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.gates import FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk_build.construct.replies import TurnCheck, Verdict
-
-OUTCOMES: Final[Mapping[Verdict, GateOutcome]] = {
-    "supported": GateOutcome.PASSED,
-    "cannot tell": GateOutcome.FLAGGED,
-    "contradicted": GateOutcome.DROPPED,
-}
-"""Outcome of the gate `verified` by verdict."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +51,7 @@ class DialogueVerdict:
 
 
 def check_numbers(checks: Sequence[TurnCheck], turns: int) -> str | None:
-    """The complaint about a judge's reply that does not check each turn once in order; None if it does.
-
-    Args:
-        checks: What the judge replied.
-        turns: Number of turns that it was shown.
-    """
+    """The complaint about a judge's reply that does not check each turn once in order; None if it does."""
     if [check.number for check in checks] == list(range(1, turns + 1)):
         return None
     numbers = ", ".join(str(check.number) for check in checks) or "none"
@@ -99,70 +85,8 @@ def _combine(judges: tuple[str, ...], checks: Sequence[TurnCheck]) -> TurnVerdic
     )
 
 
-def verdict_gates(
-    verdict: TurnVerdict, unit: GateUnit, unit_id: str, turn: int | None, outcome: GateOutcome | None = None
-) -> list[GateResult]:
-    """The gate results of one turn: `verified`, and `faults` for each other fault.
-
-    Args:
-        verdict: What the judges find.
-        unit: Kind of the unit that the turn belongs to.
-        unit_id: Identifier of the unit.
-        turn: Index of the turn, from 0; None for a text that is no turn.
-        outcome: Outcome of a turn that does not stay, for example `REPLACED`; by the verdict by default.
-    """
-    failed = verdict.verdict != "supported"
-    verified = GateResult(
-        gate=VERIFIED,
-        unit=unit,
-        unit_id=unit_id,
-        turn_index=turn,
-        outcome=OUTCOMES[verdict.verdict] if outcome is None or not failed else outcome,
-        reason=verdict.seen if failed else None,
-        value=verdict.agreement,
-        extra={
-            "moment_s": verdict.moment_s,
-            "seen": verdict.seen,
-            "verdicts": list(verdict.verdicts),
-            "judges": list(verdict.judges),
-        },
-    )
-    faults = [
-        GateResult(
-            gate=FAULTS,
-            unit=unit,
-            unit_id=unit_id,
-            turn_index=turn,
-            outcome=outcome or GateOutcome.FLAGGED,
-            reason=fault,
-        )
-        for fault in verdict.faults
-    ]
-    return [verified, *faults]
-
-
-def unchecked_gate(
-    gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int | None = None, raw: Sequence[str] = ()
-) -> GateResult:
-    """The gate result for a check that could not be made, with the judge's raw replies if it gave any."""
-    return GateResult(
-        gate=gate,
-        unit=unit,
-        unit_id=unit_id,
-        turn_index=turn,
-        outcome=GateOutcome.UNCHECKED,
-        reason=f"the judge's reply cannot be used: {reason}" if raw else reason,
-        raw=tuple(raw),
-    )
-
-
 def mark_faults(turns: Sequence[Turn], faults: Mapping[int, Sequence[str]]) -> str:
-    """A draft line by line, with the faults of each turn below it, as a writer gets it back.
-
-    Args:
-        turns: The draft.
-        faults: Faults by index of the turn, from 0.
-    """
+    """A draft line by line, with the faults of each turn below it, as a writer gets it back."""
     lines: list[str] = []
     for index, turn in enumerate(turns):
         lines += [f"{index + 1}. Q: {turn.question}", f"   A: {turn.references[0] if turn.references else ''}"]

@@ -4,14 +4,14 @@
 `tests/integration/test_construct_options.py` tries every option on every kind of writer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX
 from reeltalk.llm.model import INSPECT
 from reeltalk.plugins import added
-from reeltalk_build.construct.settings import AskSettings, ConstructSettings
+from reeltalk_build.construct.settings import AskSettings, ConstructSettings, RequestSettings
 
 WriterKind = Literal["server", "provider", "python", "graph"]
 GRAPH: Final = "graph"
@@ -26,45 +26,19 @@ WRITERS: Final[Mapping[WriterKind, str]] = {
 _ASKED: Final[frozenset[WriterKind]] = frozenset({"server", "provider"})
 _OWN: Final[frozenset[WriterKind]] = frozenset({"python"})
 _GRAPH: Final[frozenset[WriterKind]] = frozenset({"graph"})
-
-WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
-    "language": _ASKED | _OWN,
-    "max_turns": _OWN | _GRAPH,
-    "pairs": _OWN | _GRAPH,
-    "merge_similarity": _OWN | _GRAPH,
-    "block": _GRAPH,
-    "quality": _ASKED | _OWN,
-    "object_captions": _ASKED | _OWN,
-    "object_captions_per_video": _ASKED | _OWN,
-    "frames": _ASKED | _OWN,
-    "frame_width_px": _ASKED | _OWN,
-    "base_url": _ASKED,
-    "api_key_env": frozenset({"server"}),
-    "sees": _ASKED,
-    "samples": _ASKED,
-    "prompts": _ASKED,
-    "retry_unwritten": _ASKED | _OWN,
-    "connections": _ASKED,
-    "max_reply_tokens": _ASKED,
-    "timeout_s": _ASKED,
-    "give_up_after_s": _ASKED,
-    "preflight": _ASKED,
-    "max_calls": _ASKED,
-    "max_tokens": _ASKED,
-    "max_cost": _ASKED,
-    "price_in": _ASKED,
-    "price_out": _ASKED,
-    "image_tokens": _ASKED,
-}
-"""Kinds of writers that an option has an effect on. The others have an effect on all kinds."""
 CHECKED: Final = frozenset(
-    {
-        *("frame_width_px", "base_url", "api_key_env", "sees", "prompts", "retry_unwritten", "max_reply_tokens"),
-        *("timeout_s", "give_up_after_s", "preflight", "max_calls", "max_tokens", "max_cost"),
-        *("price_in", "price_out", "image_tokens"),
-    }
+    {*RequestSettings.model_fields, "sees", "image_tokens", "retry_unwritten", "frame_width_px"} - {"connections"}
 )
 """Options that also have an effect where a model of `--judge`, `--attacker` or `--probe` is asked."""
+WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
+    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "image_tokens"), _ASKED),
+    **dict.fromkeys(("language", "quality", "retry_unwritten", "frames", "frame_width_px"), _ASKED | _OWN),
+    **dict.fromkeys(("object_captions", "object_captions_per_video"), _ASKED | _OWN),
+    **dict.fromkeys(("max_turns", "pairs", "merge_similarity"), _OWN | _GRAPH),
+    "api_key_env": frozenset({"server"}),
+    "block": _GRAPH,
+}
+"""Kinds of writers that an option has an effect on. The others have an effect on all kinds."""
 ONLY_WITH: Final[Mapping[str, str]] = {
     "quality": "`--judge`; a class of your own may judge itself",
     "samples": "`--judge`",
@@ -77,35 +51,10 @@ ONLY_WITH: Final[Mapping[str, str]] = {
     "max_cost": "prices",
 }
 """Options that have an effect only with another one."""
-_OF_RUBRICS: Final = frozenset(
-    {
-        *("base_url", "api_key_env", "prompts", "retry_unwritten", "max_reply_tokens", "timeout_s", "give_up_after_s"),
-        *("preflight", "max_calls", "max_tokens", "max_cost", "price_in", "price_out"),
-    }
-)
-_WHY: Final[Mapping[str, str]] = {
-    "max_turns": "a model is asked for 5 or 6 questions",
-    "pairs": "a model links all turns that it finds related",
-    "merge_similarity": "a model decides itself which clips are one scene",
-    "block": "only the graph balances the answers of many videos",
-    "quality": "its chains get no rating",
-    "object_captions": "it sees no pictures; name a vision model as --writer",
-    "object_captions_per_video": "it sees no pictures",
-    "frames": "it is shown no pictures",
-    "frame_width_px": "it is shown no pictures",
-    "api_key_env": "no model gets a key from this variable; providers of inspect_ai read their own",
-    "samples": "nobody judges its drafts",
-    "connections": "its questions are checked one after the other",
-}
-_NO_MODEL: Final = "no model is asked; name one as --writer, --judge, --attacker or --probe"
 
 
 def kind_of_writer(writer: str) -> WriterKind:
-    """The kind of a writer, by its name on the command line.
-
-    Args:
-        writer: As `--writer` takes it.
-    """
+    """The kind of a writer, by its name on the command line."""
     if writer == GRAPH:
         return "graph"
     if writer.startswith(PREFIX) or writer in added("reeltalk.writers"):
@@ -115,7 +64,7 @@ def kind_of_writer(writer: str) -> WriterKind:
 
 def idle_options(
     writer: str, settings: ConstructSettings, asking: AskSettings, *, has_runs: bool, rubrics: bool = False
-) -> dict[str, str]:
+) -> Iterator[tuple[str, str]]:
     """The options that have no effect on a writer, each with the reason.
 
     Args:
@@ -126,46 +75,36 @@ def idle_options(
         rubrics: True if only rubrics are written.
     """
     kind = kind_of_writer(writer)
-    checkers = (*asking.judge, *asking.attacker, *((asking.probe,) if asking.probe is not None else ()))
-    watches = asking.sees == "images" and (bool(asking.attacker) or asking.probe is not None)
-    found: dict[str, str] = {}
+    answers = bool(asking.attacker) or asking.probe is not None
+    has_checkers = answers or bool(asking.judge)
+    lacks = {
+        "quality": kind in _ASKED and not asking.judge,
+        "samples": not asking.judge,
+        "easy": not has_runs and not answers,
+        "easy_runs": not has_runs,
+        "object_captions_per_video": not settings.object_captions,
+        "frames": kind in _ASKED and asking.sees == "text",
+        "frame_width_px": kind in _ASKED and asking.sees == "text",
+    }
     for name in given_options(settings, asking):
+        kinds = WRITER_OPTIONS.get(name, frozenset(WRITERS))
         if rubrics:
-            if name != "language" and name not in _OF_RUBRICS:
-                found[name] = "--rubrics neither reads nor asks for what it is about"
+            if name not in {*RequestSettings.model_fields, "retry_unwritten", "language"} - {"connections"}:
+                yield name, "--rubrics neither reads nor asks for what it is about"
             elif name != "language" and kind not in _ASKED:
-                found[name] = f"{'the graph' if kind == 'graph' else writer} asks no model; choose one as --writer"
-        elif kind not in WRITER_OPTIONS.get(name, WRITERS):
-            if name == "language" or (name == "max_turns" and settings.min_turns > ConstructSettings().max_turns):
-                # The graph's language has an error of its own; most turns cannot be fewer than the fewest.
-                continue
-            is_checked = name in CHECKED and bool(checkers)
-            if name == "frame_width_px":
-                is_checked = watches
-            elif name == "api_key_env":
-                is_checked = any(kind_of_writer(one) == "server" for one in checkers)
-            if not is_checked:
-                found[name] = _WHY.get(name, _NO_MODEL)
-        elif name in ("frames", "frame_width_px") and kind in _ASKED and asking.sees == "text":
-            found[name] = "with --sees text nobody is shown a picture"
-        elif name in ("quality", "samples") and kind in _ASKED and not asking.judge:
-            found[name] = "nobody judges the drafts; name a model with --judge"
-        elif name == "object_captions_per_video" and not settings.object_captions:
-            found[name] = "objects are described with --object-captions only"
-        elif name == "easy_runs" and not has_runs:
-            found[name] = "there are no runs; name some with --run"
-        elif name == "easy" and not has_runs and not asking.attacker and asking.probe is None:
-            found[name] = "nobody answers the questions; give --run, --attacker or --probe"
-    return found
+                yield name, "no model is asked; name one as --writer"
+        elif kind not in kinds:
+            # The graph's language has an error of its own; most turns cannot be fewer than the fewest.
+            excused = name == "language" or (name == "max_turns" and settings.min_turns > ConstructSettings().max_turns)
+            if not excused and not (name in CHECKED and has_checkers):
+                models = ", and for models of --judge, --attacker or --probe" if name in CHECKED else ""
+                yield name, f"it is for {' or '.join(told for one, told in WRITERS.items() if one in kinds)}{models}"
+        elif lacks.get(name, False):
+            yield name, f"it needs {ONLY_WITH[name]}"
 
 
 def given_options(settings: ConstructSettings, asking: AskSettings) -> tuple[str, ...]:
-    """The options with another value than their default.
-
-    Args:
-        settings: What is written.
-        asking: How models are asked.
-    """
+    """The options with another value than their default."""
     pairs = ((settings, ConstructSettings()), (asking, AskSettings()))
     return tuple(
         name for one, start in pairs for name in type(one).model_fields if getattr(one, name) != getattr(start, name)
@@ -173,25 +112,13 @@ def given_options(settings: ConstructSettings, asking: AskSettings) -> tuple[str
 
 
 def check_writer_options(
-    writer: str,
-    settings: ConstructSettings,
-    asking: AskSettings,
-    *,
-    has_runs: bool,
-    rubrics: bool = False,
+    writer: str, settings: ConstructSettings, asking: AskSettings, *, has_runs: bool, rubrics: bool = False
 ) -> None:
-    """Refuse an option that has no effect on a writer.
-
-    Args:
-        writer: The writer.
-        settings: What is written.
-        asking: How models are asked.
-        has_runs: True if runs with scores are given.
-        rubrics: True if only rubrics are written.
+    """Refuse an option that has no effect on a writer; the arguments are those of `idle_options`.
 
     Raises:
         SettingError: An option has no effect.
     """
-    for name, why in idle_options(writer, settings, asking, has_runs=has_runs, rubrics=rubrics).items():
+    for name, why in idle_options(writer, settings, asking, has_runs=has_runs, rubrics=rubrics):
         option = f"--{'no-' if name == 'preflight' else ''}{name.replace('_', '-')}"
         raise SettingError(f"{option} has no effect on {writer}: {why}; leave it out")

@@ -25,13 +25,7 @@ def pronoun_of(values: Sequence[str]) -> str:
 
 
 def look_of(person: str, people: Collection[str], attributes: Attributes) -> str | None:
-    """A description that fits one person only, as `the woman in the red shirt`; None if nothing tells them apart.
-
-    Args:
-        person: The person, such as `character2`.
-        people: Everybody who could be meant.
-        attributes: Constant attributes by name.
-    """
+    """A description that fits one person only, as `the woman in the red shirt`; None if nothing tells them apart."""
     own = attributes.get(person, ())
     gender = attribute_of(own, "pronoun")
     if gender is None:
@@ -62,14 +56,7 @@ def hair_colour(colour: str) -> str:
 def called(
     people: Sequence[str], names: Mapping[str, str], things: Collection[str], attributes: Attributes
 ) -> dict[str, str]:
-    """Words for people and things by name, such as `Tom` and `the red mug`. What needs no adjective is left out.
-
-    Args:
-        people: Everybody in the story.
-        names: What they are called, by person.
-        things: All things that are known.
-        attributes: Constant attributes by name.
-    """
+    """Words for people and things by name, such as `Tom` and `the red mug`. What needs no adjective is left out."""
     words = {person: names.get(person) or look_of(person, people, attributes) or SOMEBODY for person in people}
     for name, adjective in adjectives(things, attributes).items():
         words[name] = f"the {adjective} {plain_name(name)}"
@@ -77,12 +64,7 @@ def called(
 
 
 def adjectives(things: Collection[str], attributes: Attributes) -> dict[str, str]:
-    """By thing, a colour or size that no other thing of its class has; only for classes with several things.
-
-    Args:
-        things: All things that are known.
-        attributes: Constant attributes by name.
-    """
+    """By thing, a colour or size that no other thing of its class has; only for classes with several things."""
     found: dict[str, str] = {}
     for names in siblings(things).values():
         for kind in ("colour", "size"):

@@ -161,12 +161,7 @@ def quads_of(triples: "Iterable[pyoxigraph.Triple]", *, name: str) -> str:
 
 
 def triples_from_quads(quads: str, *, pseudo: bool) -> str:
-    """N-Quads as N-Triples, one per line in the same order.
-
-    Args:
-        quads: N-Quads from `quads_from_triples`.
-        pseudo: True to write VDAct's pseudo-IRIs.
-    """
+    """N-Quads as N-Triples, one per line in the same order."""
     oxigraph = engine()
     triples = [quad.triple for quad in oxigraph.parse(quads.encode(), format=oxigraph.RdfFormat.N_QUADS)]
     text = _serialised(triples, oxigraph.RdfFormat.N_TRIPLES)

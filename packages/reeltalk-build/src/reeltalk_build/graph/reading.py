@@ -33,11 +33,6 @@ KINDS: Final = (*SPATIAL, *HOLDING, "between")
 def read_activity(text: str, *, file: Path | str, name: str) -> ActivityGraph:
     """Read an activity graph in any RDF format, full or curated.
 
-    Args:
-        text: The file's content.
-        file: Where it was read; its end decides the format.
-        name: The activity.
-
     Raises:
         InputError: It is malformed; names the line.
     """
@@ -46,12 +41,6 @@ def read_activity(text: str, *, file: Path | str, name: str) -> ActivityGraph:
 
 def build_activity(triples: Iterable[Triple], *, name: str, file: Path | str, text: str = "") -> ActivityGraph:
     """Build an activity graph from triples.
-
-    Args:
-        triples: The statements of one activity.
-        name: The activity.
-        file: Where they come from, for errors.
-        text: The file's content, so that errors name the line.
 
     Raises:
         InputError: The graph contradicts itself or lacks what it must have; names the line.
@@ -421,10 +410,6 @@ def _members(source: Path) -> Iterator[tuple[str, str, str]]:
 def read_graphs(source: Path, *, progress: CountProgress | None = None) -> dict[str, ActivityGraph]:
     """Read all activity graphs of a folder, archive, file or benchmark, by name.
 
-    Args:
-        source: As for `graph_texts`.
-        progress: Called with the number of graphs read and of all graphs.
-
     Raises:
         InputError: A graph is malformed; the message names file and line.
     """
@@ -446,9 +431,6 @@ def graph_of_clip(clip: Clip, known: Container[str]) -> str | None:
 class VideoGraphs:
     """The graphs of a benchmark, read video by video. One that several clips have stays in memory until the last.
 
-    Args:
-        benchmark: The benchmark.
-
     Raises:
         InputError: A table is damaged.
     """
@@ -464,9 +446,6 @@ class VideoGraphs:
 
     def of(self, video_id: str) -> list[ActivityGraph]:
         """The graphs of a video's clips, in order. Ask once for each video.
-
-        Args:
-            video_id: The video.
 
         Raises:
             InputError: A graph is malformed; the message names file and line.

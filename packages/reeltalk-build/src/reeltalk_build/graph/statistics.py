@@ -1,9 +1,9 @@
 """Statistics of activity graphs and scenarios: VDAct's table 4 and figure 2a (AAAI 2025)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from statistics import fmean
 
 from reeltalk.analysis.graph_numbers import GraphCounts, Placements
 from reeltalk_build.graph.activity import ActivityGraph, category_of
@@ -50,78 +50,34 @@ def join_triples(graphs: Sequence[ActivityGraph]) -> list[Triple]:
     return joined + links
 
 
-class MeanCounter:
-    """Means over graphs, which are added one at a time."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self._sums = [0.0] * len(fields(GraphCounts))
-
-    def add(self, counts: GraphCounts) -> None:
-        """Add one graph."""
-        self.n += 1
-        self._sums = [total + value for total, value in zip(self._sums, counts.values, strict=True)]
-
-    def mean(self) -> GraphCounts:
-        """The means so far.
-
-        Raises:
-            ValueError: There are no graphs.
-        """
-        if not self.n:
-            raise ValueError("no graphs to average")
-        return GraphCounts(*(total / self.n for total in self._sums))
-
-
-def mean_counts(counts: Iterable[GraphCounts]) -> GraphCounts:
+def mean_counts(counts: Sequence[GraphCounts]) -> GraphCounts:
     """Means over graphs.
 
     Raises:
         ValueError: There are none.
     """
-    counter = MeanCounter()
-    for count in counts:
-        counter.add(count)
-    return counter.mean()
+    if not counts:
+        raise ValueError("no graphs to average")
+    return GraphCounts(*map(fmean, zip(*(one.values for one in counts), strict=True)))
 
 
-class PlacementCounter:
-    """Counts the activities of each category by their position (figure 2a), one scenario at a time."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, Counter[int]] = {}
-        self._longest = self._by_name = self._unknown = 0
-
-    def add(self, graphs: Sequence[ActivityGraph]) -> None:
-        """Count a scenario.
-
-        Args:
-            graphs: Its activities in order.
-        """
-        self._longest = max(self._longest, len(graphs))
-        for place, graph in enumerate(graphs):
-            category = category_of(graph)
-            if category is None:
-                self._unknown += 1
-                continue
-            self._by_name += category != graph.category
-            self._counts.setdefault(category, Counter())[place] += 1
-
-    def placements(self) -> Placements:
-        """The counts so far."""
-        counts = self._counts
-        ordered = sorted(counts, key=lambda category: (-counts[category].total(), category))
-        rows = {category: tuple(counts[category][place] for place in range(self._longest)) for category in ordered}
-        return Placements(counts=rows, by_name=self._by_name, unknown=self._unknown)
-
-
-def placements(scenarios: Mapping[str, Sequence[ActivityGraph]]) -> Placements:
+def placements(scenarios: Iterable[Sequence[ActivityGraph]]) -> Placements:
     """Count the activities of each category by their position in a scenario (figure 2a).
 
     Args:
-        scenarios: Activities in order, by scenario.
+        scenarios: The activities of each in order; read once.
     """
-    counter = PlacementCounter()
-    for graphs in scenarios.values():
-        counter.add(graphs)
-    return counter.placements()
+    counts: dict[str, Counter[int]] = {}
+    longest = by_name = unknown = 0
+    for graphs in scenarios:
+        longest = max(longest, len(graphs))
+        for place, graph in enumerate(graphs):
+            category = category_of(graph)
+            if category is None:
+                unknown += 1
+                continue
+            by_name += category != graph.category
+            counts.setdefault(category, Counter())[place] += 1
+    ordered = sorted(counts, key=lambda category: (-counts[category].total(), category))
+    rows = {category: tuple(counts[category][place] for place in range(longest)) for category in ordered}
+    return Placements(counts=rows, by_name=by_name, unknown=unknown)

@@ -29,12 +29,7 @@ def starts_s(graphs: Sequence[ActivityGraph]) -> list[float] | None:
 
 
 def beginning_quads(name: str, begins_s: float) -> str:
-    """N-Quads for an activity's named graph with its start time.
-
-    Args:
-        name: The activity, for example `Drink_milk3_scene2`.
-        begins_s: Seconds from the start of the video.
-    """
+    """N-Quads for an activity's named graph with its start time."""
     own = f"<{graph_iri(name)}>"
     return "".join(f"{line} {own} .\n" for line in _begins(name.lower(), begins_s))
 

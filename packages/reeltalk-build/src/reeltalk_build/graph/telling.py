@@ -50,12 +50,7 @@ def initial_room(graph: ActivityGraph) -> str | None:
 
 
 def tell_activity(graph: ActivityGraph, room: str | None) -> list[str]:
-    """One activity as lines of text.
-
-    Args:
-        graph: The activity.
-        room: Room of the person at its start; None to leave it out.
-    """
+    """One activity as lines of text."""
     if graph.names:
         return _tell_people(graph)
     teller = _Teller(graph)

@@ -61,7 +61,7 @@ def read_yaml(file: Path) -> YamlFile:
             _look_at(top, (), lines, set(), file)
         value = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
-        raise _not_yaml(error, text, file) from None
+        raise _not_yaml(error, file) from None
     except yaml.YAMLError as error:
         raise InputError(f"not YAML: {' '.join(str(error).split())}", file=file) from None
     except RecursionError:
@@ -75,47 +75,12 @@ def read_yaml(file: Path) -> YamlFile:
     return YamlFile(file, value, lines)
 
 
-def _not_yaml(error: yaml.MarkedYAMLError, text: str, file: Path) -> InputError:
+def _not_yaml(error: yaml.MarkedYAMLError, file: Path) -> InputError:
     """An error with the line to correct: for something that is not closed, the line where it begins."""
-    problem = " ".join(str(error.problem or error.context or "cannot be parsed").split())
-    at = error.problem_mark or error.context_mark
-    line = at.line + 1 if at else None
-    if error.context == "while scanning a quoted scalar" and error.context_mark is not None:
-        what, line, hint = "text in quotes that begins here", error.context_mark.line + 1, "write the closing quote"
-        return InputError(f"not YAML: the {what} is not closed", file=file, line=line, hint=hint)
-    # Those behind the place of the error cannot be its reason.
-    found = next((one for one in reversed(_unclosed(text)) if at and one.start_mark.index < at.index), None)
-    if found is None:
-        return InputError(f"not YAML: {problem}", file=file, line=line)
-    kind, opened, closed = BRACKETS[type(found)]
-    begin = found.start_mark.line + 1
-    noticed = "" if "end" in problem or line == begin else f"; line {line}: {problem}"
-    return InputError(
-        f"not YAML: the {kind} that begins here with '{opened}' is not closed{noticed}",
-        file=file,
-        line=begin,
-        hint=f"write '{closed}' at its end",
-    )
-
-
-BRACKETS: Final[dict[type[yaml.Token], tuple[str, str, str]]] = {
-    yaml.FlowSequenceStartToken: ("list", "[", "]"),
-    yaml.FlowMappingStartToken: ("mapping", "{", "}"),
-}
-
-
-def _unclosed(text: str) -> list[yaml.Token]:
-    """The brackets that are not closed, in order; empty if the text cannot be divided into tokens."""
-    opened: list[yaml.Token] = []
-    try:
-        for token in yaml.scan(text, Loader=yaml.SafeLoader):
-            if isinstance(token, tuple(BRACKETS)):
-                opened.append(token)
-            elif isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken) and opened:
-                opened.pop()
-    except yaml.MarkedYAMLError:
-        return []
-    return opened
+    begins = "flow" in (error.context or "") or "quoted" in (error.context or "")
+    mark = (error.context_mark if begins else None) or error.problem_mark or error.context_mark
+    told = " ".join(f"{error.context if begins else ''} {error.problem or error.context or 'cannot be parsed'}".split())
+    return InputError(f"not YAML: {told}", file=file, line=mark.line + 1 if mark else None)
 
 
 def _look_at(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int], file: Path) -> None:
@@ -190,10 +155,6 @@ class ProjectFile:
 
 def read_project(file: Path, commands: Mapping[str, CommandSpec]) -> ProjectFile:
     """Read and check a project file.
-
-    Args:
-        file: The file.
-        commands: The options of each section's command, by the section's name.
 
     Raises:
         InputError: It is not valid; names line and key.
@@ -390,10 +351,6 @@ def _applied(shared: Values, own: Values, section: str) -> Values:
 
 def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:
     """Raise if two steps would write the same folder.
-
-    Args:
-        file: The project.
-        results: Steps with their result paths, which must differ.
 
     Raises:
         InputError: Two write the same.

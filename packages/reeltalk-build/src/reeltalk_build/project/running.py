@@ -50,15 +50,7 @@ class StepStatus:
 def step_status(
     step: ProjectStep, record: StepRecord | None, reads: dict[str, str], folder: Path, version: str
 ) -> StepStatus:
-    """Decide whether a step must run.
-
-    Args:
-        step: The step.
-        record: The record of its last run.
-        reads: Hashes of its current inputs, by path.
-        folder: The project's folder.
-        version: The version of this reeltalk.
-    """
+    """Decide whether a step must run."""
     if record is None:
         return StepStatus("new", "not run yet")
     if record.ended == "failed":
@@ -181,14 +173,7 @@ class Runner:
     """Runs a project's steps in its folder and records each result."""
 
     def __init__(self, folder: Path, run_command: RunCommand, say: Say, *, version: str) -> None:
-        """Create a runner.
-
-        Args:
-            folder: The project's folder.
-            run_command: Runs a command line.
-            say: Prints a message that is not a result.
-            version: The version of this reeltalk.
-        """
+        """Create a runner."""
         self._folder, self._run_command, self._say, self._version = folder, run_command, say, version
         self.ran: list[str] = []
         """Steps that ran to their end."""
@@ -197,10 +182,6 @@ class Runner:
 
     def run(self, steps: tuple[ProjectStep, ...], chosen: StepChoice) -> int:
         """Run the steps that must run.
-
-        Args:
-            steps: All steps of the project.
-            chosen: The steps to run.
 
         Returns:
             The exit code: 0; 1 if a step had findings; or the exit code of the step that stopped the run.
@@ -252,10 +233,10 @@ class Runner:
         return step_status(step, record, self._reads(step), self._folder, self._version)
 
     def _step(self, step: ProjectStep, *, forced: bool) -> tuple[Ended, int]:
-        remembered = self._records
-        before = remembered.steps.get(step.name)
+        before = self._records.steps.get(step.name)
         arguments = step.arguments
-        aside = self._make_room(step, before, forced=forced) if step.section in SOURCES else None
+        if step.section in SOURCES:
+            self._make_room(step, before, forced=forced)
         if step.replaces and self._is_to_be_replaced(step, before, forced=forced):
             arguments = (*arguments, "--overwrite")
         self._say(f"$ {command_text(arguments)}")
@@ -276,9 +257,6 @@ class Runner:
             # A file that changed during the run may not have been read, so only the hash of the step's result is new.
             rests_on |= {path: sha256 for path, sha256 in self._reads(step).items() if path == step.result}
             self._remember(step, ended, code, at, time.monotonic() - clock, rests_on)
-        if ended == "failed" and aside is not None and self._put_back(step, aside):
-            self._records = ProjectRecords(steps=remembered.steps, files=self._prints.files)
-            write_records(self._folder, self._records)
         return ended, code
 
     def _is_to_be_replaced(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> bool:
@@ -295,16 +273,16 @@ class Runner:
         asks_again = step.kind in ("run", "stream") and before.version == self._version and before.ended == "done"
         return step.whole(self._folder) and not asks_again
 
-    def _make_room(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> Path | None:
+    def _make_room(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> None:
         """Move a complete benchmark away before a new one starts in its place; an unfinished one is continued."""
         path = self._folder / step.result
         kept = {n: r for n, r in self._records.steps.items() if n == step.name or r.result != step.result}
         self._records = ProjectRecords(steps=kept, files=self._prints.files)
         whole = (path / MANIFEST).is_file() and bool(files := read_manifest(path).files)
         if not whole or not (forced or (before is not None and before.ended == "done")):
-            return None
+            return
         if not forced and all(entry.stage.split(" ")[0] == step.section for entry in files.values()):
-            return None  # curate and import replace their own tables, unless it was filmed or extended
+            return  # curate and import replace their own tables, unless it was filmed or extended
         if not forced and any(entry.stage.split(" ")[0] == REVIEWED for entry in files.values()):
             raise BenchmarkError(
                 f"{step.result} holds reviewed work, and {step.name} would replace it; "
@@ -319,20 +297,6 @@ class Runner:
                 Benchmark.create(path)
                 shutil.move(aside / WORK, path / WORK)
         self._say(f"{step.result} is set aside as {aside.name}; delete it when you no longer need it")
-        return aside
-
-    def _put_back(self, step: ProjectStep, aside: Path) -> bool:
-        """Restore the old benchmark if the new one could not start, for example because of a mistyped path."""
-        path = self._folder / step.result
-        if (path / MANIFEST).is_file() and read_manifest(path).files:
-            return False
-        with storage_errors(path):
-            if (path / WORK).is_dir():
-                shutil.move(path / WORK, aside / WORK)
-            shutil.rmtree(path, ignore_errors=True)
-            aside.rename(path)
-        self._say(f"{step.result} is back as it was")
-        return True
 
     def _remember(
         self, step: ProjectStep, ended: Ended, code: int, at: datetime, took_s: float, reads: dict[str, str]
@@ -373,13 +337,6 @@ def tell_plan(
 ) -> int:
     """Print the steps that would run, and let the commands forecast their requests to models.
 
-    Args:
-        steps: All steps.
-        found: The state of each step.
-        folder: The project's folder.
-        run_command: Runs a command line.
-        write: Takes a line.
-
     Returns:
         The exit code: 0, or the exit code of a failed forecast.
     """
@@ -409,13 +366,7 @@ def tell_plan(
 
 
 def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tuple[list[str], bool]:
-    """The state of each step, as lines of a table, and whether all steps are done.
-
-    Args:
-        steps: All steps.
-        folder: The project's folder.
-        version: The version of this reeltalk.
-    """
+    """The state of each step, as lines of a table, and whether all steps are done."""
     records = read_records(folder)
     found = step_statuses(tuple(steps), records, Fingerprints(folder, dict(records.files)), folder, version)
     wide = max((len(step.name) for step in steps), default=0)
@@ -429,16 +380,10 @@ def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tu
             f"{step.name:<{wide}}",
             f"{where:<{shown}}",
             f"{_STATES[standing.kind]:<11}",
-            status_text(standing, when),
+            "; ".join(part for part in (standing.why if standing.why != "done" else "", when) if part),
         )
         lines.append("  ".join(parts).rstrip())
     return lines, all(standing.kind == "done" for standing in found)
-
-
-def status_text(standing: StepStatus, when: str) -> str:
-    """The reason for a step's state, and its date if it is done."""
-    parts: Iterator[str] = (part for part in (standing.why if standing.why != "done" else "", when) if part)
-    return "; ".join(parts)
 
 
 _STATES: Final = {

@@ -1,16 +1,13 @@
-"""The sections of a project file: the command of each, its options, and their JSON schema.
+"""The sections of a project file: the command of each and its options.
 
 The options come from the command line; nothing is copied. Sections run in the order of this module, not in the order
-of the file. Editors use the schema to complete and check a file.
+of the file.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel, TypeAdapter
-
-from reeltalk.schema.record import Json
 
 REQUIRED: Final = object()
 """The default of a required option."""
@@ -149,74 +146,3 @@ READ: Final = frozenset({"videos", "source"})
 """Options that name inputs, even if their type is text, since an input may be an address on an object store."""
 WRITTEN: Final = frozenset({"into", "out", "replies"})
 """Options that name outputs of a command; all other paths are inputs."""
-
-
-def project_schema(commands: Mapping[str, CommandSpec]) -> dict[str, Json]:
-    """The schema.
-
-    Args:
-        commands: The options of each section's command.
-    """
-    shared = {
-        key: {"description": SHARED[key], "anyOf": [_of_option(option), {"type": "null"}]}
-        for key in SHARED
-        if (option := next((o for c in commands.values() if (o := c.option(key)) is not None), None)) is not None
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A reeltalk project",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["benchmark"],
-        "properties": {
-            "benchmark": {"type": "string", "description": "Folder of the benchmark; paths start from this file."},
-            **shared,
-            **{name: _of_section(name, commands[name]) for name in SECTIONS},
-        },
-    }
-
-
-def _of_section(name: str, command: CommandSpec) -> dict[str, Json]:
-    options = [option for option in command.options if option.key not in SECTIONS[name].filled]
-    properties = {option.key: _of_option(option) for option in options}
-    found: dict[str, Json] = {
-        "type": ["object", "null"],
-        "description": f"reeltalk {' '.join(command.words)}: {command.help}",
-        "additionalProperties": False,
-        "properties": dict(properties),
-    }
-    required: list[Json] = [option.key for option in options if option.required]
-    if name not in MODELLED:
-        return found | ({"required": required} if required else {})
-    if mode := properties.get("mode"):
-        properties["mode"] = {
-            "description": mode.get("description"),
-            "anyOf": [
-                {k: v for k, v in mode.items() if k != "description"},
-                {"type": "array", "items": {"type": "string"}},
-            ],
-        }
-    model: dict[str, Json] = {
-        "anyOf": [
-            {"type": "string", "description": str(properties["model"]["description"])},
-            {
-                "type": "object",
-                "additionalProperties": False,
-                "required": required,
-                "properties": dict(properties),
-            },
-        ]
-    }
-    shared: dict[str, Json] = {key: value for key, value in properties.items() if key != "model"}
-    shared[MODELS] = {"type": "object", "description": "Models by name; each is a run.", "additionalProperties": model}
-    return found | {"required": [MODELS], "properties": shared}
-
-
-def _of_option(option: Option) -> dict[str, Any]:
-    made = TypeAdapter(option.kind).json_schema()
-    if option.takes_one:
-        made = {"anyOf": [made, {"type": "string"}]}
-    made["description"] = option.help
-    if not option.required and option.default is not None:
-        made["default"] = TypeAdapter(option.kind).dump_python(option.default, mode="json")
-    return made

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import yaml
 
-from reeltalk_build.project.records import HIDDEN
 from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED, CommandSpec, Option
 
 
@@ -84,7 +83,6 @@ TEMPLATES: Final = {template.name: template for template in (HOUSEHOLD, VIDEOS, 
 WIDTH: Final = 120
 HELP_AT: Final = 34
 """Column at which a setting's description begins."""
-SCHEMA: Final = f"{HIDDEN}/project.schema.json"
 MARKED: Final = re.compile(r"^(\s*)#(?=[^\s#])", re.MULTILINE)
 REVIEW: Final = (
     "Here people can review the dialogues: reeltalk review {benchmark}, then reeltalk review apply {benchmark}. The "
@@ -98,19 +96,12 @@ def without_marks(text: str) -> str:
 
 
 def project_text(template: Template, name: str, commands: Mapping[str, CommandSpec]) -> str:
-    """The project file.
-
-    Args:
-        template: The given settings.
-        name: The project's name, by which its benchmark is called.
-        commands: The options of each section's command.
-    """
+    """The project file."""
     return "\n".join(_lines(template, name, commands)) + "\n"
 
 
 def _lines(template: Template, name: str, commands: Mapping[str, CommandSpec]) -> Iterator[str]:
     benchmark = f"benchmarks/{name}"
-    yield f"# yaml-language-server: $schema={SCHEMA}"
     about = template.about
     yield from _text(f"{about[0].upper()}{about[1:]}.", "")
     yield from _text(

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
@@ -23,6 +23,7 @@ from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.server_address import check_server
+from reeltalk.schema.settings import overlay
 from reeltalk.stages.prompt_folders import check_folder
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.runs import Run
@@ -34,7 +35,7 @@ from reeltalk_build.construct.context import DENSER, VideoContext
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import PromptedModel, construction_prompts, prompts
 from reeltalk_build.construct.retries import ReplyWatch, RetriedModel
-from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, Step
+from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, RequestSettings, Step
 from reeltalk_build.construct.stage import construct as compute
 from reeltalk_build.construct.step import Ask
 from reeltalk_build.construct.step import ConstructRun as ConstructRun
@@ -45,19 +46,19 @@ from reeltalk_build.construct.writers import Writer
 class WritingModels:
     """Opens models that share a budget and the kept replies."""
 
-    def __init__(
-        self, writer: str, asking: AskSettings, store: ReplyStore, budget: Budget, tell: Callable[[str], object]
-    ) -> None:
-        self._writer, self._asking, self._store, self._budget, self._tell = writer, asking, store, budget, tell
-        self.opened: list[Model] = []
-        self.watch = ReplyWatch()
+    def __init__(self, asking: RequestSettings, store: ReplyStore, tell: Tell) -> None:
+        self._asking, self._store, self._tell = asking, store, tell
+        self._budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost)
+        self._opened: list[Model] = []
         self._breakers: dict[str, Breaker] = {}
+        self.watch = ReplyWatch()
 
-    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> RetriedModel:
+    def open(self, name: str, *, option: str = "--writer", sees_images: bool, sample: int = 0) -> CachedModel:
         """A model by its name, or `inspect:PROVIDER/MODEL`.
 
         Args:
             name: Name of the model.
+            option: The option that names it.
             sees_images: True if it gets frames.
             sample: Number of the sample, if the same is asked several times. Each but the first has a temperature and a
                 seed of its own.
@@ -66,20 +67,13 @@ class WritingModels:
             SettingError: The model has no address.
             OutageError: Its server was tried, and no request can succeed.
         """
-
-        def opened(retry: int) -> CachedModel:
-            return self._open(name, sees_images=sees_images, sample=sample + RETRY_STRIDE * retry)
-
-        return RetriedModel(opened, self.watch, retries=self._asking.retry_unwritten)
-
-    def _open(self, name: str, *, sees_images: bool, sample: int) -> CachedModel:
         asking = self._asking
-        option = {name: "--attacker" for name in asking.attacker} | {name: "--judge" for name in asking.judge}
-        option |= {asking.probe or "": "--probe", self._writer: "--writer"}
         key_variable = None if len(self._store) else asking.api_key_env
-        check_server(name, asking.base_url, key_variable, name=option.get(name, "--writer"))
+        check_server(name, asking.base_url, key_variable, name=option)
         key = os.environ.get(asking.api_key_env)
-        endpoint = endpoint_of(name, asking, sample=sample)
+        endpoint = overlay(Endpoint(model=name), dict(asking) | {"max_tokens": asking.max_reply_tokens})
+        if sample:
+            endpoint = endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample})
         breaker = self._breakers.get(name)
         if breaker is None and asking.preflight:
             breaker = breaker_with_preflight(
@@ -96,66 +90,53 @@ class WritingModels:
         model = LanguageModel(
             endpoint, api_key=key, budget=self._budget, sees_images=sees_images, kept=self._store, breaker=breaker
         )
-        self.opened.append(model)
+        self._opened.append(model)
         return CachedModel(model, self._store, sample=sample)
 
-    def spent(self) -> str | None:
-        """The requests so far, as a sentence; None if no model was opened."""
-        if not self.opened:
-            return None
-        spent = self._budget.spent
-        money = f", {spent.cost:,.4f} in money" if self._asking.price_in is not None else ""
-        return f"{spent}{money}; {len(self._store):,} replies are kept"
+    def open_retried(
+        self, name: str, asking: AskSettings, option: str = "--writer", *, sample: int = 0
+    ) -> RetriedModel:
+        """The same, asked again where its replies cannot be used.
 
+        Args:
+            name: Name of the model.
+            asking: Whether it gets frames, and whether it is asked for new samples.
+            option: The option that names it.
+            sample: Number of the sample.
+        """
 
-def endpoint_of(name: str, asking: AskSettings, *, sample: int = 0) -> Endpoint:
-    """How a model is asked for a sample.
+        def opened(retry: int) -> CachedModel:
+            number = sample + RETRY_STRIDE * retry
+            return self.open(name, option=option, sees_images=asking.sees == "images", sample=number)
 
-    Args:
-        name: Name of the model.
-        asking: How models are asked.
-        sample: Number of the sample. Each but the first has a temperature and a seed of its own.
-    """
-    endpoint: Endpoint = Endpoint(
-        model=name,
-        base_url=asking.base_url,
-        max_tokens=asking.max_reply_tokens,
-        timeout_s=asking.timeout_s,
-        give_up_after_s=asking.give_up_after_s,
-        image_tokens=asking.image_tokens,
-        price_in=asking.price_in,
-        price_out=asking.price_out,
-    )
-    return endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample}) if sample else endpoint
+        return RetriedModel(opened, self.watch, retries=asking.retry_unwritten)
+
+    def close(self) -> None:
+        """Close all models, and tell what was spent."""
+        for model in self._opened:
+            model.close()
+        if self._opened:
+            spent = self._budget.spent
+            money = f", {spent.cost:,.4f} in money" if self._asking.price_in is not None else ""
+            self._tell(f"{spent}{money}; {len(self._store):,} replies are kept")
 
 
 @contextlib.contextmanager
 def open_models(
-    benchmark: Benchmark, writer: str, asking: AskSettings, *, tell: Callable[[str], object]
+    benchmark: Benchmark, asking: RequestSettings, *, tell: Tell, replies: str = "replies.sqlite"
 ) -> Iterator[WritingModels]:
     """Create the models of a stage that writes into a benchmark.
 
     Args:
         benchmark: The benchmark that stores the replies.
-        writer: Name of the model that writes.
         asking: How the models are asked.
-        tell: Receives a sentence about anything that a model's server does not support.
-
-    Raises:
-        SettingError: There is no model of this name.
+        tell: Receives a sentence about anything that a model's server does not support, and about what was spent.
+        replies: Name of the file of replies.
     """
-    if not writer or writer != writer.strip():
-        raise SettingError(f"--writer {writer!r}: give graph or the name of a model")
-    budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost)
     folder = benchmark.path / WORK
     folder.mkdir(exist_ok=True)
-    with ReplyStore(folder / "replies.sqlite") as store:
-        models = WritingModels(writer, asking, store, budget, tell)
-        try:
-            yield models
-        finally:
-            for model in models.opened:
-                model.close()
+    with ReplyStore(folder / replies) as store, contextlib.closing(WritingModels(asking, store, tell)) as models:
+        yield models
 
 
 SAMPLED: Final = 0.7
@@ -245,15 +226,13 @@ def construct(
     executor = executor or open_executor()
     if writer in asking.judge:
         tell(f"{writer} is writer and judge: a model overlooks its own faults; name another model as --judge")
-    with open_models(benchmark, writer, asking, tell=tell) as models:
+    if not writer or writer != writer.strip():
+        raise SettingError(f"--writer {writer!r}: give graph or the name of a model")
+    with open_models(benchmark, asking, tell=tell) as models:
         run = prepare_run(benchmark, writer, settings, asking, models, executor, steps)
         run.progress = progress
         run.runs = tuple(one.path if isinstance(one, Run) else Path(one) for one in runs)
-        try:
-            report = compute(run, tuple(steps) or STEPS)
-        finally:
-            if spent := models.spent():
-                tell(spent)
+        report = compute(run, tuple(steps) or STEPS)
     written = Benchmark.open(benchmark.path)
     balance: tuple[str, ...] = ()
     if settings.balance is not None:
@@ -273,15 +252,6 @@ def prepare_run(
 ) -> ConstructRun:
     """The writer, the judges and the models that answer, with the benchmark that they work on.
 
-    Args:
-        benchmark: The benchmark.
-        writer: As for `construct`.
-        settings: As for `construct`.
-        asking: As for `construct`.
-        models: Opens models.
-        executor: Runs the decoding.
-        steps: Steps to run; empty for all.
-
     Raises:
         SettingError: There is no such writer, or it does not support these settings.
     """
@@ -292,10 +262,10 @@ def prepare_run(
         _writer(benchmark, writer, settings, asking, models, executor, paths_alone=set(steps) == {"paths"}),
         executor,
         judges=_judges(models, settings, asking),
-        probe=_answering(models, asking.probe, asking) if asking.probe else None,
+        probe=_answering(models, asking.probe, asking, "--probe") if asking.probe else None,
         probe_name=asking.probe,
         probe_sees=asking.sees == "images",
-        attackers={name: _answering(models, name, asking) for name in asking.attacker},
+        attackers={name: _answering(models, name, asking, "--attacker") for name in asking.attacker},
         prompts=asking.prompts,
         watch=models.watch,
         retries=asking.retry_unwritten,
@@ -338,13 +308,13 @@ def _writer(
         for times in (1.0, DENSER)
     )
     return ModelWriter(
-        models.open(name, sees_images=sees_images),
+        models.open_retried(name, asking),
         context=context,
         clips={clip.id: clip for clip in benchmark.read(CLIPS)},
         language=settings.language,
         threads=asking.connections,
         judges=[
-            models.open(judge, sees_images=sees_images, sample=sample)
+            models.open_retried(judge, asking, "--judge", sample=sample)
             for judge in asking.judge
             for sample in range(asking.samples)
         ],
@@ -355,12 +325,12 @@ def _writer(
 
 def _judges(models: WritingModels, settings: ConstructSettings, asking: AskSettings) -> tuple[PromptedModel, ...]:
     own = prompts(settings.language, asking.prompts)
-    opened = [models.open(name, sees_images=asking.sees == "images") for name in asking.judge]
+    opened = [models.open_retried(name, asking, "--judge") for name in asking.judge]
     return tuple(PromptedModel(model, settings.language, own) for model in opened)
 
 
-def _answering(models: WritingModels, name: str, asking: AskSettings) -> Ask:
-    model = models.open(name, sees_images=asking.sees == "images")
+def _answering(models: WritingModels, name: str, asking: AskSettings, option: str) -> Ask:
+    model = models.open_retried(name, asking, option)
 
     def ask(prompt: str, images: Sequence[bytes]) -> str:
         return model.ask([Message("user", prompt, tuple(images))]).text

@@ -28,7 +28,7 @@ from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REW
 from reeltalk.store.validate import validate
 from reeltalk_build.construct.leakage import BLIND, HISTORY, leaks, own_answer
 from reeltalk_build.construct.linting import check_structure
-from reeltalk_build.construct.quality import LEFT
+from reeltalk_build.construct.mending import LEFT
 from reeltalk_build.construct.settings import STEPS, ConstructSettings, Step
 from reeltalk_build.construct.stage import construct
 from reeltalk_build.construct.step import ConstructRun

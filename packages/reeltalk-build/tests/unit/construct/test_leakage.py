@@ -20,7 +20,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import DIALOGUES
 from reeltalk_build.construct import leakage
 from reeltalk_build.construct.equivalence import Equivalence
-from reeltalk_build.construct.leakage import HABIT, HISTORY, LeakSettings, leak_of, leaks_of
+from reeltalk_build.construct.leakage import HABIT, HISTORY, leak_of, leaks_of
 from reeltalk_household.questions.asking import write_question_dialogues
 
 WANTED = 0.95
@@ -75,14 +75,14 @@ def found_share(dialogues: list[Told], draw: random.Random) -> dict[str, float]:
     """Share found by way of planting, and the share of the clean dialogues' turns that are flagged all the same."""
     planted = [one for each in dialogues for one in repeated(each, draw)]
     clean = [each.dialogue for each in dialogues]
-    results = leaks([one.dialogue for one in planted], clean, LeakSettings(probes=("history",)))
+    results = leaks([one.dialogue for one in planted], clean, ("history",))
     hits = flagged(results, HISTORY)
     found: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for one in planted:
         total[one.how] += 1
         found[one.how] += (one.dialogue.id, one.turn_index) in hits
-    before = leaks(clean, clean, LeakSettings(probes=("history",)))
+    before = leaks(clean, clean, ("history",))
     shares = {how: found[how] / total[how] for how in sorted(total)}
     return shares | {"all": found.total() / total.total(), "false alarms": len(flagged(before)) / len(before)}
 
@@ -101,7 +101,7 @@ def test_five_videos_that_agree_are_no_chance_and_four_of_five_are(agreeing: int
     others = [a_dialogue(number, (question, answer)) for number, answer in enumerate(answers)]
     asked = a_dialogue(9, (question, "red"))
     # Of five fair coins all show heads once in 32 times, and at least four in 6 of 32: below 5 % and above it.
-    settings = LeakSettings(probes=("blind",))
+    settings = ("blind",)
     assert (("d009", 0) in flagged(leaks([asked], others, settings))) is leaks_blind
 
 
@@ -118,7 +118,7 @@ def test_planted_leaks_are_found_on_twenty_scenarios(tmp_path: Path, seed: int) 
         changed, places = biased(clean, kind)
         if len(places) < ENOUGH:
             continue
-        hits = flagged(leaks(changed, None, LeakSettings(probes=("habit",))))
+        hits = flagged(leaks(changed, None, ("habit",)))
         print(seed, kind, len(hits & places), len(places), "others", len(hits - places))
         assert len(hits & places) >= WANTED * len(places)
 
@@ -130,7 +130,7 @@ def test_a_bias_to_yes_is_found_and_a_fair_mixture_is_not() -> None:
         a_dialogue(n, (f"Does he open the {draw.choice(things)}?", draw.choice(["Yes.", "No."])), ("Why?", f"For {n}."))
         for n in range(60)
     ]
-    settings = LeakSettings(probes=("habit",))
+    settings = ("habit",)
     assert flagged(leaks(fair, None, settings)) == set()
     yes = [a_dialogue(n, (one.turns[0].question, "Yes, he does."), ("Why?", f"For {n}.")) for n, one in enumerate(fair)]
     found = leaks(yes, None, settings)
@@ -152,7 +152,7 @@ def test_a_form_that_its_writer_names_is_judged_by_itself() -> None:
         )
         for n in range(40)
     ]
-    settings = LeakSettings(probes=("habit",))
+    settings = ("habit",)
     assert flagged(leaks(dialogues, None, settings)) == {(one.id, 0) for one in dialogues}
     # By their wording the two are one form; what is biased in one shows as a bias of both.
     found = flagged(leaks(without_kinds(dialogues), None, settings))
@@ -160,7 +160,7 @@ def test_a_form_that_its_writer_names_is_judged_by_itself() -> None:
 
 
 def test_a_question_is_answered_blind_only_from_other_videos() -> None:
-    settings = LeakSettings(probes=("blind",))
+    settings = ("blind",)
     asked = ("Where does he take the milk from?", "From the fridge.")
     same = [a_dialogue(n, asked, video=0) for n in range(12)]
     assert flagged(leaks(same, None, settings)) == set()
@@ -183,7 +183,7 @@ def test_what_needs_no_video_by_design_is_not_checked() -> None:
 
 def outcome_of(turns: Sequence[tuple[str, str]], gate: str, equivalence: Equivalence | None = None) -> GateResult:
     """The result of a gate on the last of some turns of one video."""
-    found = leaks([a_dialogue(1, *turns)], settings=LeakSettings(), equivalence=equivalence)
+    found = leaks([a_dialogue(1, *turns)], equivalence=equivalence)
     return next(row for row in found if row.gate == gate and row.turn_index == len(turns) - 1)
 
 

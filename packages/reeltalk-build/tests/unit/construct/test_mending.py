@@ -6,7 +6,7 @@ import pytest
 
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk_build.construct.quality import chain_shortener, remove_leaks, shorten_dialogue
+from reeltalk_build.construct.mending import chain_shortener, remove_leaks, shorten_dialogue
 
 ASKED = (
     ("What is the woman in the red coat doing?", "She waters the roses."),

@@ -19,9 +19,8 @@ from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import catalogue
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import VisualContext
-from reeltalk_build.construct.quality import write_checked_linkages
 from reeltalk_build.construct.rewrite_checks import flag_recurring_drafts
-from reeltalk_build.construct.writers import NO_JUDGE, Language, LinkageResult, RewriteResult
+from reeltalk_build.construct.writers import NO_JUDGE, Language, LinkageResult, RewriteResult, Unwritten
 
 VIDEO = Video(id="v")
 FIRST, SECOND = Interval(start_s=0, end_s=10), Interval(start_s=10, end_s=20)
@@ -109,8 +108,10 @@ class TestOfLinkages:
 
     def test_pairs_that_name_no_turn_or_relation_are_reported(self) -> None:
         reply = pairs(GOOD, (2, 3, "the bottles", "Objects"), (*GOOD[:3], "Colour"), (0, 2, "the bottles", "Objects"))
-        linkages, results = write_checked_linkages(writer(Scripted(reply)), VIDEO, BEFORE, AFTER)
-        assert len(linkages) == 1
+        found = writer(Scripted(reply)).linkages(VIDEO, BEFORE, AFTER)
+        assert isinstance(found, LinkageResult)
+        assert len(found.linkages) == 1
+        results = found.rejected
         assert {(r.gate, r.unit_id, r.outcome) for r in results} == {("linkage.match", "after", GateOutcome.DROPPED)}
         assert [r.reason for r in results] == [
             "pair 2: the second chain has no question 3, only 1 to 2",
@@ -125,10 +126,9 @@ class TestOfLinkages:
         assert isinstance(found, LinkageResult)
         assert (len(found.linkages), found.rejected) == (1, [])
         assert "no pair can be used: pair 1: the second chain has no question 9" in model.prompt()
-        linkages, (result,) = write_checked_linkages(writer(Scripted(bad, bad)), VIDEO, BEFORE, AFTER)
-        assert linkages == []
-        assert result.outcome is GateOutcome.UNWRITTEN
-        assert result.raw == (json.dumps(bad),) * 2
+        nothing = writer(Scripted(bad, bad)).linkages(VIDEO, BEFORE, AFTER)
+        assert isinstance(nothing, Unwritten)
+        assert nothing.replies == (json.dumps(bad),) * 2
 
     @pytest.mark.parametrize(
         ("before", "after", "relation", "shared", "words"),
@@ -165,8 +165,10 @@ class TestOfLinkages:
         self, before: int, after: int, relation: str, shared: str, reason: str
     ) -> None:
         reply = pairs((before, after, shared, relation), GOOD)
-        linkages, (result,) = write_checked_linkages(writer(Scripted(reply)), VIDEO, BEFORE, AFTER)
-        assert [one.relation for one in linkages] == ["Objects"]
+        found = writer(Scripted(reply)).linkages(VIDEO, BEFORE, AFTER)
+        assert isinstance(found, LinkageResult)
+        [result] = found.rejected
+        assert [one.relation for one in found.linkages] == ["Objects"]
         assert result.outcome is GateOutcome.DROPPED
         assert reason in str(result.reason)
 
@@ -368,24 +370,6 @@ class TestOfDrafts:
             ("Objects/evolution", 1),
         ]
         assert "another draft of this link is by the method Objects/use_after too" in model.prompt()
-
-    @pytest.mark.parametrize(
-        ("language", "question", "answer"),
-        [
-            (
-                "en",
-                "What becomes of the clay pot that the gardener lifted from the cart?",
-                "A boy kicks it over on the steps.",
-            ),
-            ("zh", "园丁从推车上搬下的陶罐后来怎样了？", "一个男孩在台阶上把它踢倒了。"),
-        ],
-    )
-    def test_a_draft_that_copies_the_example_is_refused(self, language: Language, question: str, answer: str) -> None:
-        copy = {"drafts": [DRAFT | {"question": question, "answer": answer}]}
-        own = writer(Scripted(copy), language=language)
-        found = own.rewrites(VIDEO, [LINKAGE], BEFORE, AFTER, drafts=1, attempts=0)
-        assert found.rewrites == []
-        assert any("the example" in str(gate.reason) for gate in found.gates)
 
     def test_a_relation_without_methods_is_not_rewritten(self) -> None:
         odd = LINKAGE.model_copy(update={"relation": "Colour"})

@@ -17,8 +17,8 @@ from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, Json
 from reeltalk_build.construct.linting import lint
 from reeltalk_build.construct.model_writer import ModelWriter
-from reeltalk_build.construct.prompting import PROMPTS, VisualContext, examples_in, prompts, without_fences
-from reeltalk_build.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply
+from reeltalk_build.construct.prompting import PROMPTS, VisualContext, prompts, without_fences
+from reeltalk_build.construct.replies import Ability
 from reeltalk_build.construct.writers import NO_JUDGE, ChainJudgement, Language, Surroundings, Unwritten, Writer
 
 VIDEO = Video(id="v")
@@ -481,15 +481,6 @@ def test_a_caption_that_nobody_could_judge_is_kept_and_unchecked(judges: tuple[M
     assert (gate.gate, gate.outcome.value) == ("verified", "unchecked")
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_caption_that_copies_the_example_is_asked_for_again(language: Language) -> None:
-    (example,) = examples_in(prompts(language)["caption"], CaptionReply)
-    own = "A man unpacks." if language == "en" else "一个男人打开了木箱。"
-    model = Scripted(example.model_dump(), {"caption": own})
-    assert writer(model, language=language).caption(VIDEO, CLIP)[0] == own
-    assert "it repeats the example" in model.prompt()
-
-
 def test_a_quality_out_of_range_is_no_quality() -> None:
     reply = quality_reply(101)
     assert isinstance(judged(Scripted(reply, reply)).judge(VIDEO, CLIP, a_chain()), Unwritten)
@@ -522,29 +513,6 @@ def test_a_dialogue_is_labelled_round_by_round() -> None:
     other = one.dialogue(VIDEO, SCENE, Task.ANSWER_REFUSAL, number=1)
     assert isinstance(other, Dialogue)
     assert other.id != found.id
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_chain_that_copies_the_example_is_asked_for_again(language: Language) -> None:
-    (example,) = examples_in(prompts(language)["chain"], ChainReply)
-    model = Scripted(example.model_dump(), chain_reply(), name="copier")
-    assert isinstance(writer(model, language=language).chain(VIDEO, CLIP), QAChain)
-    assert "it repeats the example in place of this video" in model.prompt()
-    found = writer(Scripted(example.model_dump(), example.model_dump()), language=language).chain(VIDEO, CLIP)
-    assert isinstance(found, Unwritten)
-    assert "it repeats the example" in found.reason
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("task", Task)
-def test_a_dialogue_that_copies_the_example_of_its_task_is_asked_for_again(language: Language, task: Task) -> None:
-    (example,) = examples_in(prompts(language)[f"example_{task.value}"], DialogueReply)
-    reply = example.model_dump(mode="json")
-    model = Scripted(reply, reply)
-    found = writer(model, language=language).dialogue(VIDEO, SCENE, task, number=0)
-    assert isinstance(found, Unwritten)
-    assert "it repeats the example" in found.reason
-    assert example.rounds[0].user in model.prompt(0)
 
 
 def test_a_dialogue_that_breaks_its_rules_is_asked_for_again() -> None:

@@ -20,7 +20,6 @@ from reeltalk_build.construct.probing import (
     Condition,
     ModelProbe,
     ProbedConversation,
-    ProbeSettings,
     claims_dialogue,
     middles_of,
     parent_of,
@@ -287,7 +286,7 @@ def test_the_prompt_is_there_in_chinese(condition: Condition, said: bool, words:
         seen.append(prompt)
         return "UNKNOWN"
 
-    model = ModelProbe(ask, frames, settings=ProbeSettings(language="zh"))
+    model = ModelProbe(ask, frames, language="zh")
     ProbedConversation(model, CHAIN, DURATION_S).ask(condition, [1])
     assert words in seen[0]
     assert ("The mug." in seen[0]) is said

@@ -4,9 +4,9 @@ from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk_build.construct.dialogue_steps import cross_scenes, overlap, propose_category, single_scenes
-from reeltalk_build.construct.settings import SceneSettings
+from reeltalk_build.construct.settings import ConstructSettings
 
-SETTINGS = SceneSettings()
+SETTINGS = ConstructSettings()
 
 
 def clips(count: int, **extra: str) -> list[Clip]:
@@ -16,7 +16,7 @@ def clips(count: int, **extra: str) -> list[Clip]:
     ]
 
 
-def scenes(*captions: str, settings: SceneSettings = SETTINGS) -> list[Scene]:
+def scenes(*captions: str, settings: ConstructSettings = SETTINGS) -> list[Scene]:
     by_clip = {f"c{n}": caption for n, caption in enumerate(captions)}
     return single_scenes("v", clips(len(captions)), by_clip, settings, writer="w")
 
@@ -36,7 +36,7 @@ def test_the_second_pass_merges_what_only_the_merged_caption_shows() -> None:
 
 
 def test_a_scene_has_a_most_number_of_clips_and_a_clip_without_caption_stands_alone() -> None:
-    alike = scenes(*["waves at the beach"] * 6, settings=SceneSettings(max_scene_clips=4))
+    alike = scenes(*["waves at the beach"] * 6)
     assert [len(scene.clip_ids) for scene in alike] == [4, 2]
     assert [scene.clip_ids for scene in scenes("waves at the beach", "", "waves at the beach")] == [
         ("c0",),
@@ -60,7 +60,7 @@ def test_scenes_that_share_an_object_are_joined_before_those_that_share_a_theme(
     assert joined[0].clip_ids == ("c0", "c4")
     assert joined[0].parts == (apart[0].id, apart[4].id)
     assert all(scene.kind == "cross" for scene in joined)
-    assert len(cross_scenes(apart, held, SceneSettings(cross_per_video=1))) == 1
+    assert len(cross_scenes(apart, held, ConstructSettings(cross_per_video=1))) == 1
 
 
 def test_what_nearly_every_scene_shows_joins_none() -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.gates import GateOutcome
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.replies import TurnCheck, Verdict
-from reeltalk_build.construct.verification import check_numbers, combine_checks, mark_faults, verdict_gates
+from reeltalk_build.construct.verification import check_numbers, combine_checks, mark_faults
 
 
 def check(verdict: Verdict, *faults: str, number: int = 1, at_s: float | None = 2.0) -> TurnCheck:
@@ -44,7 +45,7 @@ def test_each_turn_is_checked_once_in_order() -> None:
 
 def test_gates_hold_the_moment_and_the_judges() -> None:
     (found,) = combine_checks([("a", [check("contradicted", "it is rude")]), ("a", [check("contradicted")])])
-    verified, fault = verdict_gates(found, "chain", "c", 3)
+    verified, fault = Subject("chain", "c").verdict(found, turn=3)
     assert (verified.gate, verified.outcome, verified.turn_index) == ("verified", GateOutcome.DROPPED, 3)
     assert (verified.value, verified.reason) == (1.0, "seen as contradicted")
     assert verified.extra == {
@@ -54,7 +55,7 @@ def test_gates_hold_the_moment_and_the_judges() -> None:
         "judges": ["a", "a"],
     }
     assert (fault.gate, fault.outcome, fault.reason) == ("faults", GateOutcome.FLAGGED, "it is rude")
-    again = verdict_gates(found, "chain", "c", 3, GateOutcome.REPLACED)
+    again = Subject("chain", "c").verdict(found, turn=3, outcome=GateOutcome.REPLACED)
     assert {result.outcome for result in again} == {GateOutcome.REPLACED}
 
 

@@ -59,7 +59,7 @@ def test_rules_read_whole_words_of_names(name: str, category: str | None) -> Non
 def test_categories_of_the_released_graphs_are_said_to_be_by_name(
     scenarios: dict[str, list[ActivityGraph]],
 ) -> None:
-    placed = placements(scenarios)
+    placed = placements(scenarios.values())
     total = sum(map(len, scenarios.values()))
     assert sum(map(sum, placed.counts.values())) == placed.by_name == total
     assert placed.unknown == 0
@@ -72,9 +72,9 @@ def test_categories_of_the_released_graphs_are_said_to_be_by_name(
 def test_stated_categories_win_and_unknown_ones_are_counted() -> None:
     lamp = read(LAMP)
     stated, unnamed = replace(lamp, category="Work"), replace(lamp, name="Frobnicate1_scene1", category="frobnicate")
-    assert placements({"1": [stated]}).source == ""
-    assert placements({"1": [stated]}).counts == {"Work": (1,)}
-    both = placements({"1": [stated, unnamed]})
+    assert placements([[stated]]).source == ""
+    assert placements([[stated]]).counts == {"Work": (1,)}
+    both = placements([[stated, unnamed]])
     assert (both.by_name, both.unknown) == (0, 1)
     assert "1 activities are left out" in both.source
 

@@ -1,4 +1,4 @@
-"""Named queries, curation, joining and grounding."""
+"""Named queries, curation and joining."""
 
 import contextlib
 import json
@@ -11,12 +11,9 @@ from sample_graphs import LAMP, NAME, event, read, state
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
-from reeltalk_build.graph.activity import ActivityGraph
-from reeltalk_build.graph.grounding import ungrounded
 from reeltalk_build.graph.knowledge_graph import KnowledgeGraph, describe_query, named_queries
 from reeltalk_build.graph.rdf import curate_triples, parse_rdf
 from reeltalk_build.graph.reading import graph_texts, read_activity, read_graphs
-from reeltalk_build.graph.telling import tell_scenario
 
 
 @pytest.fixture
@@ -145,56 +142,6 @@ def test_graphs_are_found_in_folders_archives_and_benchmarks(samples: Path, tmp_
         read_graphs(samples / "svbench")
     with pytest.raises(InputError, match="no such file"):
         read_graphs(tmp_path / "nowhere")
-
-
-def test_a_text_that_says_what_the_graph_says_has_no_claims() -> None:
-    lamp = read(LAMP)
-    assert ungrounded(tell_scenario([lamp], {NAME: "bedroom"}), [lamp], {NAME: "bedroom"}) == []
-    good = (
-        "In the bedroom, the person walks to the lamp on the desk, turns it on and then switches off the lamp again. "
-    )
-    good += "The lamp is in the bedroom."
-    assert ungrounded(good, [lamp], {NAME: "bedroom"}) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "said"),
-    [
-        ("The person walks to the piano.", "word", "piano"),
-        ("He happily switches on the lamp.", "word", "happily"),
-        ("He grabs the lamp.", "event", "grabs the lamp"),
-        ("He walks to the desk.", "event", "walks to the desk"),
-        ("In the kitchen he walks to the lamp.", "word", "kitchen"),
-        ("The lamp is dirty.", "state", "dirty"),
-        ("The desk is on the lamp.", "place", "is on the lamp"),
-    ],
-)
-def test_what_the_graph_does_not_say_is_found(text: str, kind: str, said: str) -> None:
-    found = [claim for claim in ungrounded(text, [read(LAMP)]) if claim.kind == kind]
-    assert len(found) == 1
-    assert said in found[0].text
-
-
-def test_foreign_sentences_are_found_in_real_summaries(
-    scenarios: dict[str, list[ActivityGraph]], initial_rooms: dict[str, str]
-) -> None:
-    """Official template texts have no claims; a sentence about another scenario's object has."""
-    for name in list(scenarios)[::25]:
-        text = tell_scenario(scenarios[name], initial_rooms)
-        assert ungrounded(text, scenarios[name], initial_rooms) == []
-        assert ungrounded(text + "He plays the guitar.\n", scenarios[name], initial_rooms)
-
-
-def test_ground_lists_claims_and_exits_with_1(
-    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = samples / "vdact"
-    rest = [str(data / "kg_activity"), "--scenarios", str(data / "scenario_to_activities.json")]
-    rest += ["--initial-rooms", str(data / "initial_rooms.json")]
-    assert run(["graph", "tell", *rest, "--check", str(data / "scenario_refine_summaries")]) == 0
-    (tmp_path / "09002.txt").write_text("The person drinks the coffee.")
-    assert run(["graph", "tell", *rest, "--check", str(tmp_path)]) == 1
-    assert "09002: sentence 1: 'drinks'" in capsys.readouterr().out
 
 
 def test_a_broken_archive_member_names_itself(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The file that `reeltalk new` writes is made from the commands, and says what they say."""
 
-import importlib
-import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,7 @@ import yaml
 
 from reeltalk_build.cli.projects import section_commands
 from reeltalk_build.project.reading import read_project
-from reeltalk_build.project.sections import SECTIONS, CommandSpec, project_schema
+from reeltalk_build.project.sections import SECTIONS, CommandSpec
 from reeltalk_build.project.steps import steps_of_project
 from reeltalk_build.project.writing import TEMPLATES, WIDTH, project_text, without_marks
 
@@ -63,15 +61,3 @@ def test_the_options_are_those_of_thesection_commands(commands: dict[str, Comman
         assert command.help
         assert all(option.help for option in command.options)
         assert len({option.key for option in command.options}) == len(command.options)
-
-
-def test_the_schema_takes_what_the_templates_give(commands: dict[str, CommandSpec]) -> None:
-    jsonschema = importlib.import_module("jsonschema")  # it has no types
-    schema = json.loads(json.dumps(project_schema(commands)))
-    checker = jsonschema.Draft202012Validator(schema)
-    checker.check_schema(schema)
-    for template in TEMPLATES.values():
-        value = yaml.safe_load(project_text(template, "kitchen", commands))
-        checker.validate(value)
-    with pytest.raises(jsonschema.ValidationError, match="scenarois"):
-        checker.validate({"benchmark": "b", "film": {"scenarois": 3}})

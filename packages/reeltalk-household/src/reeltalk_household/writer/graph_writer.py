@@ -33,9 +33,9 @@ from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import VIDEOS
 from reeltalk_build.construct.balance import BALANCED, Label, distance, even_targets, read_targets
+from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import check_structure
-from reeltalk_build.construct.quality import replaced_gate
 from reeltalk_build.construct.settings import ConstructSettings
 from reeltalk_build.construct.writers import ALONE, LinkageResult, Surroundings, TriedChecklist, Unwritten, Writer
 from reeltalk_household.questions.asking import ClipGraphs, possible_answers
@@ -173,7 +173,8 @@ class GraphWriter(Writer):
             extra={"writer": SIGNATURE},
         )
         self._replaced[chain.id] = [
-            replaced_gate(gate, "chain", chain.id, reason, turn=turn) for turn, gate, reason in chosen.passed_over
+            Subject.of(chain).gate(gate, GateOutcome.REPLACED, reason, turn=turn)
+            for turn, gate, reason in chosen.passed_over
         ]
         return chain
 
@@ -382,7 +383,7 @@ class GraphWriter(Writer):
         for index, made in enumerate(rounds):
             self._rounds[dialogue.id, index] = made
         self._replaced[dialogue.id] = [
-            replaced_gate(gate, "dialogue", dialogue.id, reason, turn=index)
+            Subject.of(dialogue).gate(gate, GateOutcome.REPLACED, reason, turn=index)
             for index, gate, reason in maker.passed_over
         ]
         return dialogue

@@ -74,11 +74,6 @@ class ModelTagging:
     def __init__(self, samples: Sequence[Model], *, threads: int = 4, own_prompts: Path | None = None) -> None:
         """Load the prompts. The model is not asked yet.
 
-        Args:
-            samples: The model once per wanted reply, each with another seed.
-            threads: Most simultaneous requests.
-            own_prompts: A folder of prompts to use instead of ours.
-
         Raises:
             SettingError: The folder does not exist.
             InputError: A prompt in it cannot replace ours.
@@ -93,12 +88,7 @@ class ModelTagging:
         self.signature = f"model:{samples[0].name}#{digest}"
 
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
-        """Tag turns by the majority of replies. With a single reply there are no probabilities.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
-        """
+        """Tag turns by the majority of replies. With a single reply there are no probabilities."""
         parts = list(_parts(turns))
         work = [(part, model) for part in parts for model in self._samples]
         given: dict[int, _TagReply] = {}

@@ -43,16 +43,8 @@ class Tagger(Protocol):
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
         """Tag turns.
 
-        Args:
-            turns: The turns.
-            progress: Called with the name of the work, done, total and share.
-
         Returns:
             One result per turn, in order.
-
-        Raises:
-            ModelError: The model gives no reply.
-            BudgetError: A limit would be exceeded.
         """
         ...
 
@@ -126,18 +118,9 @@ def tag(
 ) -> TaggingResult:
     """Propose tags for the turns that lack them.
 
-    Args:
-        benchmark: Receives tags and the table of proposals, in one step.
-        tagger: Proposes the tags.
-        settings: Selects the turns.
-        review: Selects the proposals that are marked for review.
-        progress: Called with the name of the work, done, total and share.
-
     Raises:
         BenchmarkError: There are no turns, or the benchmark cannot be written.
         FrozenError: The benchmark is a release.
-        ModelError: A model cannot be reached. Nothing is written; cached replies are kept.
-        BudgetError: A limit is reached. Nothing is written; cached replies are kept.
     """
     total, to_tag = count_turns(benchmark, settings)
     if to_tag:

@@ -16,7 +16,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.labels import VOCABULARIES, TagUnit
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.rows import rows_by
-from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, TAG_PROPOSALS, VIDEOS, Table
+from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, TAG_PROPOSALS, Table
 from reeltalk_build.construct.settings import UNITS, Replace, ReviewSettings
 
 TABLE_OF: Final[Mapping[TagUnit, Table[Any]]] = {
@@ -87,27 +87,15 @@ class TurnToTag:
         return tuple(name for name in TAGGED if self.origins[name] in wanted)
 
 
-def read_turns(
-    benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: str | None = None
-) -> Iterator[TurnToTag]:
+def read_turns(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS) -> Iterator[TurnToTag]:
     """All turns of chains and dialogues, and the reworded turns of paths, unit by unit.
-
-    Args:
-        benchmark: The benchmark.
-        units: Kinds of units to read.
-        split: Only turns about videos of this split.
 
     Raises:
         InputError: A table is damaged.
     """
     by_unit = rows_by(benchmark.table(TAG_PROPOSALS), "unit_id")
-    videos = None
-    if split is not None:
-        videos = {video.id for video in benchmark.read(VIDEOS) if video.split == split}
     for unit in (unit for unit in UNITS if unit in units):
         for row in benchmark.read(TABLE_OF[unit]):
-            if videos is not None and row.video_id not in videos:
-                continue
             proposals: dict[tuple[str, str, int, str], tuple[str, ...]] = {
                 (known.unit, known.unit_id, known.turn_index, known.vocabulary): known.tags
                 for known in by_unit.get(row.id, ())
@@ -212,10 +200,6 @@ class TurnTags:
 
 def select_for_review(tagged: Iterable[TurnTags], settings: ReviewSettings) -> tuple[int, ...]:
     """Select turns for review: first those without tags or margin, then those with the smallest margins.
-
-    Args:
-        tagged: Results of all turns.
-        settings: Number or band of probabilities.
 
     Returns:
         Indices into `tagged`.

@@ -8,9 +8,9 @@ import pytest
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.media import Clip, Video
-from reeltalk_build.construct.quality import write_checked_chain, write_checked_linkages
+from reeltalk_build.construct.revising import write_checked_chain
 from reeltalk_build.construct.verification import TurnVerdict
-from reeltalk_build.construct.writers import NO_JUDGE, ChainJudgement, LinkageResult, Surroundings, Unwritten
+from reeltalk_build.construct.writers import NO_JUDGE, ChainJudgement, Surroundings, Unwritten
 
 VIDEO = Video(id="v")
 CLIP = Clip(id="k", video_id="v")
@@ -31,12 +31,12 @@ def chain(number: int = 0, question: str = "What does he do with it?") -> QAChai
 
 
 class Scripted:
-    """A writer of which only chains, their judging and linkages are asked."""
+    """A writer of which only chains and their judging are asked."""
 
     signature, threads = "scripted", 1
 
-    def __init__(self, chains: Sequence[Any], verdicts: Sequence[Any] = (), linkages: Any = None) -> None:
-        self.chains, self.verdicts, self.found = list(chains), list(verdicts), linkages
+    def __init__(self, chains: Sequence[Any], verdicts: Sequence[Any] = ()) -> None:
+        self.chains, self.verdicts = list(chains), list(verdicts)
         self.advice: list[list[str]] = []
 
     def chain(self, *_: Any, advice: Sequence[str] = ()) -> Any:
@@ -45,9 +45,6 @@ class Scripted:
 
     def judge(self, *_: Any) -> Any:
         return self.verdicts.pop(0)
-
-    def linkages(self, *_: Any) -> Any:
-        return self.found
 
 
 def judged(overall: float, *reasons: str, wrong: Mapping[int, str | tuple[str, ...]] | None = None) -> ChainJudgement:
@@ -310,12 +307,3 @@ def test_a_writer_that_needs_no_judge_is_linted_only() -> None:
     _, kept, results = run(chains=[chain(0, "What colour is the sofa?")], verdicts=[None], rewrites=0)
     assert kept is not None
     assert results == [("lint.dependence", "flagged", None)]
-
-
-def test_any_writer_gives_linkages() -> None:
-    writer: Any = Scripted([], linkages=LinkageResult([], []))
-    assert write_checked_linkages(writer, VIDEO, chain(), chain()) == ([], [])
-    writer = Scripted([], linkages=DULL)
-    linkages, (result,) = write_checked_linkages(writer, VIDEO, chain(), chain())
-    assert linkages == []
-    assert (result.gate, result.outcome, result.raw) == ("linkage", GateOutcome.UNWRITTEN, ("well", "no"))

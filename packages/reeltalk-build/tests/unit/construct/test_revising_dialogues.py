@@ -13,9 +13,9 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, Json
-from reeltalk_build.construct.dialogue_quality import write_checked_dialogue
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import VisualContext
+from reeltalk_build.construct.revising import write_checked_dialogue
 from reeltalk_build.construct.writers import NO_JUDGE
 
 VIDEO = Video(id="v")
