@@ -50,7 +50,7 @@ from reeltalk.stages.run import (
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_source
-from reeltalk.store.rows import Rows, SpooledRows, database_errors, temporary_database
+from reeltalk.store.rows import FieldValues, Rows, SpooledRows, database_errors, temporary_database
 from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
 
 
@@ -88,7 +88,7 @@ class AnswersToJudge:
             if path in runs:
                 run = read_run(path)
                 signed = run.info.settings.get("signed") or {}
-                answered = Counter(turn.model for turn in run.answers())
+                answered = Counter(FieldValues(run.answers(), "model"))
                 for info in run.info.models:
                     self._check_whole(run, info, answered[info.model])
                     if info.model in answered:

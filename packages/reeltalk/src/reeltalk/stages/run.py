@@ -387,7 +387,8 @@ def finish(
         settings = settings | {"peak_memory_bytes": dict(usage.peak_memory)}
     # From here on all replies are on the disk, even if a later step fails.
     folder.keep(evaluation.turns, evaluation.scores)
-    _check_anything_came(folder.path, failures_of(evaluation.turns, evaluation.scores), kind)
+    failures = failures_of(evaluation.turns, evaluation.scores)
+    _check_anything_came(folder.path, failures, kind)
     info, scored, tables = tables_of(
         evaluation,
         judging,
@@ -402,17 +403,15 @@ def finish(
     summary, curves = [*tables.summary, *scored.summary], [*tables.curves, *scored.curves]
     folder.finish(
         info,
-        answers=evaluation.turns,
         items=item_rows(evaluation, scored, tables),
         summary=summary,
         curves=curves,
         groups=tables.groups,
-        judged=evaluation.scores,
+        protocols=evaluation.scores,
     )
     spent = usage.spent
     asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
-    failures = failures_of(evaluation.turns, evaluation.scores, summary)
-    done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures)
+    done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures.with_empty_answers(summary))
     return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or spent.unreached or usage.kept else done
 
 

@@ -309,8 +309,9 @@ class _SpooledLines(_Lines):
         return super().at(number)
 
     def _written(self) -> None:
-        with self._lock, storage_errors(self.paths[0]):
-            self._flush()
+        if self._unwritten:
+            with self._lock, storage_errors(self.paths[0]):
+                self._flush()
 
     def _flush(self) -> None:
         while self._unwritten:

@@ -513,10 +513,36 @@ def write_tables(
     Raises:
         BenchmarkError: A file cannot be written.
     """
-    judged = judged or {}
-    write_scores(folder, answers, judged)
+    write_scores(folder, answers, judged or {})
+    write_results(folder, info, items=items, summary=summary, curves=curves, groups=groups, protocols=judged or ())
+
+
+def write_results(
+    folder: Path,
+    info: RunInfo,
+    *,
+    items: Iterable[ItemScores],
+    summary: Iterable[SummaryRow],
+    curves: Iterable[CurvePoint],
+    groups: Iterable[GroupRow],
+    protocols: Iterable[str],
+) -> None:
+    """As `write_tables`, for a folder in which `write_scores` wrote answers and scores.
+
+    Args:
+        folder: Receives the files.
+        info: Content of `run.json`.
+        items: Rows of `scores/items.jsonl`, in the order of the answers.
+        summary: Rows of `summary.json`.
+        curves: Rows of `scores/curves.jsonl`.
+        groups: Rows of `scores/groups.jsonl`.
+        protocols: Names of the protocols that judged.
+
+    Raises:
+        BenchmarkError: A file cannot be written.
+    """
     _write(folder, [(ITEMS, items), (CURVES, curves), (GROUPS, groups)])
-    names = [ANSWERS, *(JUDGED.format(protocol=name) for name in judged), ITEMS, CURVES, GROUPS]
+    names = [ANSWERS, *(JUDGED.format(protocol=name) for name in protocols), ITEMS, CURVES, GROUPS]
     write_summary(folder, info, summary, names)
 
 
