@@ -238,7 +238,7 @@ def create_model(
         MissingExtraError: A package that it needs is not installed.
         ModelError: It cannot be opened.
         OutageError: Its server was tested, and no request can succeed.
-        SettingError: `--batch` is given for a model at an address, which has no batch API.
+        SettingError: The package of its kind is missing.
     """
     from reeltalk.llm.preflight import breaker_with_preflight
     from reeltalk.llm.served import ModelSender, create_served_model
@@ -257,8 +257,6 @@ def create_model(
         local = added_model.language_model(spec, asking)
         sender, connections, peak_memory = ModelSender(local), 1, local.peak_memory
         endpoint = endpoint.model_copy(update={"model": local.name})
-    elif asking.batch:
-        raise SettingError("--batch works with inspect:PROVIDER/MODEL only; servers at an address have no batch API")
     else:
         sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream, kept=store)
     if asking.preflight and not isinstance(sender, ModelSender):

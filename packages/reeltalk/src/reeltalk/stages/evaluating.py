@@ -15,8 +15,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BenchmarkError, BudgetError, ProcessError, SettingError
-from reeltalk.evaluate.model_options import prompt_options
-from reeltalk.evaluate.models import CreatedPlayer, check_player, create_player, find_added
+from reeltalk.evaluate.checks import check_run
+from reeltalk.evaluate.models import CreatedPlayer, create_player, find_added
 from reeltalk.evaluate.playing.chat import form_notice
 from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
 from reeltalk.evaluate.playing.play import WrongAnswers
@@ -107,7 +107,7 @@ def evaluate(
     config, out = config_of(config, settings), Path(out)
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
-    check_player(config.model, config.asking, kept=replies.is_file(), also=prompt_options(config))
+    check_run(config, kept=replies.is_file())
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
     chosen = make_scripts(benchmark.stored_content(), config.play, limit=config.limit)
@@ -184,7 +184,7 @@ class _Evaluation:
         if play.rejump is not None:
             self.tell(_told_of(draw_new_paths(content, play)[1]))
         asked = ((script.video_id, step.turn) for script in chosen for step in script.steps if step.answered)
-        check_judging(judging, config.judge_model, asked, content, tell=self.tell)
+        check_judging(judging, asked, content, tell=self.tell)
         if before is not None:
             announce_retry(before, self.replies, tell=self.tell)
         answers = read_answers(config, benchmark)

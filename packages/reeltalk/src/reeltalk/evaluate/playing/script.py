@@ -108,8 +108,6 @@ def make_scripts(
     kinds: tuple[UnitKind, ...] = settings.units or (
         ("path",) if settings.mode == "streaming" else ("chain", "dialogue")
     )
-    if settings.mode == "streaming" and kinds != ("path",):
-        raise SettingError("streaming plays paths only; leave --units out, or choose --mode dialogue")
     found: list[tuple[Callable[[int], Script], Sequence[int]]] = []
     if "path" in kinds:
         found.append(_paths(content, settings, paths_per_video, clips, videos))
