@@ -88,13 +88,7 @@ class CountingModel:
     async def ask(
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
     ) -> Reply:
-        """Count a request.
-
-        Args:
-            messages: The conversation.
-            schema: Schema of the reply.
-            sample: Number of the sample.
-        """
+        """Count a request."""
         key = reply_key(self.name, messages, schema=schema, sample=sample)
         text = self._replies.get(key)
         if text is not None:
@@ -114,11 +108,7 @@ class CountingModel:
         return Reply(text, self.name, None, None, cut_off=False)
 
     def line(self, what: str) -> RequestCount:
-        """The requests that were counted.
-
-        Args:
-            what: Kind of request.
-        """
+        """The requests that were counted."""
         return RequestCount(
             what,
             self.calls,
@@ -282,11 +272,6 @@ class EvaluationForecast(HasOverview):
         """Expected duration.
 
         Turns run one after another, several scripts at a time, and each script is judged after it is played.
-
-        Args:
-            connections: Scripts at a time.
-            answer_s: Seconds of an answer.
-            judging_s: Seconds of a judge's reply.
         """
         ends = [0.0] * max(1, min(connections, len(self.due)))
         for answers, judgings in self.due:
@@ -361,17 +346,7 @@ def forecast_lines(
     judge_latency_s: float | None,
     image_tokens: int,
 ) -> Iterable[str]:
-    """The forecast as lines of text.
-
-    Args:
-        found: The forecast.
-        prices: Prices of the model that answers.
-        judge_prices: Prices of the judge.
-        connections: Scripts at a time.
-        latency_s: Seconds of an answer.
-        judge_latency_s: Seconds of a judge's reply.
-        image_tokens: Tokens that were counted for one frame.
-    """
+    """The forecast as lines of text."""
     told = f", {found.told_only:,} of them for the history alone" if found.told_only else ""
     yield f"{found.scripts:,} scripts, {found.turns:,} turns{told}; requests by kind, with prompt and reply tokens:"
     for line in found.lines:

@@ -209,11 +209,7 @@ def kinds_of_option(option: str, command: ModelCommand = "evaluate") -> frozense
 
 
 def prompt_options(config: RunConfig) -> tuple[str, ...]:
-    """The options about what a model is told that a run sets to something else than its preset, or than the default.
-
-    Args:
-        config: Settings of the run.
-    """
+    """The options about what a model is told that a run sets to something else than its preset, or than the default."""
     start = config.preset.play if config.preset else PlaySettings()
     return tuple(
         name for name in ("prompt", "answer_style", "frame_times") if getattr(config.play, name) != getattr(start, name)

@@ -179,11 +179,7 @@ class ModelConfig:
         return self.memory == "bounded" or self.memory_frames is not None
 
     def model_args(self, spec: str) -> dict[str, Any]:
-        """Arguments that inspect_ai passes to the provider of a model, beyond its address and its configuration.
-
-        Args:
-            spec: The model's name.
-        """
+        """Arguments that inspect_ai passes to the provider of a model, beyond its address and its configuration."""
         if not self.bounded or kind_of_model(spec) != "streaming":
             return {}
         frames = {} if self.memory_frames is None else {"memory_frames": self.memory_frames}
@@ -439,9 +435,6 @@ def pick_summary(summaries: Mapping[str, str]) -> str | None:
 
 def create_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
     """Judging protocols by name, in the order given.
-
-    Args:
-        settings: Protocols and their settings.
 
     Raises:
         SettingError: There is no protocol of this name, or its settings cannot be used together.

@@ -275,12 +275,7 @@ class Preset:
     """Settings that the paper leaves open, where ours is a choice; another value is no deviation."""
 
     def deviations(self, play: PlaySettings, judging: JudgeSettings) -> tuple[str, ...]:
-        """Settings whose values are not the published ones.
-
-        Args:
-            play: How dialogues are played.
-            judging: How answers are judged.
-        """
+        """Settings whose values are not the published ones."""
         pairs = (*_pairs("", self.play, play), *_pairs("", self.judging, judging))
         return tuple(
             path
@@ -289,12 +284,7 @@ class Preset:
         )
 
     def signed(self, play: PlaySettings, judging: JudgeSettings) -> tuple[tuple[str, str], ...]:
-        """The preset's part of a signature: its name and the modified settings.
-
-        Args:
-            play: How dialogues are played.
-            judging: How answers are judged.
-        """
+        """The preset's part of a signature: its name and the modified settings."""
         modified = self.deviations(play, judging)
         return (("preset", f"{self.name} modified ({','.join(modified)})" if modified else self.name),)
 

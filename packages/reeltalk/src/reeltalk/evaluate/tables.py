@@ -134,13 +134,7 @@ class ItemColumns:
         weakref.finalize(self, self._scores.close)
 
     def add(self, model: str, metric: str, scores: Iterable[tuple[str, float]]) -> None:
-        """Add the scores of a metric.
-
-        Args:
-            model: Name of the model.
-            metric: Name of the metric.
-            scores: Item and score.
-        """
+        """Add the scores of a metric."""
         with database_errors():
             self._scores.execute("BEGIN")
             rows = ((model, item, metric, value) for item, value in scores)
@@ -148,11 +142,7 @@ class ItemColumns:
             self._scores.execute("COMMIT")
 
     def scores(self, turns: Iterable[tuple[str, str]]) -> Iterator[dict[str, float]]:
-        """The scores of turns, in the order in which metrics were added.
-
-        Args:
-            turns: Model and item of each turn.
-        """
+        """The scores of turns, in the order in which metrics were added."""
         with database_errors():
             self._scores.execute("CREATE INDEX IF NOT EXISTS by_item ON scores (item, model)")
             query = "SELECT metric, value FROM scores WHERE item = ? AND model = ? ORDER BY rowid"

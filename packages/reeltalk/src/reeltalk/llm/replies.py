@@ -162,12 +162,7 @@ class ReplyStore:
         return self._read(key, row[0])
 
     def dialect(self, model: str, address: str) -> Dialect | None:
-        """The stored dialect of a model's server; None if there is none.
-
-        Args:
-            model: Name of the model, as the server knows it.
-            address: Of the server, without user and password.
-        """
+        """The stored dialect of a model's server; None if there is none."""
         row = None
         # Files of an earlier reeltalk lack the table, and a run may be signed after its file was closed.
         with self._lock, contextlib.suppress(sqlite3.OperationalError, sqlite3.ProgrammingError):
@@ -349,11 +344,7 @@ class RecordedRequest:
 
 
 class RecordingModel(_Wrapper[AsyncModel]):
-    """A model that records its requests and replies in the order of asking.
-
-    Args:
-        model: Asked each time.
-    """
+    """A model that records its requests and replies in the order of asking."""
 
     def __init__(self, model: AsyncModel) -> None:
         super().__init__(model)

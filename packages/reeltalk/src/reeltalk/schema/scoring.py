@@ -149,7 +149,7 @@ def plain_value(value: Any) -> Any:
     Args:
         value: Records, dataclasses, mappings, sequences and plain values.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _PLAIN:
         return value
     if (names := _field_names(kind)) is not None:

@@ -131,11 +131,7 @@ ClipOf = Callable[[str], Interval | None]
 
 
 def clip_intervals(content: Content) -> ClipOf:
-    """A function that gives the part of its video that a clip covers, by the clip's name.
-
-    Args:
-        content: The benchmark.
-    """
+    """A function that gives the part of its video that a clip covers, by the clip's name."""
     clips = NamedRows(content.clips)
 
     def interval(name: str) -> Interval | None:
