@@ -114,6 +114,7 @@ def evaluate(
     turns = (step.turn for script in chosen for step in script.steps)
     evaluation = _Evaluation(
         benchmark=benchmark,
+        scripts=chosen,
         config=config.model_copy(update={"judging": resolve_judging(config.judging, turns, tell=hints.append)}),
         train=train,
         delete_replies=delete_replies,
@@ -149,6 +150,8 @@ class _Evaluation:
     """One model on one benchmark: the main run with the videos' own pictures, and the runs of the controls."""
 
     benchmark: Benchmark
+    scripts: Scripts
+    """The scripts that are played. Those without an available video may be left out."""
     config: RunConfig
     train: Benchmark | None
     delete_replies: bool
@@ -180,7 +183,7 @@ class _Evaluation:
         config, benchmark = self.config.under(control), self.benchmark
         content, play, judging = benchmark.stored_content(), config.play, config.judging
         request = self.request(config)
-        chosen = make_scripts(content, play, limit=config.limit)
+        chosen = self.scripts
         if play.rejump is not None:
             self.tell(_told_of(draw_new_paths(content, play)[1]))
         asked = ((script.video_id, step.turn) for script in chosen for step in script.steps if step.answered)
