@@ -28,10 +28,11 @@ from reeltalk.judge.protocol import CORRECT, PER_CENT, find_protocol, measure_in
 from reeltalk.judge.turns import cascade, no_answer_reason
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, Outcome, PlayDetails
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, Outcome
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
 from reeltalk.store.rows import FieldValues, KeyIndex, Rows, database_errors, temporary_database
+from reeltalk.store.score_frame import PLAYED
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
 
@@ -39,7 +40,6 @@ LENGTHS_S: Final = (60.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1800.0, 3600.0)
 """Bounds of the groups of video length."""
 ASKED_S: Final = (30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
 """Bounds of the groups of the moment of a question."""
-MIB: Final = 1 << 20
 
 
 def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S) -> str:
@@ -69,19 +69,8 @@ def latency_measures(turns: Iterable[AnsweredTurn], durations_s: Callable[[str],
         durations_s: Gives the length of a video in seconds; None if it is unknown.
     """
     by = ("turn", "video_length", "asked_at")
-    entries = split_items(_latency_items(turns, durations_s), len(_LATENCIES))
-    return [mean_measure(name, own, by=by) for name, own in zip(_LATENCIES, entries, strict=True) if own]
-
-
-_LATENCIES: Final[dict[str, Callable[[PlayDetails], float | None]]] = {
-    "took_s": lambda played: played.took_s,
-    "first_token_s": lambda played: played.first_token_s,
-    "prompt_tokens": lambda played: played.prompt_tokens,
-    "completion_tokens": lambda played: played.completion_tokens,
-    "frames_seen": lambda played: len(played.frames_s),
-    "new_frames": lambda played: played.new_frames,
-    "memory_mib": lambda played: None if played.memory_bytes is None else played.memory_bytes / MIB,
-}
+    entries = split_items(_latency_items(turns, durations_s), len(PLAYED))
+    return [mean_measure(name, own, by=by) for name, own in zip(PLAYED, entries, strict=True) if own]
 
 
 def _latency_items(
@@ -97,7 +86,7 @@ def _latency_items(
             "video_length": (length_group(duration_s),),
             "asked_at": (length_group(asked_at_s, ASKED_S),),
         }
-        for number, of in enumerate(_LATENCIES.values()):
+        for number, of in enumerate(PLAYED.values()):
             if (value := of(turn.played)) is not None:
                 yield number, MeanItem(turn.video_id, float(value), groups=groups)
 
@@ -414,10 +403,8 @@ def tables_of(
                 signed=(("data", hashes[judge.name]), *judging.signature(judge)),
                 tables=nothing,
             )
-        rests_on = [evaluation.null[judge.name].units for judge, _ in measured]
-        if (
-            whole := correct_measure(measured, (turn for units in rests_on for unit in units for turn in unit.turns))
-        ) is not None:
+        rests_on = (unit for judge, _ in measured for unit in evaluation.null[judge.name].units)
+        if (whole := correct_measure(measured, (turn for unit in rests_on for turn in unit.turns))) is not None:
             data = short_hash([hashes[judge.name] for judge in whole[1]])
             parts = (("data", data), *_joint_parts(whole[1], judging))
             summarise(NULL_MODEL, [whole[0]], subject=subject, signed=parts, tables=nothing)

@@ -9,7 +9,7 @@ import base64
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,19 +65,6 @@ BASELINES: Final = (
     "empty", "constant", "blind", "ngrams", "recall", "history", "nearest", "frames", "yes", "copied-question",
     "reference",
 )  # fmt: skip
-BaselineName = Literal[
-    "empty",
-    "constant",
-    "blind",
-    "ngrams",
-    "recall",
-    "history",
-    "nearest",
-    "frames",
-    "yes",
-    "copied-question",
-    "reference",
-]
 TRAIN: Final = "train"
 LOOK_EVERY_S: Final = 1.0
 KEPT_FRAMES: Final = 4096
