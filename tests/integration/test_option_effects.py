@@ -229,7 +229,7 @@ def test_options_that_another_one_makes_useless_are_refused(
         ("--judge-shots", "0"): "--judge-shots is for --protocols vdeval",
         ("--eval-rounds", "2", "--protocols", "match"): "--eval-rounds is for --protocols checklist",
         ("--judge", "tiny", "--protocols", "match"): "--judge has no effect: the protocols match ask no model",
-        ("--judge", "tiny"): "--judge has no effect: the protocols match ask no model",
+        ("--judge", "tiny"): "--judge has no effect: the protocols auto ask no model",
         ("--compat", "--protocols", "match"): "--compat has no effect on match",
         ("--prompts", "mine", "--protocols", "match"): "--prompts has no effect: no protocol asks a model",
         ("--language", "en", "--metrics", "none"): "--language has no effect with --metrics none",

@@ -272,7 +272,7 @@ def test_a_forecast_counts_controls(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--controls", "blur"), "--controls has no 'blur'; it takes none, black, shuffled, other-video"),
+        (("--controls", "blur"), "no control 'blur'; there are none, black, shuffled, other-video"),
         (("--controls", "black", "--policy", "none"), "is shown no pictures here"),
         (("--controls", "black", "--sees", "text"), "is shown no pictures here"),
         (("--controls", "none", "--model", "oracle"), "--base-url has no effect on oracle"),

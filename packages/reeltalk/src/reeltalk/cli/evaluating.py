@@ -18,8 +18,8 @@ from reeltalk.cli.evaluation_options import (
     PresetName,
     Seconds,
     judge_settings,
-    parse_controls,
     play_settings,
+    split_names,
 )
 from reeltalk.cli.options import DELETE_REPLIES, FIRST, HOW, OVERWRITE, PLAN, VERBOSE
 from reeltalk.cli.terminal import ProgressBar, print_run, say
@@ -125,7 +125,7 @@ def evaluate(
         skip_missing=skip_missing,
         workers=workers,
         processes=processes,
-        controls=parse_controls(controls),
+        controls=split_names(controls),
     )
     if plan:
         return _plan(benchmark, config, latency_s=latency_s, judge_latency_s=judge_latency_s)

@@ -2,18 +2,24 @@
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, START, describe_default, in_groups, options_of
-from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import CHANGEABLE, FrameSettings, LimitSettings, ModelSettings, PlaySettings, RunConfig
+from reeltalk.evaluate.settings import (
+    CHANGEABLE,
+    OTHER_NAMES,
+    FrameSettings,
+    LimitSettings,
+    ModelSettings,
+    PlaySettings,
+    RunConfig,
+)
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.plugins import added
-from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.settings import overlay
 
 NO_MODEL = " Needs no model."
@@ -47,10 +53,6 @@ def _default(
     return shown if group is None else Parameter(group=group, name=name, show_default=describe)
 
 
-OTHER_NAMES: Final = {"longest_side_px": "longest_side", "square_px": "square"}
-"""Options with a shorter name than their setting, which may be used too."""
-
-
 def _play_options() -> dict[str, tuple[FieldInfo, Parameter]]:
     found: dict[str, tuple[FieldInfo, Parameter]] = {}
     for name, field in PlaySettings.model_fields.items():
@@ -72,11 +74,11 @@ def play_settings(options: BaseModel, preset: PlaySettings | None) -> PlaySettin
         preset: The settings of a published design.
 
     Raises:
-        SettingError: A value cannot be used, or another option makes an option useless.
+        SettingError: A value cannot be used.
     """
     given = {name: value for name, value in options if value not in (None, ())}
     if "tasks" in given:
-        given["tasks"] = _split_names(given["tasks"])
+        given["tasks"] = split_names(given["tasks"])
     chosen: dict[str, Any] = {}
     if given.get("mode") == "single":
         chosen["history"] = "none"
@@ -89,30 +91,7 @@ def play_settings(options: BaseModel, preset: PlaySettings | None) -> PlaySettin
         for name in FrameSettings.model_fields
         if OTHER_NAMES.get(name, name) in given
     }
-    made = overlay(start.model_copy(update={"frames": overlay(start.frames, of_frames)}), given)
-    policy = made.frames.policy
-    if "corrupt_turn" in given and made.history != "corrupted":
-        raise SettingError("--corrupt-turn is for --history corrupted")
-    for name in of_frames if policy == "none" else ():
-        if name != "policy":
-            raise SettingError(
-                f"--{OTHER_NAMES.get(name, name)} has no effect with --policy none; leave it out".replace("_", "-")
-            )
-    if "fps" in of_frames and policy != "fps":
-        raise SettingError(f"--fps has no effect with --policy {policy}; give --policy fps, or leave it out")
-    if {"square_px", "longest_side_px"} <= set(of_frames):
-        raise SettingError("--square sets both sides; leave out --longest-side")
-    return made
-
-
-OF_PROTOCOLS = {
-    "judge_history": ("vdeval",),
-    "judge_summary": ("vdeval",),
-    "judge_shots": ("vdeval",),
-    "eval_rounds": ("checklist",),
-    "checklist_version": ("checklist",),
-}
-"""Options that only some protocols read."""
+    return overlay(start.model_copy(update={"frames": overlay(start.frames, of_frames)}), given)
 
 
 def _judge_options() -> dict[str, tuple[FieldInfo, Parameter]]:
@@ -130,24 +109,14 @@ def judge_settings(options: BaseModel, preset: JudgeSettings | None, *, seed: in
         seed: Seed of the draw of null units.
 
     Raises:
-        SettingError: A value cannot be used, or another option makes an option useless.
+        SettingError: A value cannot be used.
     """
     given = {name: value for name, value in options if value not in (None, ())} | {"seed": seed}
     for name in {"protocols", "metrics"} & set(given):
-        given[name] = _split_names(given[name])
+        given[name] = split_names(given[name])
     if given.get("metrics") == ("none",):
         given["metrics"] = ()
-    made = overlay(preset or JUDGED_BY_DEFAULT, given)
-    for name, protocols in OF_PROTOCOLS.items():
-        if name in given and not set(protocols) & set(made.protocols):
-            raise SettingError(f"--{name.replace('_', '-')} is for --protocols {' or '.join(protocols)}")
-    from reeltalk.judge.protocol import may_ask_model
-
-    if "prompts" in given and not made.published and not may_ask_model(made.protocols):
-        raise SettingError("--prompts has no effect: no protocol asks a model; name one that does, or leave it out")
-    if "language" in given and not made.metrics:
-        raise SettingError("--language has no effect with --metrics none: it is that of text metrics; leave it out")
-    return made
+    return overlay(preset or JUDGED_BY_DEFAULT, given)
 
 
 def _retry_options() -> dict[str, tuple[FieldInfo, Parameter]]:
@@ -155,19 +124,7 @@ def _retry_options() -> dict[str, tuple[FieldInfo, Parameter]]:
     return {name: ((fields | RunConfig.model_fields)[name], Parameter()) for name in CHANGEABLE}
 
 
-def parse_controls(given: tuple[str, ...]) -> tuple[Control, ...]:
-    """Controls by name.
-
-    Raises:
-        SettingError: There is none of a name.
-    """
-    names = _split_names(given)
-    if unknown := [name for name in names if name not in CONTROLS]:
-        raise SettingError(f"--controls has no {unknown[0]!r}; it takes {', '.join(CONTROLS)}, commas between them")
-    return tuple(name for name in CONTROLS if name in names)
-
-
-def _split_names(given: tuple[str, ...]) -> tuple[str, ...]:
+def split_names(given: tuple[str, ...]) -> tuple[str, ...]:
     """Names from repeated options or comma-separated lists."""
     return tuple(name.strip() for part in given for name in part.split(",") if name.strip())
 

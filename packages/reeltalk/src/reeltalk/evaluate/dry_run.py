@@ -39,8 +39,6 @@ CHARACTERS_A_TOKEN: Final = 4.0
 WIDE_A_TOKEN: Final = 1.5
 """Characters a token of Chinese, Japanese and Korean."""
 WIDE_FROM: Final = "\u2e80"
-BLOCK_TOKENS: Final = 16
-"""A server caches prefixes in blocks of this many tokens."""
 NO_REFERENCE: Final = "an answer of usual length"
 RATIONALE: Final = "The answer names what the reference names, and adds nothing that speaks against it. " * 3
 """About 60 tokens, as long as judges' reasons usually are."""
@@ -60,8 +58,6 @@ class RequestCount:
     """Number of frames in them."""
     tokens_in: int
     """Tokens of all prompts."""
-    new_tokens_in: int
-    """Prompt tokens that a server computes if it caches all prefixes."""
     tokens_out: int
     """Tokens of all replies."""
 
@@ -78,71 +74,32 @@ class CountingModel:
     repeated: int = 0
     images: int = 0
     tokens_in: float = 0.0
-    new_tokens_in: float = 0.0
     tokens_out: float = 0.0
     stand_in: Callable[[dict[str, Json] | None], str] = lambda schema: stand_in_reply(schema)
     """Gives the reply to a new request."""
     _replies: dict[str, str] = field(default_factory=dict)
-    _before: list[str | bytes] = field(default_factory=list)
 
     async def ask(
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
     ) -> Reply:
-        """Count a request.
-
-        Args:
-            messages: The conversation.
-            schema: Schema of the reply.
-            sample: Number of the sample.
-        """
+        """Count a request."""
         key = reply_key(self.name, messages, schema=schema, sample=sample)
         text = self._replies.get(key)
         if text is not None:
             self.repeated += 1
             return Reply(text, self.name, None, None, cut_off=False, cached=True)
         text = self._replies[key] = self.stand_in(schema)
-        asked: list[str | bytes] = []
-        for message in messages:
-            asked += [*message.images, *message.captions, message.text]
-        tokens = sum(self._tokens(part) for part in asked)
         self.calls += 1
-        self.images += sum(len(message.images) for message in messages)
-        self.tokens_in += tokens
-        self.new_tokens_in += tokens - self._kept(asked)
+        for message in messages:
+            self.images += len(message.images)
+            self.tokens_in += len(message.images) * self.image_tokens
+            self.tokens_in += sum(map(estimate_tokens, (*message.captions, message.text)))
         self.tokens_out += max(1.0, estimate_tokens(text))
-        self._before = [*asked, text]
         return Reply(text, self.name, None, None, cut_off=False)
 
     def line(self, what: str) -> RequestCount:
-        """The requests that were counted.
-
-        Args:
-            what: Kind of request.
-        """
-        return RequestCount(
-            what,
-            self.calls,
-            self.repeated,
-            self.images,
-            round(self.tokens_in),
-            round(self.new_tokens_in),
-            round(self.tokens_out),
-        )
-
-    def _tokens(self, part: str | bytes) -> float:
-        return estimate_tokens(part) if isinstance(part, str) else float(self.image_tokens)
-
-    def _kept(self, asked: Sequence[str | bytes]) -> float:
-        """Tokens at the start that are shared with the previous request and its reply, in whole blocks."""
-        tokens = 0.0
-        for before, now in zip(self._before, asked, strict=False):
-            if before == now:
-                tokens += self._tokens(now)
-                continue
-            if isinstance(before, str) and isinstance(now, str):
-                tokens += estimate_tokens(now[: _common(before, now)])
-            break
-        return tokens // BLOCK_TOKENS * BLOCK_TOKENS
+        """The requests that were counted."""
+        return RequestCount(what, self.calls, self.repeated, self.images, round(self.tokens_in), round(self.tokens_out))
 
 
 class StandIn:
@@ -213,18 +170,6 @@ def _value(kind: Any) -> Any:
     return RATIONALE
 
 
-def _common(one: str, other: str) -> int:
-    """Length of the longest common start."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 WITHIN: Final = 0.1
 """Relative error of the prompt tokens for a server that counts 4 characters a token, if answers are as long as the
 references."""
@@ -282,11 +227,6 @@ class EvaluationForecast(HasOverview):
         """Expected duration.
 
         Turns run one after another, several scripts at a time, and each script is judged after it is played.
-
-        Args:
-            connections: Scripts at a time.
-            answer_s: Seconds of an answer.
-            judging_s: Seconds of a judge's reply.
         """
         ends = [0.0] * max(1, min(connections, len(self.due)))
         for answers, judgings in self.due:
@@ -361,17 +301,7 @@ def forecast_lines(
     judge_latency_s: float | None,
     image_tokens: int,
 ) -> Iterable[str]:
-    """The forecast as lines of text.
-
-    Args:
-        found: The forecast.
-        prices: Prices of the model that answers.
-        judge_prices: Prices of the judge.
-        connections: Scripts at a time.
-        latency_s: Seconds of an answer.
-        judge_latency_s: Seconds of a judge's reply.
-        image_tokens: Tokens that were counted for one frame.
-    """
+    """The forecast as lines of text."""
     told = f", {found.told_only:,} of them for the history alone" if found.told_only else ""
     yield f"{found.scripts:,} scripts, {found.turns:,} turns{told}; requests by kind, with prompt and reply tokens:"
     for line in found.lines:
@@ -382,15 +312,8 @@ def forecast_lines(
         images = f", {line.images:,} images" if line.images else ""
         kept = f"; {line.repeated:,} more are kept replies, asked in the same words" if line.repeated else ""
         yield f"  {what}: {line.calls:,} requests, {line.tokens_in:,} + {line.tokens_out:,} tokens{images}{kept}"
-    tokens_in, new, tokens_out = (
-        sum(getattr(line, name) for line in found.lines) for name in ("tokens_in", "new_tokens_in", "tokens_out")
-    )
+    tokens_in, tokens_out = (sum(getattr(line, name) for line in found.lines) for name in ("tokens_in", "tokens_out"))
     yield f"in all {found.calls:,} requests, {tokens_in:,} + {tokens_out:,} tokens; repairs of replies come on top"
-    if tokens_in:
-        yield (
-            f"with a prefix cache {new:,} of {tokens_in:,} prompt tokens are computed ({new / tokens_in:.0%}): "
-            f"{found.answers.new_tokens_in:,} of {found.answers.tokens_in:,} for answers"
-        )
     frame = f", {image_tokens:,} a frame" if found.answers.images else ""
     yield (
         f"tokens: 4 characters each{frame}, answers as long as the references; "

@@ -71,11 +71,7 @@ class LoggedScore:
 
 
 class SampleRecord:
-    """What happens in one sample.
-
-    Args:
-        sample: The sample.
-    """
+    """What happens in one sample."""
 
     def __init__(self, sample: LoggedSample) -> None:
         self._sample, self._uuid, self._began_s = sample, uuid.uuid4().hex, time.time()
@@ -328,10 +324,6 @@ class EvalLog:
 
     def close(self, status: Status, error: Exception | None = None) -> None:
         """Write the end. The log appears whole.
-
-        Args:
-            status: How the run ended.
-            error: The error that ended it.
 
         Raises:
             BenchmarkError: It cannot be written.

@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings, RunConfig
-from reeltalk.judge.judge import Judge
 from reeltalk.judge.settings import JudgeModelSettings
 from reeltalk.llm.model import INSPECT
 from reeltalk.plugins import added
@@ -210,11 +209,7 @@ def kinds_of_option(option: str, command: ModelCommand = "evaluate") -> frozense
 
 
 def prompt_options(config: RunConfig) -> tuple[str, ...]:
-    """The options about what a model is told that a run sets to something else than its preset, or than the default.
-
-    Args:
-        config: Settings of the run.
-    """
+    """The options about what a model is told that a run sets to something else than its preset, or than the default."""
     start = config.preset.play if config.preset else PlaySettings()
     return tuple(
         name for name in ("prompt", "answer_style", "frame_times") if getattr(config.play, name) != getattr(start, name)
@@ -276,19 +271,19 @@ def kind_of_judge(judge: str) -> ModelKind:
 
 
 def check_judge_options(
-    judges: Collection[Judge], judge_model: JudgeModelSettings, limits: LimitSettings | None = None
+    protocols: Collection[str], judge_model: JudgeModelSettings, limits: LimitSettings | None = None, *, asks: bool
 ) -> None:
     """Refuse an option of the model that judges which has no effect.
 
     Args:
-        judges: The protocols.
+        protocols: Names of the protocols.
         judge_model: The model that judges.
         limits: How it is asked, if no other model is asked too.
+        asks: Whether one of the protocols asks a model.
 
     Raises:
         SettingError: No protocol asks a model, or an option has no effect on the model that judges.
     """
-    asks = any(judge.needs_model for judge in judges)
     kind = kind_of_judge(judge_model.judge) if asks and judge_model.judge is not None else "rule"
     if asks and kind == "rule":
         # Nobody is named who judges, which is refused with a word on how.
@@ -298,7 +293,7 @@ def check_judge_options(
             continue
         option = f"--{'no-' if name == 'preflight' else ''}{name.replace('_', '-')}"
         if kind == "rule":
-            named = ", ".join(judge.name for judge in judges)
+            named = ", ".join(protocols)
             raise SettingError(
                 f"{option} has no effect: {f'the protocols {named} ask' if named else 'text metrics ask'} no model; "
                 "name a protocol that does, as --protocols clair, or leave it out"

@@ -179,11 +179,7 @@ class ModelConfig:
         return self.memory == "bounded" or self.memory_frames is not None
 
     def model_args(self, spec: str) -> dict[str, Any]:
-        """Arguments that inspect_ai passes to the provider of a model, beyond its address and its configuration.
-
-        Args:
-            spec: The model's name.
-        """
+        """Arguments that inspect_ai passes to the provider of a model, beyond its address and its configuration."""
         if not self.bounded or kind_of_model(spec) != "streaming":
             return {}
         frames = {} if self.memory_frames is None else {"memory_frames": self.memory_frames}
@@ -238,7 +234,7 @@ def create_model(
         MissingExtraError: A package that it needs is not installed.
         ModelError: It cannot be opened.
         OutageError: Its server was tested, and no request can succeed.
-        SettingError: `--batch` is given for a model at an address, which has no batch API.
+        SettingError: The package of its kind is missing.
     """
     from reeltalk.llm.preflight import breaker_with_preflight
     from reeltalk.llm.served import ModelSender, create_served_model
@@ -257,8 +253,6 @@ def create_model(
         local = added_model.language_model(spec, asking)
         sender, connections, peak_memory = ModelSender(local), 1, local.peak_memory
         endpoint = endpoint.model_copy(update={"model": local.name})
-    elif asking.batch:
-        raise SettingError("--batch works with inspect:PROVIDER/MODEL only; servers at an address have no batch API")
     else:
         sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream, kept=store)
     if asking.preflight and not isinstance(sender, ModelSender):
@@ -441,9 +435,6 @@ def pick_summary(summaries: Mapping[str, str]) -> str | None:
 
 def create_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
     """Judging protocols by name, in the order given.
-
-    Args:
-        settings: Protocols and their settings.
 
     Raises:
         SettingError: There is no protocol of this name, or its settings cannot be used together.

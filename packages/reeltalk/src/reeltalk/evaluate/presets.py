@@ -96,9 +96,6 @@ PRESETS: Final[dict[str, Preset]] = {
 def find_preset(name: str) -> Preset:
     """The preset of a name that `--preset` takes.
 
-    Args:
-        name: One of ours, or of an installed package.
-
     Raises:
         SettingError: The package cannot be imported.
     """

@@ -28,8 +28,8 @@ from reeltalk.store.runs import (
     install_remade_run,
     lock_run,
     remove_files,
+    write_results,
     write_scores,
-    write_tables,
 )
 
 LOGS: Final = "logs"
@@ -193,37 +193,28 @@ class RunFolder:
         self,
         info: RunInfo,
         *,
-        answers: Iterable[AnsweredTurn],
         items: Iterable[ItemScores],
         summary: Iterable[SummaryRow],
         curves: Iterable[CurvePoint],
         groups: Iterable[GroupRow],
-        judged: Mapping[str, Iterable[JudgedScore]],
+        protocols: Iterable[str],
     ) -> None:
-        """Write all tables, then `run.json`.
+        """Write the tables of what was computed from the answers and scores that `keep` wrote, then `run.json`.
 
         Args:
             info: The content of `run.json`.
-            answers: Rows of `answers.jsonl`.
             items: Rows of `scores/items.jsonl`.
             summary: Rows of `summary.json`.
             curves: Rows of `scores/curves.jsonl`.
             groups: Rows of `scores/groups.jsonl`.
-            judged: Rows of `scores/judged-PROTOCOL.jsonl`.
+            protocols: Names of the protocols that judged.
 
         Raises:
             BenchmarkError: The disk is full or cannot be written. Replies are kept, and the same command continues.
         """
         with storage_errors(self.path):
-            write_tables(
-                self._work,
-                info,
-                answers=answers,
-                items=items,
-                summary=summary,
-                curves=curves,
-                groups=groups,
-                judged=judged,
+            write_results(
+                self._work, info, items=items, summary=summary, curves=curves, groups=groups, protocols=protocols
             )
         for work in (self.path / FRAMES, self.shards):
             shutil.rmtree(work, ignore_errors=True)

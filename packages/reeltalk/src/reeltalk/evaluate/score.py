@@ -442,5 +442,5 @@ def _info(sets: Sequence[AnswerSet], settings: ScoreSettings, subject: str, mode
         models=tuple(models),
         metrics=tuple(metric_names(settings.metrics)),
         settings=settings.model_dump(mode="json"),
-        clusters=len({turn.video_id for answer_set in sets for turn in answer_set.turns}),
+        clusters=len({video for answer_set in sets for video in FieldValues(answer_set.turns, "video_id")}),
     )

@@ -63,6 +63,8 @@ class FrameSettings(BaseModel):
         )
 
 
+OTHER_NAMES: Final = {"longest_side_px": "longest_side", "square_px": "square"}
+"""Settings of frames whose options have a shorter name."""
 THRESHOLD: Final = 0.5
 MOST_FRAMES: Final = 100_000
 
@@ -152,6 +154,8 @@ class PlaySettings(BaseModel):
             raise ValueError(f"mode single has no history, so history {self.history} has no meaning")
         if self.rejump is not None and self.mode != "streaming":
             raise ValueError("new paths are drawn in mode streaming only")
+        if self.mode == "streaming" and self.units not in ((), ("path",)):
+            raise ValueError("streaming plays paths only; leave --units out, or choose --mode dialogue")
         return self
 
     @property
@@ -271,12 +275,7 @@ class Preset:
     """Settings that the paper leaves open, where ours is a choice; another value is no deviation."""
 
     def deviations(self, play: PlaySettings, judging: JudgeSettings) -> tuple[str, ...]:
-        """Settings whose values are not the published ones.
-
-        Args:
-            play: How dialogues are played.
-            judging: How answers are judged.
-        """
+        """Settings whose values are not the published ones."""
         pairs = (*_pairs("", self.play, play), *_pairs("", self.judging, judging))
         return tuple(
             path
@@ -285,12 +284,7 @@ class Preset:
         )
 
     def signed(self, play: PlaySettings, judging: JudgeSettings) -> tuple[tuple[str, str], ...]:
-        """The preset's part of a signature: its name and the modified settings.
-
-        Args:
-            play: How dialogues are played.
-            judging: How answers are judged.
-        """
+        """The preset's part of a signature: its name and the modified settings."""
         modified = self.deviations(play, judging)
         return (("preset", f"{self.name} modified ({','.join(modified)})" if modified else self.name),)
 
@@ -358,8 +352,8 @@ class RunConfig(BaseModel):
     def _check_controls(cls, names: Any) -> Any:
         for name in names:
             if name not in CONTROLS:
-                raise ValueError(f"no control '{name}'; known are {', '.join(CONTROLS)}")
-        return tuple(dict.fromkeys(names))
+                raise ValueError(f"no control {name!r}; there are {', '.join(CONTROLS)}, with commas between them")
+        return tuple(name for name in CONTROLS if name in names)
 
     @model_validator(mode="after")
     def _controls_are_of_a_run(self) -> Self:

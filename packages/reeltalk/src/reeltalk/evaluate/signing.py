@@ -51,21 +51,13 @@ def run_request(config: RunConfig, benchmark: str, train: str | None) -> dict[st
 
 
 def asking_request(settings: ModelSettings) -> dict[str, Any]:
-    """All settings of the model that decide what it is asked and what it keeps.
-
-    Args:
-        settings: How the model that answers is asked.
-    """
+    """All settings of the model that decide what it is asked and what it keeps."""
     told = settings.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"})
     return told | {"memory": "bounded" if settings.bounded else "all"}
 
 
 def judging_request(settings: JudgeSettings) -> dict[str, Any]:
-    """All settings that decide what a judge is asked. A folder of prompts counts by its texts, not by its path.
-
-    Args:
-        settings: Protocols and metrics.
-    """
+    """All settings that decide what a judge is asked. A folder of prompts counts by its texts, not by its path."""
     found: dict[str, Any] = settings.model_dump(mode="json", exclude={"prompts"})
     if settings.prompts is not None:
         prompts = prompts_in(settings.prompts, judge_prompt_group())
@@ -74,11 +66,7 @@ def judging_request(settings: JudgeSettings) -> dict[str, Any]:
 
 
 def judge_request(settings: JudgeModelSettings) -> dict[str, Any]:
-    """All settings of the judge's model that decide what it is asked.
-
-    Args:
-        settings: The judge's model.
-    """
+    """All settings of the judge's model that decide what it is asked."""
     return settings.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"})
 
 
@@ -177,12 +165,7 @@ def planted_hash(scripts: Iterable[Script], wrong: WrongAnswers, turn: int) -> s
 
 
 def scripts_hash(scripts: Iterable[Script], of: Callable[[Script], object]) -> str:
-    """Eight digits over something of each script.
-
-    Args:
-        scripts: The scripts that are played.
-        of: Gives the data of a script.
-    """
+    """Eight digits over something of each script."""
     return _hash_sorted((script.id, of(script)) for script in scripts)
 
 
@@ -194,7 +177,7 @@ def _hash_sorted(rows: Iterable[object]) -> str:
             plain = plain_value(row)
             text = json.dumps(plain, sort_keys=True).encode()
             # A mapping may be empty only after its own empty fields are left out.
-            hashed = plain_value(plain)
+            hashed = plain_value(plain) if b"{}" in text else plain
             yield text, None if hashed == plain else json.dumps(hashed, sort_keys=True).encode()
 
     return hash_texts(sort_texts(texts()))

@@ -87,12 +87,7 @@ class Evaluation:
 
 
 class _Parts(Generic[R]):
-    """Rows in parts, each with a name. They are in a temporary file, in the order in which parts ended.
-
-    Args:
-        record: Type of the rows.
-        folder: Folder of the file.
-    """
+    """Rows in parts, each with a name. They are in a temporary file, in the order in which parts ended."""
 
     def __init__(self, record: type[R], folder: Path) -> None:
         self.rows = SpooledRows(record, folder)
@@ -124,11 +119,7 @@ class _Parts(Generic[R]):
 
 
 class Collected:
-    """Results of a run, collected per script. Rows are in temporary files.
-
-    Args:
-        folder: Folder of the files, which have no names there.
-    """
+    """Results of a run, collected per script. Rows are in temporary files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -141,11 +132,6 @@ class Collected:
     def add(self, script: str, turns: Iterable[AnsweredTurn], rows: Mapping[str, Iterable[JudgedScore]]) -> None:
         """Add the results of a script.
 
-        Args:
-            script: Its name.
-            turns: Its turns.
-            rows: Their scores by protocol.
-
         Raises:
             BenchmarkError: The disk is full.
         """
@@ -154,13 +140,7 @@ class Collected:
             self._rows.setdefault(protocol, _Parts(JudgedScore, self._folder)).add(script, own)
 
     def add_null(self, judge: Judge, unit: JudgeUnit, scores: Iterable[JudgedScore]) -> None:
-        """Add a unit with empty answers.
-
-        Args:
-            judge: The protocol.
-            unit: The unit.
-            scores: Its scores.
-        """
+        """Add a unit with empty answers."""
         if judge.needs_model or isinstance(judge, AddsUnits):
             # A sample, whose units may not be those of the turns.
             self._sampled.setdefault(judge.name, []).append(NullUnits([unit], list(scores)))
@@ -180,11 +160,7 @@ class Collected:
             yield turn
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Write all results into a folder, for another process. Returns what `read` needs besides.
-
-        Args:
-            folder: The folder.
-        """
+        """Write all results into a folder, for another process. Returns what `read` needs besides."""
         make_directory(folder)
         found: dict[str, Any] = {"turns": _written(self._turns, folder / "turns.jsonl"), "rows": {}, "null": {}}
         for number, (protocol, rows) in enumerate(self._rows.items()):
@@ -257,11 +233,7 @@ def _read(record: type[R], path: Path, parts: Sequence[tuple[str, int]]) -> Iter
 
 
 def state_name(turn: AnsweredTurn) -> str:
-    """The state that a turn is counted under: one that failed in the history alone is counted with the failed ones.
-
-    Args:
-        turn: Any turn.
-    """
+    """The state that a turn is counted under: one that failed in the history alone is counted with the failed ones."""
     return AnswerState.FAILED.value if turn.has_failed else turn.state.value
 
 
@@ -558,12 +530,7 @@ def _sample_of_turns(name: str, turns: Sequence[AnsweredTurn]) -> LoggedSample:
 
 
 def sample_null_units(scripts: Iterable[Script], judging: JudgingSetup) -> frozenset[UnitKey]:
-    """The units of some scripts whose empty answers a model judges; none if no protocol needs a model.
-
-    Args:
-        scripts: All scripts of a run.
-        judging: Gives the number of units and the seed.
-    """
+    """The units of some scripts whose empty answers a model judges; none if no protocol needs a model."""
     return _drawn(((step.unit, step.unit_id) for script in scripts for step in script.steps), judging)
 
 

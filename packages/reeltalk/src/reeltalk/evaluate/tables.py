@@ -28,7 +28,7 @@ from reeltalk.judge.protocol import CORRECT, PER_CENT, find_protocol, measure_in
 from reeltalk.judge.turns import cascade, no_answer_reason
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, turn_counts
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, Outcome
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
 from reeltalk.store.rows import FieldValues, KeyIndex, Rows, database_errors, temporary_database
@@ -123,13 +123,7 @@ class ItemColumns:
         weakref.finalize(self, self._scores.close)
 
     def add(self, model: str, metric: str, scores: Iterable[tuple[str, float]]) -> None:
-        """Add the scores of a metric.
-
-        Args:
-            model: Name of the model.
-            metric: Name of the metric.
-            scores: Item and score.
-        """
+        """Add the scores of a metric."""
         with database_errors():
             self._scores.execute("BEGIN")
             rows = ((model, item, metric, value) for item, value in scores)
@@ -137,11 +131,7 @@ class ItemColumns:
             self._scores.execute("COMMIT")
 
     def scores(self, turns: Iterable[tuple[str, str]]) -> Iterator[dict[str, float]]:
-        """The scores of turns, in the order in which metrics were added.
-
-        Args:
-            turns: Model and item of each turn.
-        """
+        """The scores of turns, in the order in which metrics were added."""
         with database_errors():
             self._scores.execute("CREATE INDEX IF NOT EXISTS by_item ON scores (item, model)")
             query = "SELECT metric, value FROM scores WHERE item = ? AND model = ? ORDER BY rowid"
@@ -342,9 +332,10 @@ def tables_of(
     chosen = judging.settings
     turns_of = _by_model(evaluation.turns)
     nothing_of = evaluation.turns.at(())
-    sets = [
+    found = [
         _answer_set(model, turns_of.get(model, nothing_of), sources[model], parts) for model, parts in signed.items()
     ]
+    models, sets = [info for info, _ in found], [answer_set for _, answer_set in found]
     tables = Tables()
     judged_rows = {judge.name: _by_model(evaluation.scores[judge.name]) for judge in judging.judges}
 
@@ -397,26 +388,24 @@ def tables_of(
             add(model, short_hash([hashes[judge.name] for judge in whole[1]]), [whole[0]], *parts, reasons=why_of)
         played = next(answer_set.played for answer_set in sets if answer_set.model == model)
         add(model, played, latency_measures(answered, duration_of))
-    models = [_info(answer_set, turns_of.get(answer_set.model, nothing_of)) for answer_set in sets]
     if NULL_MODEL not in signed:
         nothing = Tables()
-        measured = []
+        measured, hashes = [], {}
         for judge in judging.judges:
             null = evaluation.null.get(judge.name, NullUnits())
             measures = judge.measures(null.units, null.scores) if null.units else []
             measured += [(judge, measure) for measure in measures[:1]]
+            hashes[judge.name] = judged_hash(null.units, judge)
             summarise(
                 NULL_MODEL,
                 measures,
                 subject=subject,
-                signed=(("data", judged_hash(null.units, judge)), *judging.signature(judge)),
+                signed=(("data", hashes[judge.name]), *judging.signature(judge)),
                 tables=nothing,
             )
-        rests_on = [evaluation.null[judge.name].units for judge, _ in measured]
-        if (
-            whole := correct_measure(measured, (turn for units in rests_on for unit in units for turn in unit.turns))
-        ) is not None:
-            data = short_hash([judged_hash(evaluation.null[judge.name].units, judge) for judge in whole[1]])
+        rests_on = (unit for judge, _ in measured for unit in evaluation.null[judge.name].units)
+        if (whole := correct_measure(measured, (turn for unit in rests_on for turn in unit.turns))) is not None:
+            data = short_hash([hashes[judge.name] for judge in whole[1]])
             parts = (("data", data), *_joint_parts(whole[1], judging))
             summarise(NULL_MODEL, [whole[0]], subject=subject, signed=parts, tables=nothing)
         tables.summary += nothing.summary
@@ -505,11 +494,18 @@ def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> 
         yield ItemScores(model=model, item_id=item, scores={**judged, **own})
 
 
-def _answer_set(model: str, own: Rows[AnsweredTurn], source: tuple[str, str], signed: Parts) -> AnswerSet:
+def _answer_set(
+    model: str, own: Rows[AnsweredTurn], source: tuple[str, str], signed: Parts
+) -> tuple[ModelInfo, AnswerSet]:
     usable = array("Q")
     left_out: Counter[str] = Counter()
     lacking: list[tuple[int, str]] = []
+    failed: list[str] = []
+    outcomes: Counter[Outcome] = Counter()
     for place, turn in enumerate(own):
+        outcomes[turn.outcome] += 1
+        if turn.state is AnswerState.FAILED:
+            failed.append(turn.item_id)
         if not turn.state.is_due:
             left_out[turn.state.value] += 1
         elif not turn.references:
@@ -518,29 +514,27 @@ def _answer_set(model: str, own: Rows[AnsweredTurn], source: tuple[str, str], si
             lacking.append((turn.turn_index, no_answer_reason(turn)))
         else:
             usable.append(place)
-    return AnswerSet(
+    usable_turns = own.at(usable)
+    info = ModelInfo(
+        model=model,
+        source=source[0],
+        sha256=source[1],
+        rows=len(own),
+        items=len(usable_turns),
+        missing=tuple(failed),
+        not_scored=dict(left_out),
+        turns=dict(outcomes),
+    )
+    return info, AnswerSet(
         model,
         source[0],
         source[1],
         len(own),
-        own.at(usable),
+        usable_turns,
         not_scored=dict(left_out),
         signed=signed,
         played=asked_hash(own),
         lacking=lacking,
-    )
-
-
-def _info(answer_set: AnswerSet, turns: Iterable[AnsweredTurn]) -> ModelInfo:
-    return ModelInfo(
-        model=answer_set.model,
-        source=answer_set.source,
-        sha256=answer_set.sha256,
-        rows=answer_set.rows,
-        items=len(answer_set.turns),
-        missing=tuple(turn.item_id for turn in turns if turn.state is AnswerState.FAILED),
-        not_scored=answer_set.not_scored,
-        turns=turn_counts(turns),
     )
 
 

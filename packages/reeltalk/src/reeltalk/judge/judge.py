@@ -284,13 +284,7 @@ def _links(turns: tuple[AnsweredTurn, ...], background: Background) -> tuple[Lin
 
 
 def sample_units(units: Iterable[UnitKey], count: int, *, seed: int) -> frozenset[UnitKey]:
-    """Draw the units whose empty answers a model judges. The same benchmark and seed give the same units.
-
-    Args:
-        units: Kind and identifier of all judged units.
-        count: Number of units to draw.
-        seed: Seed of the draw.
-    """
+    """Draw the units whose empty answers a model judges. The same benchmark and seed give the same units."""
     # The units of the smallest hashes so far, the largest of these first.
     drawn: list[tuple[int, UnitKey]] = []
     for unit in units:
@@ -305,11 +299,7 @@ def sample_units(units: Iterable[UnitKey], count: int, *, seed: int) -> frozense
 
 
 def with_empty_answers(unit: JudgeUnit) -> JudgeUnit:
-    """The unit with an empty answer to every turn that is asked.
-
-    Args:
-        unit: A unit of any model.
-    """
+    """The unit with an empty answer to every turn that is asked."""
     turns = tuple(
         turn.model_copy(update={"text": "", "state": AnswerState.ANSWERED, "reason": None})
         if turn.state.is_due

@@ -243,7 +243,8 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     others = [Act.of(value) for value in key.among]
     known = [Act.of(value) for value in key.about if "|" in value]
     asked = answer_tokens(question)
-    known += [act for act in others if any(tells_act(clause, act, about, asked) for clause in clauses_of(asked, about))]
+    taken_for_granted = clauses_of(asked, about)
+    known += [act for act in others if any(tells_act(clause, act, about, asked) for clause in taken_for_granted)]
     clauses = clauses_of(tokens, about)
     told: list[tuple[Clause, str | None]] = []
     last = about

@@ -139,11 +139,6 @@ class Budget:
     async def reserve(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> Reservation:
         """Reserve the most that one request can use. Waits while requests under way may leave enough.
 
-        Args:
-            prompt_tokens: Most tokens that the prompt can have.
-            completion_tokens: Most tokens that the reply can have.
-            prices: Prices of the model.
-
         Raises:
             BudgetError: A limit would be passed. Nothing is reserved then.
             SettingError: The cost is limited and the model has no prices.
@@ -212,11 +207,7 @@ class Budget:
         )
 
     def error(self, wanted: Reservation | None = None) -> BudgetError:
-        """The error of a spent budget.
-
-        Args:
-            wanted: The request that would have passed it.
-        """
+        """The error of a spent budget."""
         shown = [f"{self._calls:,}{f' of {self.max_calls:,}' if self.max_calls is not None else ''} requests"]
         shown.append(f"{self._tokens:,}{f' of {self.max_tokens:,}' if self.max_tokens is not None else ''} tokens")
         if self.max_cost is not None:

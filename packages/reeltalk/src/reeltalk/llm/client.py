@@ -180,13 +180,6 @@ async def send_within(
 ) -> Sent:
     """Send one request, again for each field that the server does not accept.
 
-    Args:
-        budget: Limits; each attempt counts.
-        sender: Sends the request.
-        endpoint: The model.
-        messages: The conversation.
-        schema: JSON schema that the reply shall follow.
-
     Raises:
         BudgetError: A limit would be passed.
     """

@@ -14,11 +14,7 @@ APART_S: Final = 15.0
 
 
 class Connections:
-    """A limit of requests at a time, entered with `async with`; who waits longest enters first.
-
-    Args:
-        most: The limit at first, and the highest one.
-    """
+    """A limit of requests at a time, entered with `async with`; who waits longest enters first."""
 
     def __init__(self, most: int) -> None:
         self.limit = most

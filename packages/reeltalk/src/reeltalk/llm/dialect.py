@@ -245,12 +245,6 @@ class DialectLearner:
     def refused(self, used: Dialect, sent: dict[str, Any], status: int, body: Any) -> bool:
         """Learn from a refusal.
 
-        Args:
-            used: The dialect of the request.
-            sent: Fields of the request.
-            status: Status of the answer.
-            body: Body of the answer.
-
         Returns:
             True if the request should be sent again in the new dialect.
         """

@@ -25,11 +25,7 @@ class LoopThread:
     """An event loop in a separate thread that runs coroutines for other threads. The first coroutine starts it."""
 
     def __init__(self, name: str) -> None:
-        """Name the thread; nothing is started yet.
-
-        Args:
-            name: Name of the thread.
-        """
+        """Name the thread; nothing is started yet."""
         self._name, self._lock, self._closed = name, threading.Lock(), False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

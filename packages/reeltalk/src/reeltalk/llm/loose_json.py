@@ -33,22 +33,13 @@ _BLOCK_ENDS: Final = ("```", "~~~")
 
 
 class LooseReader:
-    """Reads objects of one text.
-
-    Args:
-        text: The text.
-        number: Reads a number or one of JSON's constants.
-        object_of: Makes an object of its names and values.
-    """
+    """Reads objects of one text."""
 
     def __init__(self, text: str, number: Callable[[str], Json], object_of: Callable[[list[Any]], Json]) -> None:
         self._text, self._number, self._object_of, self._at = text, number, object_of, 0
 
     def read(self, start: int) -> tuple[Json, int]:
         """The object that begins at a brace, and the place after it.
-
-        Args:
-            start: Place of the brace.
 
         Raises:
             ValueError: It cannot be read, or not in one way only.

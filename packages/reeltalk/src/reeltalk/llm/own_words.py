@@ -160,11 +160,7 @@ def why_taken_back(after: str, *, closing_only: bool = False) -> str | None:
 
 
 def is_anothers(lead: str) -> bool:
-    """True if the words right before a verdict attribute it to somebody else, suppose it, or deny it.
-
-    Args:
-        lead: The unfinished sentence before the verdict.
-    """
+    """True if the words right before a verdict attribute it to somebody else, suppose it, or deny it."""
     return _QUOTING.search(_MINE.sub("", lead)) is not None
 
 
@@ -243,9 +239,6 @@ def data_shown(shown: Sequence[str]) -> list[str]:
     """The fenced texts that were shown; all texts if there are no fences.
 
     Instructions outside of the fences may contain an example that is like a verdict by chance.
-
-    Args:
-        shown: Texts that the writer was shown.
     """
     blocks = [found["data"] for text in shown for found in FENCED.finditer(text)]
     return blocks or list(shown)

@@ -39,10 +39,6 @@ class Prompt:
     def read(cls, content: str, path: Path) -> Self:
         """Read a prompt from the text of a file. White space around a text is removed unless it is `verbatim`.
 
-        Args:
-            content: Text of the file.
-            path: The file, for the error.
-
         Raises:
             ValueError: Its first line is not `<!-- NAME vN -->` or `<!-- NAME vN verbatim -->`.
         """
@@ -205,10 +201,6 @@ def prompt_files(folder: Path) -> list[Path]:
 def read_small(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
     """The text of a file that may come from a stranger.
 
-    Args:
-        path: A file.
-        largest_bytes: A longer file is refused before it is read.
-
     Raises:
         InputError: It is too long, cannot be read, or is not UTF-8.
     """
@@ -232,13 +224,6 @@ def _checked(path: Path, name: str, group: PromptGroup, ours: Prompts) -> Prompt
 
 def check_prompt(prompt: Prompt, name: str, group: PromptGroup, ours: Prompts, path: Path) -> None:
     """Refuse a prompt that cannot replace a prompt of a job.
-
-    Args:
-        prompt: The prompt.
-        name: Name of the prompt that it replaces.
-        group: The job.
-        ours: Our prompts of the job.
-        path: File of the prompt, for errors.
 
     Raises:
         InputError: A field is unknown or missing, or a word by which its reply is read is missing. Has the line.

@@ -115,6 +115,10 @@ class ReplyStore:
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if version == 0:
             self._connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS dialects (model TEXT, address TEXT, dialect TEXT NOT NULL, "
+                "PRIMARY KEY (model, address))"
+            )
             self._connection.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _begin_wal(self, busy_s: float) -> None:
@@ -162,15 +166,10 @@ class ReplyStore:
         return self._read(key, row[0])
 
     def dialect(self, model: str, address: str) -> Dialect | None:
-        """The stored dialect of a model's server; None if there is none.
-
-        Args:
-            model: Name of the model, as the server knows it.
-            address: Of the server, without user and password.
-        """
+        """The stored dialect of a model's server; None if there is none."""
         row = None
-        # Files of an earlier reeltalk lack the table, and a run may be signed after its file was closed.
-        with self._lock, contextlib.suppress(sqlite3.OperationalError, sqlite3.ProgrammingError):
+        # A run may be signed after its file was closed.
+        with self._lock, contextlib.suppress(sqlite3.ProgrammingError):
             sql = "SELECT dialect FROM dialects WHERE model = ? AND address = ?"
             row = self._connection.execute(sql, (model, address)).fetchone()
         try:
@@ -185,10 +184,6 @@ class ReplyStore:
             BenchmarkError: The file is damaged or locked, or the disk is full.
         """
         with self._lock, self._errors():
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS dialects (model TEXT, address TEXT, dialect TEXT NOT NULL, "
-                "PRIMARY KEY (model, address))"
-            )
             self._connection.execute(
                 "INSERT INTO dialects VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET dialect = excluded.dialect",
                 (model, address, dialect.model_dump_json()),
@@ -349,11 +344,7 @@ class RecordedRequest:
 
 
 class RecordingModel(_Wrapper[AsyncModel]):
-    """A model that records its requests and replies in the order of asking.
-
-    Args:
-        model: Asked each time.
-    """
+    """A model that records its requests and replies in the order of asking."""
 
     def __init__(self, model: AsyncModel) -> None:
         super().__init__(model)

@@ -251,12 +251,7 @@ class RetryPolicy:
 
 
 def final_error(error: TransientError, times: int) -> ModelError:
-    """The error of a request that failed in every attempt.
-
-    Args:
-        error: The last failure.
-        times: Number of attempts.
-    """
+    """The error of a request that failed in every attempt."""
     return ModelError(f"{error}{f' (asked {times} times)' if times > 1 else ''}", kind=error.kind)
 
 

@@ -58,10 +58,6 @@ def scrub(text: str, secrets: Collection[str] = ()) -> str:
 
     Hidden are the given secrets, the values of environment variables whose names end in KEY, TOKEN, SECRET or PASSWORD,
     the words after `Authorization`, and words that look like keys. User and password of an address are left out.
-
-    Args:
-        text: Words of the server, of any length.
-        secrets: Keys and passwords.
     """
     # A huge body is cut first, far behind the part that is shown, so that no half secret at the cut can be shown.
     text = " ".join(text.split())[:READ_CHARS]

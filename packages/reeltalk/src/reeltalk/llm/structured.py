@@ -35,12 +35,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,18})?", re.ASCII)
 
 
 class MalformedReplyError(ModelError):
-    """A reply that holds no record of the type that was asked for.
-
-    Args:
-        reason: What is wrong with it.
-        text: The reply.
-    """
+    """A reply that holds no record of the type that was asked for."""
 
     def __init__(self, reason: str, text: str) -> None:
         self.reason, self.text = reason, text

@@ -87,13 +87,7 @@ def _request_failures() -> dict[str, Any]:
 
 
 class RefusedError(ModelError):
-    """A server refuses this request, however often it is sent.
-
-    Args:
-        problem: The refusal in words.
-        status: HTTP status.
-        of_request: True if it concerns this request alone.
-    """
+    """A server refuses this request, however often it is sent."""
 
     def __init__(self, problem: str, status: int, *, of_request: bool = False) -> None:
         self.status = status
@@ -362,11 +356,7 @@ def words_of_body(body: Any) -> str | None:
 
 
 def is_unreached(error: BaseException | None) -> bool:
-    """True if an error or its cause says that no connection could be opened, so that no server saw the request.
-
-    Args:
-        error: An error of any HTTP package.
-    """
+    """True if an error or its cause says that no connection could be opened, so that no server saw the request."""
     while error is not None:
         # httpx and aiohttp, which providers' packages use, name their classes so.
         names = {kind.__name__ for kind in type(error).__mro__}
@@ -385,11 +375,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def failure_kind(error: BaseException) -> FailureKind:
-    """Kind of failure by an error of any package: from its status, or the name of its class.
-
-    Args:
-        error: An error of any HTTP package.
-    """
+    """Kind of failure by an error of any package: from its status, or the name of its class."""
     found: BaseException | None = error
     while found is not None:
         if (status := status_of(found)) is not None and status >= 400:

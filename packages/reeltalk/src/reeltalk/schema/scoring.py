@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from enum import Enum, StrEnum
+from functools import cache
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -148,15 +149,26 @@ def plain_value(value: Any) -> Any:
     Args:
         value: Records, dataclasses, mappings, sequences and plain values.
     """
-    if isinstance(value, BaseModel):
-        found = {name: getattr(value, name) for name in type(value).model_fields if name != "extra"}
-        return plain_value(found)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain_value({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
-    if isinstance(value, Mapping):
-        return {
-            str(key): plain_value(held) for key, held in value.items() if held is not None and held not in ((), {}, [])
-        }
-    if isinstance(value, list | tuple):
-        return [plain_value(held) for held in value]
-    return value.value if isinstance(value, Enum) else value
+    kind: Any = type(value)
+    if kind in _PLAIN:
+        return value
+    if (names := _field_names(kind)) is not None:
+        held = ((name, getattr(value, name)) for name in names)
+    elif isinstance(value, Mapping):
+        held = ((str(key), one) for key, one in value.items())
+    elif isinstance(value, list | tuple):
+        return [one if type(one) is str else plain_value(one) for one in value]
+    else:
+        return value.value if isinstance(value, Enum) else value
+    return {name: plain_value(one) for name, one in held if one or isinstance(one, str | int | float)}
+
+
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a record or dataclass; None for another type."""
+    if issubclass(kind, BaseModel):
+        return tuple(name for name in kind.model_fields if name != "extra")
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None

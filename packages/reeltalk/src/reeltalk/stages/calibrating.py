@@ -12,8 +12,7 @@ from reeltalk.analysis.calibration import calibrate as compute
 from reeltalk.analysis.human_ratings import human_ratings, rating_sheet
 from reeltalk.analysis.judge_values import read_scored
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.model_options import check_judge_options
-from reeltalk.evaluate.models import create_judges
+from reeltalk.evaluate.checks import check_judging_settings
 from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.stage import JudgingSetup
 from reeltalk.judge.attacks import Attack, attack_items
@@ -24,6 +23,7 @@ from reeltalk.llm import Budget, ReplyStore
 from reeltalk.pages.calibration import write_calibration_site
 from reeltalk.progress import Tell, silent
 from reeltalk.schema.settings import check_counts
+from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.stages.run import open_judging
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.runs import Run, read_run
@@ -62,7 +62,8 @@ def attack(
     if limits.replies is not None:
         raise SettingError("--replies has no effect: replies to attacks are not kept; leave it out")
     judge_model = judge_model or JudgeModelSettings()
-    check_judge_options(create_judges(chosen), judge_model, limits)
+    check_judging_settings(chosen, judge_model, limits)
+    check_judge_prompts(chosen)
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     with (
         tempfile.TemporaryDirectory() as folder,

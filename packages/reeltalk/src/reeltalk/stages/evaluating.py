@@ -15,8 +15,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BenchmarkError, BudgetError, ProcessError, SettingError
-from reeltalk.evaluate.model_options import prompt_options
-from reeltalk.evaluate.models import CreatedPlayer, check_player, create_player, find_added
+from reeltalk.evaluate.checks import check_run
+from reeltalk.evaluate.models import CreatedPlayer, create_player, find_added
 from reeltalk.evaluate.playing.chat import form_notice
 from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
 from reeltalk.evaluate.playing.play import WrongAnswers
@@ -107,13 +107,14 @@ def evaluate(
     config, out = config_of(config, settings), Path(out)
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
-    check_player(config.model, config.asking, kept=replies.is_file(), also=prompt_options(config))
+    check_run(config, kept=replies.is_file())
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
     chosen = make_scripts(benchmark.stored_content(), config.play, limit=config.limit)
     turns = (step.turn for script in chosen for step in script.steps)
     evaluation = _Evaluation(
         benchmark=benchmark,
+        scripts=chosen,
         config=config.model_copy(update={"judging": resolve_judging(config.judging, turns, tell=hints.append)}),
         train=train,
         delete_replies=delete_replies,
@@ -149,6 +150,8 @@ class _Evaluation:
     """One model on one benchmark: the main run with the videos' own pictures, and the runs of the controls."""
 
     benchmark: Benchmark
+    scripts: Scripts
+    """The scripts that are played. Those without an available video may be left out."""
     config: RunConfig
     train: Benchmark | None
     delete_replies: bool
@@ -180,11 +183,11 @@ class _Evaluation:
         config, benchmark = self.config.under(control), self.benchmark
         content, play, judging = benchmark.stored_content(), config.play, config.judging
         request = self.request(config)
-        chosen = make_scripts(content, play, limit=config.limit)
+        chosen = self.scripts
         if play.rejump is not None:
             self.tell(_told_of(draw_new_paths(content, play)[1]))
         asked = ((script.video_id, step.turn) for script in chosen for step in script.steps if step.answered)
-        check_judging(judging, config.judge_model, asked, content, tell=self.tell)
+        check_judging(judging, asked, content, tell=self.tell)
         if before is not None:
             announce_retry(before, self.replies, tell=self.tell)
         answers = read_answers(config, benchmark)

@@ -7,11 +7,12 @@ import contextlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.errors import OF_ONE_REQUEST, ReeltalkError
+from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.outcomes import Check
 from reeltalk.schema.runs import CONTROLS, SummaryRow
@@ -74,6 +75,20 @@ class Failures:
         """True if a model had to judge and gave no reply at all, not even an unreadable one."""
         return bool(self.judgings) and not self.judged and not self.unread
 
+    def with_empty_answers(self, summary: Sequence[SummaryRow]) -> "Failures":
+        """These failures, and those of judgings of empty answers, which are no turns.
+
+        Args:
+            summary: Numbers of the run.
+        """
+        judgings, unjudged = dict(self.judgings), dict(self.unjudged)
+        for number in summary:
+            told = Counter({why: count for why, count in number.reasons.items() if why not in NOTHING_TO_JUDGE})
+            if number.model == NULL_MODEL and told:
+                what = f"{number.metric} of {number.model} answers"
+                judgings[what], unjudged[what] = number.n + number.unscored, told
+        return replace(self, judgings=judgings, unjudged=unjudged)
+
     def lines(self) -> Iterator[str]:
         """The most frequent reasons with their counts, turns first."""
         yield from _told(self.reasons, f"of {self.due:,} turns")
@@ -83,22 +98,17 @@ class Failures:
             yield from _told(reasons, f"of {self.judgings.get(protocol, 0):,} judgings by {protocol}")
 
 
-def failures_of(
-    turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]], summary: Sequence[SummaryRow] = ()
-) -> Failures:
+def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> Failures:
     """The failures, with their reasons.
 
     Args:
         turns: All turns.
         judged: Scores by protocol.
-        summary: Numbers of the run. The numbers about empty answers, which are not turns, show their failed judgings.
     """
     reasons: Counter[str] = Counter()
-    models: set[str] = set()
     without: set[tuple[str, str, int | None]] = set()
     due = answered = 0
     for turn in turns:
-        models.add(turn.model)
         due += turn.state.is_due or turn.has_failed
         if turn.has_failed:
             reasons[turn.reason or UNTOLD] += 1
@@ -131,11 +141,6 @@ def failures_of(
         if failing:
             unjudged[protocol] = Counter(failing.values())
             unread += len(failing.keys() & read_twice)
-    for number in summary:
-        told = Counter({why: count for why, count in number.reasons.items() if why not in NOTHING_TO_JUDGE})
-        if number.model not in models and told:
-            what = f"{number.metric} of {number.model} answers"
-            counts[what], unjudged[what] = number.n + number.unscored, told
     return Failures(due, answered, reasons, counts, unjudged, unread, scored)
 
 
@@ -148,7 +153,8 @@ def failures_in(run: Run) -> Failures:
     Raises:
         InputError: A file of it is damaged.
     """
-    return failures_of(run.answers(), {name: run.judged(name) for name in run.protocols()}, run.summary)
+    failures = failures_of(run.answers(), {name: run.judged(name) for name in run.protocols()})
+    return failures.with_empty_answers(run.summary)
 
 
 def asking_helps(failures: Failures, *, kind: str, model: object) -> bool:

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
-from reeltalk.evaluate.model_options import check_judge_options
-from reeltalk.evaluate.models import create_judges
+from reeltalk.evaluate.checks import check_judging_settings
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
 from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.signing import judge_request, judging_request
@@ -50,7 +49,7 @@ from reeltalk.stages.run import (
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_source
-from reeltalk.store.rows import Rows, SpooledRows, database_errors, temporary_database
+from reeltalk.store.rows import FieldValues, Rows, SpooledRows, database_errors, temporary_database
 from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
 
 
@@ -88,7 +87,7 @@ class AnswersToJudge:
             if path in runs:
                 run = read_run(path)
                 signed = run.info.settings.get("signed") or {}
-                answered = Counter(turn.model for turn in run.answers())
+                answered = Counter(FieldValues(run.answers(), "model"))
                 for info in run.info.models:
                     self._check_whole(run, info, answered[info.model])
                     if info.model in answered:
@@ -304,8 +303,10 @@ def judge(
     limits = limits or LimitSettings()
     paths = [source.path if isinstance(source, Run) else Path(source) for source in sources]
     out, budget = Path(out), Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
+    judging = judging or JUDGED_BY_DEFAULT
+    check_judging_settings(judging, judge_model, limits, kept=(limits.replies or out / REPLIES).is_file())
     judgement = _Judgement(
-        judging or JUDGED_BY_DEFAULT,
+        judging,
         judge_model,
         limits.model_copy(update={"replies": limits.replies or out / REPLIES}),
         limits,
@@ -326,7 +327,6 @@ def judge(
     # Hints come last. An error is shown alone.
     hints: list[str] = []
     judgement = replace(judgement, judging=resolve_judging(judging, given.turns, tell=hints.append))
-    check_judge_options(create_judges(judgement.judging), judge_model, limits)
     done = None if overwrite else judgement.existing(given, out)
     if done is None or done.can_retry:
         done = judgement.run(given, out, overwrite=overwrite, before=done, progress=progress)
@@ -415,7 +415,7 @@ class _Judgement:
         """Judge and write one run. An existing run with the same settings is made again."""
         content, judging, limits, units = read.content, self.judging, self.limits, read.units(self.limit)
         asked = ((turn.video_id, turn) for turns in units.values() for turn in turns if turn.state.is_due)
-        check_judging(judging, self.judge_model, asked, content, tell=self.tell)
+        check_judging(judging, asked, content, tell=self.tell)
         request = self.request(read)
         if before is not None:
             announce_retry(before, limits.replies or place / REPLIES, tell=self.tell)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from reeltalk.evaluate.checks import check_run
 from reeltalk.evaluate.dry_run import EvaluationForecast, PlayerOf, forecast_evaluation
 from reeltalk.evaluate.models import create_judges, find_added, pick_summary
 from reeltalk.evaluate.playing.chat import SummaryPlayer, chat_player
@@ -14,7 +15,7 @@ from reeltalk.llm import AsyncModel
 from reeltalk.progress import Tell, silent
 from reeltalk.stages.evaluating import read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
-from reeltalk.stages.run import background_of, needing_model, resolve_judging
+from reeltalk.stages.run import background_of, resolve_judging
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.rows import NamedRows
 
@@ -35,6 +36,7 @@ def plan_evaluation(
         BenchmarkError: There is nothing to play.
     """
     config = config_of(config, settings)
+    check_run(config, kept=True)
     play, asking, content = config.play, config.asking, benchmark.stored_content()
     chosen = make_scripts(content, play, limit=config.limit)
     if told := speech_notice(content, chosen, shown=play.subtitles):
@@ -42,7 +44,6 @@ def plan_evaluation(
     judging = resolve_judging(config.judging, (step.turn for script in chosen for step in script.steps), tell=tell)
     check_judge_prompts(judging)
     judges = create_judges(judging)
-    needing_model(judges, config.judge_model)
     if play.frames.policy != "none" and asking.sees == "images":
         media = media_of(benchmark, content)
         chosen, missing = available_scripts(chosen, media, skip_missing=config.skip_missing)

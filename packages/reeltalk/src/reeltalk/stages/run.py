@@ -19,14 +19,13 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
 from reeltalk.analysis.values import format_quoted, format_range
 from reeltalk.errors import BenchmarkError, MissingExtraError, MissingToolError, ModelError, ReeltalkError, SettingError
-from reeltalk.evaluate.model_options import check_judge_options
 from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.settings import LimitSettings, Preset, RunConfig
 from reeltalk.evaluate.stage import Evaluation, JudgingSetup, state_name
 from reeltalk.evaluate.tables import item_rows, tables_of
 from reeltalk.formats.svbench_documents import join_inputs
-from reeltalk.judge.judge import NULL_MODEL, Background, JoinedChains, Judge, ReadsVideos
+from reeltalk.judge.judge import NULL_MODEL, Background, JoinedChains, ReadsVideos
 from reeltalk.judge.match import has_short_reference
 from reeltalk.judge.protocol import find_protocol, measure_note
 from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings
@@ -35,7 +34,7 @@ from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.budget import Spent
 from reeltalk.metrics.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorError, MeteorProcess
-from reeltalk.metrics.scoring import ENGLISH_ONLY, metric_names
+from reeltalk.metrics.scoring import ENGLISH_ONLY
 from reeltalk.metrics.tokenise import languages_of
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.progress import Progress, Tell
@@ -43,7 +42,7 @@ from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import RunInfo, SummaryRow
-from reeltalk.schema.server_address import check_server, without_user
+from reeltalk.schema.server_address import without_user
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
@@ -94,19 +93,11 @@ def open_judging(
         tell: Receives the reason why a metric is not available.
 
     Raises:
-        SettingError: A protocol or metric is unknown, or one needs a model and none is given.
         InputError: A user's prompt cannot replace ours.
     """
-    if settings.metrics:
-        metric_names(settings.metrics)  # an unknown name is refused before any work
-    if settings.prompts is not None:
-        from reeltalk.stages.prompt_folders import check_judge_prompts
-
-        check_judge_prompts(settings)
     judges = create_judges(settings)
-    needing = needing_model(judges, options, kept=len(store) > 0)
     model = None
-    if options.judge is not None and needing:
+    if options.judge is not None and any(judge.needs_model for judge in judges):
         asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, later=later, tell=tell)
         model = create_model(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:
@@ -140,7 +131,6 @@ def open_embedder(metrics: Sequence[str], tell: Tell) -> SentenceEmbedder | Reel
 
 def check_judging(
     settings: JudgeSettings,
-    options: JudgeModelSettings,
     turns: Iterable[Asked],
     content: Content | None,
     *,
@@ -150,20 +140,18 @@ def check_judging(
 
     Args:
         settings: Protocols and metrics.
-        options: The model that judges.
         turns: All turns to judge, each with its video.
         content: The benchmark, if it is known.
         tell: Receives a sentence about a metric that does not fit the language.
 
     Raises:
-        SettingError: A protocol is unknown, lacks a model, or lacks something of the benchmark.
+        SettingError: A protocol lacks something of the benchmark.
     """
     if settings.prompts is not None:
         from reeltalk.stages.prompt_folders import check_judge_prompts
 
         check_judge_prompts(settings)
     judges = create_judges(settings)
-    needing_model(judges, options)
     needs = {judge.name: protocol.needs for judge in judges if (protocol := find_protocol(judge.name)) is not None}
     lacking = {name: need for name, need in needs.items() if need is not None}
     found, about, chinese, meteor = 0, set[str](), False, "meteor" in settings.metrics
@@ -221,27 +209,6 @@ def resolve_protocols(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTu
     found = (*(("typed",) if keyed else ()), *(("choice",) if chosen else ()), *(("match",) if short else ()))
     named = [name for given in settings.protocols for name in (found if given == AUTO else (given,))]
     return settings.model_copy(update={"protocols": tuple(dict.fromkeys(named))})
-
-
-def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kept: bool = True) -> list[str]:
-    """Protocols that need a model.
-
-    Args:
-        judges: All protocols.
-        options: The model that judges.
-        kept: Whether replies are kept, so that a key may not be needed.
-
-    Raises:
-        SettingError: There are some, but no model is given, or it has no address; or an option has no effect.
-    """
-    check_judge_options(judges, options)
-    needing = [judge.name for judge in judges if judge.needs_model]
-    if needing and options.judge is None:
-        raise SettingError(f"{', '.join(needing)} needs a model that judges; give --judge NAME")
-    if needing and options.judge is not None:
-        key_variable = None if kept else options.judge_api_key_env
-        check_server(options.judge, options.judge_base_url, key_variable, name="--judge", option="--judge-base-url")
-    return needing
 
 
 def background_of(content: Content, judging: JudgeSettings) -> Background:
@@ -387,7 +354,8 @@ def finish(
         settings = settings | {"peak_memory_bytes": dict(usage.peak_memory)}
     # From here on all replies are on the disk, even if a later step fails.
     folder.keep(evaluation.turns, evaluation.scores)
-    _check_anything_came(folder.path, failures_of(evaluation.turns, evaluation.scores), kind)
+    failures = failures_of(evaluation.turns, evaluation.scores)
+    _check_anything_came(folder.path, failures, kind)
     info, scored, tables = tables_of(
         evaluation,
         judging,
@@ -402,17 +370,15 @@ def finish(
     summary, curves = [*tables.summary, *scored.summary], [*tables.curves, *scored.curves]
     folder.finish(
         info,
-        answers=evaluation.turns,
         items=item_rows(evaluation, scored, tables),
         summary=summary,
         curves=curves,
         groups=tables.groups,
-        judged=evaluation.scores,
+        protocols=evaluation.scores,
     )
     spent = usage.spent
     asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
-    failures = failures_of(evaluation.turns, evaluation.scores, summary)
-    done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures)
+    done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures.with_empty_answers(summary))
     return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or spent.unreached or usage.kept else done
 
 

@@ -53,10 +53,6 @@ def is_zip(path: Path) -> bool:
 def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -> list[tuple[str, str]]:
     """Name and text of the members of a zip archive, in its order, without folders and hidden members.
 
-    Args:
-        path: The archive.
-        wanted: Chooses members by name.
-
     Raises:
         InputError: It is damaged, encrypted or not a zip archive; a member has a name that leads out of the archive, or
             that appears twice or differs only in case, is a link or a device, or is not UTF-8; it unpacks to more than

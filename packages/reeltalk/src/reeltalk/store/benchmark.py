@@ -464,11 +464,7 @@ class Benchmark(HasOverview):
 
 
 class StoredGraphs(Mapping[str, str]):
-    """The graphs of a benchmark by name; each text is read when you ask for it.
-
-    Args:
-        benchmark: The benchmark.
-    """
+    """The graphs of a benchmark by name; each text is read when you ask for it."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self._benchmark = benchmark

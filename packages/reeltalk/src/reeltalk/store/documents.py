@@ -72,10 +72,6 @@ def read_text(path: Path) -> str:
 def decode_text(content: bytes, *, file: Path | str) -> str:
     """The text of UTF-8, without a byte order mark.
 
-    Args:
-        content: The whole content.
-        file: Its file, for errors.
-
     Raises:
         InputError: It is not UTF-8, or holds a control character other than tab and line ends; names the line.
     """
@@ -297,12 +293,7 @@ def json_path(location: tuple[int | str, ...]) -> str:
 
 
 def write_json_rows(path: Path, rows: Iterable[Json]) -> None:
-    """Write a list into a file, as `write_json` writes it, one row at a time.
-
-    Args:
-        path: The file, in an existing folder.
-        rows: The rows.
-    """
+    """Write a list into a file, as `write_json` writes it, one row at a time."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         opened = False
         for row in rows:

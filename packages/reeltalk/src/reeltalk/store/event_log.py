@@ -144,9 +144,6 @@ class EventLog:
     An existing log is continued: complete sessions stay, and sessions that failed or did not end are removed, so that
     they are played again.
 
-    Args:
-        path: The file.
-
     Raises:
         BenchmarkError: It cannot be written.
         InputError: The existing file is not a log; only its last line may be cut off.

@@ -39,11 +39,7 @@ def cache_folder() -> Path:
 
 
 class FileHashes:
-    """Hashes of the files of one folder.
-
-    Args:
-        folder: Folder of a benchmark or run.
-    """
+    """Hashes of the files of one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -52,9 +48,6 @@ class FileHashes:
 
     def sha256(self, name: str) -> str:
         """Hash of a file's content. The file is read again only if it may have changed.
-
-        Args:
-            name: Path in the folder.
 
         Raises:
             OSError: It cannot be read.
@@ -111,11 +104,7 @@ def mark_of(path: Path) -> Mark | None:
 
 
 class ReplacedError(BenchmarkError):
-    """Another process wrote a folder while it was read.
-
-    Args:
-        folder: Of the benchmark or run.
-    """
+    """Another process wrote a folder while it was read."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"another process wrote {folder} while it was read; run the command again")

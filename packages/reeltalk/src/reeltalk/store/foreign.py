@@ -202,12 +202,7 @@ def file_name_problem(name: str) -> str | None:
 
 
 def names_problems(names: Iterable[str], *, reserved: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each name that cannot be a file in one folder together with the others, with its problem.
-
-    Args:
-        names: Names with forward slashes.
-        reserved: Files and folders whose names are taken.
-    """
+    """Each name that cannot be a file in one folder together with the others, with its problem."""
     kept = {fold_name(name) for name in reserved}
     files: dict[str, str] = {}
     folders: dict[str, str] = {}

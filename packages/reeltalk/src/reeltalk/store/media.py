@@ -32,12 +32,7 @@ def hash_video(path: Path) -> str:
 
 
 class MediaStore:
-    """The media folder of one benchmark.
-
-    Args:
-        benchmark_folder: Folder of the benchmark.
-        checked: Remembers hashes of files.
-    """
+    """The media folder of one benchmark."""
 
     def __init__(self, benchmark_folder: Path, checked: FileHashes | None = None) -> None:
         self.folder = benchmark_folder / MEDIA

@@ -130,10 +130,6 @@ class Rows(Sequence[R]):
     A row takes 8 bytes of memory. The files are opened here, so rows still come from them if others take their places.
     Safe to share among threads.
 
-    Args:
-        paths: The files.
-        record: Type of the rows.
-
     Raises:
         OSError: A file cannot be read.
     """
@@ -177,11 +173,7 @@ class Rows(Sequence[R]):
             yield row
 
     def at(self, places: Sequence[int]) -> "Rows[R]":
-        """Some of these rows.
-
-        Args:
-            places: Their indices among these.
-        """
+        """Some of these rows."""
         return self._some(places if self._chosen is None else array("Q", map(self._chosen.__getitem__, places)))
 
     def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "Rows[R]":
@@ -242,10 +234,6 @@ class Rows(Sequence[R]):
 
 def open_rows(path: Path, record: type[R]) -> Rows[R]:
     """The rows of a JSON Lines file, which come from it even if another file takes its place.
-
-    Args:
-        path: The file.
-        record: Type of the rows.
 
     Raises:
         BenchmarkError: The file is absent.
@@ -334,8 +322,9 @@ class _SpooledLines(_Lines):
         return super()._between(start, end)
 
     def _written(self) -> None:
-        with self._lock, storage_errors(self.paths[0]):
-            self._flush()
+        if self._unwritten:
+            with self._lock, storage_errors(self.paths[0]):
+                self._flush()
 
     def _flush(self) -> None:
         while self._unwritten:
@@ -361,22 +350,14 @@ def database_errors() -> Iterator[None]:
 
 
 def temporary_database(schema: str) -> sqlite3.Connection:
-    """A database in a temporary file, which is gone when it is closed or forgotten.
-
-    Args:
-        schema: Makes its tables.
-    """
+    """A database in a temporary file, which is gone when it is closed or forgotten."""
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.executescript(f"{DATABASE_SETTINGS} {schema}")
     return database
 
 
 class KeyIndex(Generic[T]):
-    """Values by key in a temporary database, the values of a key in their order. Safe to share among threads.
-
-    Args:
-        entries: Keys, which are texts or numbers, and values.
-    """
+    """Values by key in a temporary database, the values of a key in their order. Safe to share among threads."""
 
     def __init__(self, entries: Iterable[tuple[str | int, T]]) -> None:
         self._lock = Lock()
@@ -420,12 +401,7 @@ def sort_texts(texts: Iterable[tuple[bytes, bytes | None]]) -> Iterator[bytes]:
 
 
 class GroupedRows(Mapping[str, Rows[R]]):
-    """Rows by a key, in their order; keys come in the order of their first rows.
-
-    Args:
-        rows: The rows.
-        index: Their places by key.
-    """
+    """Rows by a key, in their order; keys come in the order of their first rows."""
 
     def __init__(self, rows: Rows[R], index: KeyIndex[int]) -> None:
         self._rows, self._index = rows, index
@@ -465,12 +441,7 @@ def rows_by(rows: Sequence[R], *fields: str) -> Mapping[str, Sequence[R]]:
 
 
 def groups_of(rows: Sequence[R], *fields: str) -> Sequence[Sequence[R]]:
-    """Rows with the same values of all fields, together, in the order of their first rows.
-
-    Args:
-        rows: The rows, in memory or in a file.
-        fields: Names of fields.
-    """
+    """Rows with the same values of all fields, together, in the order of their first rows."""
     if isinstance(rows, Rows):
         defaults = {name: _default(rows.record, name) for name in fields}
         found = rows.grouped(lambda row: json.dumps([row.get(name, value) for name, value in defaults.items()]))
@@ -493,12 +464,7 @@ def _values(row: Any, paths: Iterable[Sequence[str]], get: Callable[[Any, str], 
 
 
 class NamedRows(Mapping[Any, R]):
-    """Rows by the name in a field, the last of several with one name.
-
-    Args:
-        rows: The rows, in memory or in a file.
-        field: A text field.
-    """
+    """Rows by the name in a field, the last of several with one name."""
 
     def __init__(self, rows: Sequence[R], field: str = "id") -> None:
         self._groups = rows_by(rows, field)
@@ -515,12 +481,7 @@ class NamedRows(Mapping[Any, R]):
 
 
 class Mapped(Sequence[T], Generic[S, T]):
-    """What a function gives for each item of a sequence. It is called when you ask for the item.
-
-    Args:
-        items: The sequence.
-        make: The function.
-    """
+    """What a function gives for each item of a sequence. It is called when you ask for the item."""
 
     def __init__(self, items: Sequence[S], make: Callable[[S], T]) -> None:
         self._items, self._make = items, make
@@ -539,21 +500,12 @@ class Mapped(Sequence[T], Generic[S, T]):
         return map(self._make, self._items)
 
     def at(self, places: Sequence[int]) -> "Mapped[S, T]":
-        """Some of them.
-
-        Args:
-            places: Their indices.
-        """
+        """Some of them."""
         return Mapped([self._items[place] for place in places], self._make)
 
 
 class FieldValues(Mapped[R, Any]):
-    """A field of rows, which are in a file or in memory.
-
-    Args:
-        rows: The rows.
-        name: Name of the field.
-    """
+    """A field of rows, which are in a file or in memory."""
 
     def __init__(self, rows: Sequence[R], name: str) -> None:
         super().__init__(rows, attrgetter(name))

@@ -299,10 +299,6 @@ def runs_beside(run: Run, most: int) -> list[Run]:
     """Complete runs in the folder of a run that ask the same questions and judge in the same way, the newest first.
 
     Folders that cannot be read are left out, and so are runs that another process is making.
-
-    Args:
-        run: The run.
-        most: How many to read.
     """
     wanted = [run.info.settings.get(name) for name in SAME_TASK]
     if wanted[0] is None or run.path.parent.name == CONTROLS_FOLDER:
@@ -328,22 +324,14 @@ def runs_beside(run: Run, most: int) -> list[Run]:
 
 
 def is_unfinished(path: Path) -> bool:
-    """True if a run of turns was begun and is not complete.
-
-    Args:
-        path: Any folder.
-    """
+    """True if a run of turns was begun and is not complete."""
     if not (path / REQUEST).is_file() or (path / INFO).is_file() or (path / REMADE).is_dir():
         return False
     return not holds_plays(path)
 
 
 def holds_plays(path: Path) -> bool:
-    """True if a folder is a run of `reeltalk proactive`, which plays tasks and judges no turns.
-
-    Args:
-        path: Any folder.
-    """
+    """True if a folder is a run of `reeltalk proactive`, which plays tasks and judges no turns."""
     with contextlib.suppress(ReeltalkError):
         request = read_document(path, REQUEST)
         return isinstance(request, dict) and "judging" not in request
@@ -351,11 +339,7 @@ def holds_plays(path: Path) -> bool:
 
 
 def describe_unfinished(path: Path) -> str:
-    """The progress of an unfinished run, and the command that finishes it.
-
-    Args:
-        path: Its folder.
-    """
+    """The progress of an unfinished run, and the command that finishes it."""
     far = "is an unfinished run"
     with contextlib.suppress(ReeltalkError, OSError):
         check_run_folder(path)
@@ -370,11 +354,7 @@ def describe_unfinished(path: Path) -> str:
 
 
 def run_to_retry(path: Path) -> Path:
-    """The run to name to `reeltalk retry` for a folder: for a control, its main run.
-
-    Args:
-        path: Folder of a run or of a control.
-    """
+    """The run to name to `reeltalk retry` for a folder: for a control, its main run."""
     return path.parent.parent if path.resolve().parent.name == CONTROLS_FOLDER else path
 
 
@@ -392,10 +372,6 @@ def _kept_replies(path: Path) -> int | None:
 @contextlib.contextmanager
 def lock_run(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
     """Lock a run's folder, so that no two processes make the same run.
-
-    Args:
-        path: The folder, which exists.
-        wait_s: Longest wait for another process.
 
     Raises:
         BenchmarkError: Another process makes the run, it holds a link, or the folder cannot be written.
@@ -415,9 +391,6 @@ def lock_run(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
 
 def install_remade_run(path: Path) -> None:
     """Replace a run by the one that was made again. The caller holds the lock of the folder.
-
-    Args:
-        path: The run's folder.
 
     Raises:
         BenchmarkError: It cannot be written.
@@ -440,12 +413,7 @@ def install_remade_run(path: Path) -> None:
 
 
 def remove_files(folder: Path, *, but: Iterable[str] = ()) -> None:
-    """Remove the content of a folder that reeltalk wrote, except databases: replies are never removed.
-
-    Args:
-        folder: The folder, which stays.
-        but: Names of entries that stay.
-    """
+    """Remove the content of a folder that reeltalk wrote, except databases: replies are never removed."""
     for entry in sorted(folder.iterdir()):
         if entry.name in but or ".sqlite" in entry.name:
             continue
@@ -513,10 +481,36 @@ def write_tables(
     Raises:
         BenchmarkError: A file cannot be written.
     """
-    judged = judged or {}
-    write_scores(folder, answers, judged)
+    write_scores(folder, answers, judged or {})
+    write_results(folder, info, items=items, summary=summary, curves=curves, groups=groups, protocols=judged or ())
+
+
+def write_results(
+    folder: Path,
+    info: RunInfo,
+    *,
+    items: Iterable[ItemScores],
+    summary: Iterable[SummaryRow],
+    curves: Iterable[CurvePoint],
+    groups: Iterable[GroupRow],
+    protocols: Iterable[str],
+) -> None:
+    """As `write_tables`, for a folder in which `write_scores` wrote answers and scores.
+
+    Args:
+        folder: Receives the files.
+        info: Content of `run.json`.
+        items: Rows of `scores/items.jsonl`, in the order of the answers.
+        summary: Rows of `summary.json`.
+        curves: Rows of `scores/curves.jsonl`.
+        groups: Rows of `scores/groups.jsonl`.
+        protocols: Names of the protocols that judged.
+
+    Raises:
+        BenchmarkError: A file cannot be written.
+    """
     _write(folder, [(ITEMS, items), (CURVES, curves), (GROUPS, groups)])
-    names = [ANSWERS, *(JUDGED.format(protocol=name) for name in judged), ITEMS, CURVES, GROUPS]
+    names = [ANSWERS, *(JUDGED.format(protocol=name) for name in protocols), ITEMS, CURVES, GROUPS]
     write_summary(folder, info, summary, names)
 
 

@@ -86,12 +86,7 @@ class RunScores:
 def read_scores(
     answers: Iterable[tuple[AnsweredTurn, dict[str, float]]], judged: Mapping[str, Iterable[JudgedScore]]
 ) -> RunScores:
-    """Read the scores of a run.
-
-    Args:
-        answers: Every answer with its scores.
-        judged: The rows of every protocol.
-    """
+    """Read the scores of a run."""
     return RunScores(_answers(answers), _judged(judged))
 
 

@@ -137,9 +137,6 @@ EDITED_PART: Final = f"|edited:{EDITED_BY_HAND.removeprefix('edited ')}"
 def accept(path: Path | str) -> list[str]:
     """Write a new revision of a benchmark, whose manifest lists the current content of edited files and of new tables.
 
-    Args:
-        path: The benchmark.
-
     Returns:
         Names of the edited files and new tables, in order. If there are none, nothing is written.
 
@@ -168,9 +165,6 @@ def accept_run(path: Path | str) -> list[str]:
     """Update the hashes of a run's edited tables, and mark the signatures of its numbers as edited.
 
     Numbers are not computed again.
-
-    Args:
-        path: The run.
 
     Returns:
         Names of the edited tables, in order. If there are none, nothing is written.

@@ -11,7 +11,6 @@ from places import TESTS
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.match import PROTOCOL, MatchJudge, has_short_reference, matches
 from reeltalk.judge.measures import group_measure
-from reeltalk.judge.settings import JudgeSettings
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.schema.scoring import JudgedScore, ScoreState
@@ -118,12 +117,11 @@ def test_short_answers_are_right_or_wrong_and_failed_ones_unscored() -> None:
     assert group_measure(measure, "task")["summary"].value == 50
 
 
-def test_the_rules_stand_in_the_signature_and_agree_is_read_as_match() -> None:
+def test_the_rules_stand_in_the_signature() -> None:
     ((name, rules),) = MatchJudge().signature
     assert name == "match"
     assert rules.startswith("match:v")
     assert not MatchJudge().needs_model
-    assert JudgeSettings(protocols=("agree", "choice")).protocols == ("match", "choice")
 
 
 def test_the_rates_beside_the_score_are_those_of_the_table() -> None:

@@ -176,11 +176,18 @@ def test_the_wait_that_a_server_asks_for_is_kept_and_capped(told: Told) -> None:
 def test_closing_ends_a_wait(told: Told) -> None:
     told.script[:] = [refusal(429, retry_after="60")] * 9
     with model(told.server.base_url, longest_wait_s=60) as tiny:
-        timer = threading.Timer(0.3, tiny.close)
-        timer.start()
+
+        def close_while_it_waits() -> None:
+            while not told.server.count:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            tiny.close()
+
+        closer = threading.Thread(target=close_while_it_waits)
+        closer.start()
         with pytest.raises(ModelError, match="closed before"):
             tiny.ask(USER)
-        timer.join()
+        closer.join()
     assert told.server.count == 1
 
 

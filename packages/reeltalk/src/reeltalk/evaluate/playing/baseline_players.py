@@ -9,7 +9,7 @@ import base64
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,19 +65,6 @@ BASELINES: Final = (
     "empty", "constant", "blind", "ngrams", "recall", "history", "nearest", "frames", "yes", "copied-question",
     "reference",
 )  # fmt: skip
-BaselineName = Literal[
-    "empty",
-    "constant",
-    "blind",
-    "ngrams",
-    "recall",
-    "history",
-    "nearest",
-    "frames",
-    "yes",
-    "copied-question",
-    "reference",
-]
 TRAIN: Final = "train"
 LOOK_EVERY_S: Final = 1.0
 KEPT_FRAMES: Final = 4096
@@ -94,12 +81,7 @@ FeaturesOf = Callable[[str, Seconds | None], NDArray[np.float32]]
 
 
 class BaselinePlayer:
-    """A player that asks an answerer. It uses nothing learned from the video in question.
-
-    Args:
-        answerer: The answerer.
-        sees_frames: True if it looks at frames.
-    """
+    """A player that asks an answerer. It uses nothing learned from the video in question."""
 
     def __init__(self, answerer: Answerer, sees_frames: bool) -> None:
         self._answerer, self._sees_frames = answerer, sees_frames
@@ -150,9 +132,6 @@ class FramesPlayer:
 
     It looks at the clips that a turn is about if the protocol names them, else at all visible frames. Without a visible
     frame it is the *history* baseline.
-
-    Args:
-        looking: The answerer.
     """
 
     def __init__(self, looking: LookingAnswerer) -> None:
@@ -395,12 +374,6 @@ def look_at_videos(
     benchmark: Benchmark, videos: Iterable[Video], *, executor: Executor, every_s: float = LOOK_EVERY_S
 ) -> dict[str, FrameFeatures]:
     """Features of videos, from one frame a second; videos without a file or a known length are left out.
-
-    Args:
-        benchmark: Has the files.
-        videos: Videos of the benchmark.
-        executor: Decodes the videos.
-        every_s: Seconds between frames.
 
     Raises:
         BenchmarkError: A video cannot be decoded.

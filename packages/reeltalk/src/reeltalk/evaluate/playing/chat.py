@@ -187,13 +187,7 @@ def answer_forms(prompt: str, style: AnswerStyle) -> AnswerForms | None:
 
 
 def form_notice(prompt: str, style: AnswerStyle, turns: Iterable[Turn]) -> str | None:
-    """A sentence about a prompt of the user's own that asks for no letter although turns have options; else None.
-
-    Args:
-        prompt: Name of the prompt.
-        style: Style of answers.
-        turns: The turns that are asked.
-    """
+    """A sentence about a prompt of the user's own that asks for no letter although turns have options; else None."""
     if not (prompt.endswith(OWN) and style == "form") or _ASKS_LETTER.search(answer_prompt(prompt).text):
         return None
     count = sum(bool(turn.options) for turn in turns)

@@ -528,11 +528,7 @@ class FrameServer:
         return [[(film, pts_s) for pts_s in times] for times in shown]
 
     def shows(self, files: Mapping[bytes, Path]) -> None:
-        """Record frames that a `VisibleFrames` has shown. `jpeg` gives only these.
-
-        Args:
-            files: File of the picture of each frame.
-        """
+        """Record frames that a `VisibleFrames` has shown. `jpeg` gives only these."""
         self._files.update(files)
 
     async def jpeg(self, reference: bytes) -> bytes:

@@ -37,11 +37,6 @@ class AnswersPlayer:
     def of(cls, content: Content, *, source: str, sha256: str = "") -> "AnswersPlayer":
         """The player of a file's answers.
 
-        Args:
-            content: The content of the file.
-            source: The file.
-            sha256: Its hash.
-
         Raises:
             SettingError: It holds answers of several models, or of none.
         """
@@ -155,12 +150,7 @@ def _method(made: object, spec: str) -> Callable[..., Any]:
 
 
 class CachedPlayer:
-    """A player with stored answers. Turns that it failed to answer are asked again.
-
-    Args:
-        player: The player that answers if no answer is stored.
-        store: Stores answers by their complete input.
-    """
+    """A player with stored answers. Turns that it failed to answer are asked again."""
 
     def __init__(self, player: Player, store: ReplyStore) -> None:
         self._player, self._store = player, store

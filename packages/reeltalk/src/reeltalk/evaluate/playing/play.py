@@ -140,12 +140,7 @@ class WrongAnswers:
                     self._by_form[form].append((video_id, turn.references[0]))
 
     def wrong(self, script: Script, step: Step) -> str | None:
-        """An answer that is wrong for a turn; None if the benchmark has none.
-
-        Args:
-            script: The script of the turn.
-            step: The turn.
-        """
+        """An answer that is wrong for a turn; None if the benchmark has none."""
         turn = step.turn
         if turn.options is not None and turn.correct_option is not None:
             right = turn.options[turn.correct_option].strip().casefold()
@@ -315,10 +310,6 @@ def asked_steps(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
     """Whether each step of a script is asked.
 
     A turn that is not scored is asked if all of the history is to be the model's own and a scored turn comes after it.
-
-    Args:
-        script: The turns that are played.
-        settings: The history that later turns are shown.
     """
     scored = [step.answered for step in script.steps]
     if settings.shown_history != "predicted-all":

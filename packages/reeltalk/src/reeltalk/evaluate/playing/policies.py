@@ -135,13 +135,7 @@ class NoFrames:
 
 
 def policy_of(settings: FrameSettings, steps: Sequence[Step], duration_s: float) -> Policy:
-    """The policy for one script.
-
-    Args:
-        settings: The name and the numbers of the policy.
-        steps: All turns of the script.
-        duration_s: Length of the video.
-    """
+    """The policy for one script."""
     match settings.policy:
         case "uniform":
             return Uniform(settings.frames)

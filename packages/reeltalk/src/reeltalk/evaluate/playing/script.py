@@ -100,16 +100,11 @@ def make_scripts(
         BenchmarkError: There is nothing to play.
         SettingError: The settings name an unknown split, task or kind.
     """
-    known: set[str] = set()
-    for units in (content.chains, content.dialogues, content.paths):
-        known.update(name for name in FieldValues(units, "video_id") if name is not None)
-    videos = _videos(content, settings.split, known)
+    videos = _videos(content, settings.split)
     clips = clip_intervals(content)
     kinds: tuple[UnitKind, ...] = settings.units or (
         ("path",) if settings.mode == "streaming" else ("chain", "dialogue")
     )
-    if settings.mode == "streaming" and kinds != ("path",):
-        raise SettingError("streaming plays paths only; leave --units out, or choose --mode dialogue")
     found: list[tuple[Callable[[int], Script], Sequence[int]]] = []
     if "path" in kinds:
         found.append(_paths(content, settings, paths_per_video, clips, videos))
@@ -133,11 +128,7 @@ ClipOf = Callable[[str], Interval | None]
 
 
 def clip_intervals(content: Content) -> ClipOf:
-    """A function that gives the part of its video that a clip covers, by the clip's name.
-
-    Args:
-        content: The benchmark.
-    """
+    """A function that gives the part of its video that a clip covers, by the clip's name."""
     clips = NamedRows(content.clips)
 
     def interval(name: str) -> Interval | None:
@@ -151,26 +142,29 @@ def _known(names: Iterable[str | None], clips: ClipOf) -> tuple[Interval, ...]:
     return tuple(interval for interval in found if interval is not None)
 
 
-def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
+def _videos(content: Content, split: str | None) -> set[str] | None:
+    """The videos of a split; None for all videos."""
     by_split: dict[str | None, set[str]] = defaultdict(set)
     for name, own in zip(FieldValues(content.videos, "id"), FieldValues(content.videos, "split"), strict=True):
         by_split[own].add(name or "")
     if split is None:
-        return by_split[TEST] if by_split.get(TEST) else known
+        return by_split.get(TEST) or None
     if split == "all":
-        return known
+        return None
     if split not in by_split:
         there = ", ".join(sorted(name for name in by_split if name)) or "none"
         raise SettingError(f"no video is in split '{split}'; the benchmark's splits: {there}")
     return by_split[split]
 
 
-def _places(units: Sequence[Record], videos: set[str]) -> Sequence[int]:
+def _places(units: Sequence[Record], videos: set[str] | None) -> Sequence[int]:
+    if videos is None:
+        return range(len(units))
     return array("q", (place for place, name in enumerate(FieldValues(units, "video_id")) if name in videos))
 
 
 def _paths(
-    content: Content, settings: PlaySettings, paths_per_video: int, clips: ClipOf, videos: set[str]
+    content: Content, settings: PlaySettings, paths_per_video: int, clips: ClipOf, videos: set[str] | None
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
     chains, dialogues = NamedRows(content.chains), NamedRows(content.dialogues)
     played: Sequence[DialoguePath] = (
@@ -239,11 +233,11 @@ def draw_new_paths(
         raise SettingError("new paths need a seed: --rejump SEED")
     statistics = PathStatistics()
     clips = clip_intervals(content)
-    videos = _videos(content, settings.split, {chain.video_id for chain in content.chains})
+    videos = _videos(content, settings.split)
     decide = recorded_verdicts(content.gates)
     by_video: dict[str, list[QAChain]] = defaultdict(list)
     for chain in content.chains:
-        if chain.video_id in videos:
+        if videos is None or chain.video_id in videos:
             by_video[chain.video_id].append(chain)
     found: list[DialoguePath] = []
     links = links_by_video(by_video, content.linkages, content.rewrites)
@@ -277,10 +271,10 @@ def _in_time(chains: Iterable[QAChain], clips: ClipOf) -> list[QAChain]:
 
 
 def _chains(
-    chains: Sequence[QAChain], clips: ClipOf, videos: set[str]
+    chains: Sequence[QAChain], clips: ClipOf, videos: set[str] | None
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
     by_video = rows_by(chains, "video_id")
-    names = [name for name in by_video if name in videos]
+    names = [name for name in by_video if videos is None or name in videos]
 
     def make(place: int) -> Script:
         steps: list[Step] = []
@@ -297,9 +291,9 @@ def _chains(
 
 
 def _dialogues(
-    dialogues: Sequence[Dialogue], settings: PlaySettings, clips: ClipOf, videos: set[str]
+    dialogues: Sequence[Dialogue], settings: PlaySettings, clips: ClipOf, videos: set[str] | None
 ) -> tuple[Callable[[int], Script], Sequence[int]]:
-    tasks = set(FieldValues(dialogues, "task"))
+    tasks = set(FieldValues(dialogues, "task")) if settings.tasks else set()
     for task in settings.tasks:
         if task not in tasks:
             there = ", ".join(sorted(name for name in tasks if name)) or "none"

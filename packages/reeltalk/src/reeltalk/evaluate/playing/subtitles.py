@@ -20,13 +20,7 @@ NO_SPEECH: Final = (
 
 
 def speech_notice(content: Content, scripts: Iterable[Script], *, shown: bool) -> str | None:
-    """A sentence if the speech that is to be shown is missing, or if questions about speech are asked without it.
-
-    Args:
-        content: The benchmark.
-        scripts: The scripts that are played.
-        shown: Whether speech is to be shown.
-    """
+    """A sentence if the speech that is to be shown is missing, or if questions about speech are asked without it."""
     if shown:
         return None if content.speech else NO_SPEECH
     if not content.speech:

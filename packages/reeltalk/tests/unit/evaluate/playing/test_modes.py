@@ -219,7 +219,6 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("choice", "problem"),
         [
-            (PlaySettings(mode="streaming", units=("chain",)), "streaming plays paths only"),
             (PlaySettings(mode="streaming", split="train"), "there is nothing to play: no path"),
             (PlaySettings(units=("chain",), tasks=("object_reference",)), "there is nothing to play"),
         ],
