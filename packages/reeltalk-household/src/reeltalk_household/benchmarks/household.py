@@ -62,6 +62,7 @@ class Household(BaseModel):
     curation: CurateSettings = CurateSettings(
         # Films of whole rooms have few cuts and little motion, so SVBench's bounds for web videos are relaxed.
         min_shots=2,
+        min_mean_shot_s=4.0,
         max_shots=40,
         min_flow_px=0.1,
         # A shot may be one walk to another room. Clips of at least 8 s show enough for questions.
