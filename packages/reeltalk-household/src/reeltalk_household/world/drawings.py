@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reeltalk_household.world.canvas import Canvas, Colour
 from reeltalk_household.world.kinds import KINDS, METAL, named, shade, wood
-from reeltalk_household.world.tables import read_table
+from reeltalk_household.world.tables import world_table
 
 Tone = Colour | float
 """A colour, or how much lighter or darker than the object's own."""
@@ -60,7 +60,7 @@ def drawings() -> Mapping[str, Drawing]:
             table.get("wooden", False),
             _rgb(table["default"]) if "default" in table else METAL,
         )
-        for name, table in read_table("drawings").items()
+        for name, table in world_table("drawings").items()
     }
 
 

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 from reeltalk.language.vocabulary import class_of
 from reeltalk_household.world.kinds import KINDS, ObjectKind
 from reeltalk_household.world.styles import SPLIT_STYLES
-from reeltalk_household.world.tables import read_table
+from reeltalk_household.world.tables import world_table
 
 ROOM_WIDTH_M: Final = 6.4
 ROOM_HEIGHT_M: Final = 3.6
@@ -156,7 +156,7 @@ class House:
         ]
 
 
-_TABLES: Final = read_table("house")
+_TABLES: Final = world_table("house")
 _SPARE: Final = ("bookshelf", "bed", "sofa", "desk", "coffeetable", "kitchencounter", "bathroomcounter")
 """Where things of a living room are put if their own places are full."""
 _GIFTS: Final = ("book", "teddybear", "vase", "mug", "ball", "photoalbum", "clothesshirt")

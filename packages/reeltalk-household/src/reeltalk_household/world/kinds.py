@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk_household.world.tables import read_table
+from reeltalk_household.world.tables import world_table
 
 COLOURS: Final = {
     "red": (204, 48, 46),
@@ -47,7 +47,7 @@ def _kinds() -> dict[str, ObjectKind]:
             tuple(row.get("colours", "").split()),
             row.get("top_m", row["height_m"]),
         )
-        for name, row in read_table("kinds").items()
+        for name, row in world_table("kinds").items()
     }
 
 

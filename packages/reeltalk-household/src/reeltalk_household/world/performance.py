@@ -25,7 +25,7 @@ from reeltalk_household.world.situation import (
     ProgramStep,
     Situation,
 )
-from reeltalk_household.world.tables import read_table
+from reeltalk_household.world.tables import world_table
 from reeltalk_household.world.talk import Talk
 
 NEAR_M: Final = 0.6
@@ -88,8 +88,8 @@ class Line:
         return " ".join(filter(None, (self.person, self.verb, *self.words)))
 
 
-_CAUSES: Final[Mapping[str, str]] = read_table("actions")["causes"]
-FEELINGS_BY: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = read_table("actions")["feelings"]
+_CAUSES: Final[Mapping[str, str]] = world_table("actions")["causes"]
+FEELINGS_BY: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = world_table("actions")["feelings"]
 """How often people show a feeling because of a step: `=` who did it, `>` to whom it was done, `o` others who see it."""
 LATEST_FEELING_S: Final = 4.0
 

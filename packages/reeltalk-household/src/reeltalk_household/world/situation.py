@@ -13,9 +13,9 @@ from typing import Final, Literal
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.language.vocabulary import SPEECH_ACTS, class_of
 from reeltalk_household.world.house import ROOM_WIDTH_M, House, settle
-from reeltalk_household.world.tables import read_table
+from reeltalk_household.world.tables import world_table
 
-DURATIONS_S: Final[Mapping[str, float]] = read_table("actions")["seconds"]
+DURATIONS_S: Final[Mapping[str, float]] = world_table("actions")["seconds"]
 """Seconds that each action takes. The time of a walk depends on its distance, of talk on its words."""
 UNDONE: Final = frozenset({"boil", "pop", "finish", "ring", "break", "spill", "cool"})
 """Changes that nobody does."""
@@ -222,7 +222,7 @@ class ProgramStep:
         return person is not None and self.before.people[person].room != self.after.people[person].room
 
 
-OFTEN: Final[Mapping[str, tuple[str, str, float]]] = read_table("actions")["often"]
+OFTEN: Final[Mapping[str, tuple[str, str, float]]] = world_table("actions")["often"]
 """States that things may have when a film begins: what they lack then, what they have, and how often."""
 
 

@@ -7,6 +7,6 @@ from typing import Any
 
 
 @cache
-def read_table(name: str) -> dict[str, Any]:
+def world_table(name: str) -> dict[str, Any]:
     """The content of `NAME.toml`, which nobody may change."""
     return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))

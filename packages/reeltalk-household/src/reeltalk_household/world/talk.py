@@ -11,13 +11,13 @@ from functools import cache
 
 from reeltalk.language.vocabulary import SPEECH_ACTS, plain_name
 from reeltalk_household.world.house import House, Thing
-from reeltalk_household.world.tables import read_table
+from reeltalk_household.world.tables import world_table
 
 
 @cache
 def sentences() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """The sentences of each speech act: `thing` for those about an object, `free` for the others."""
-    raw = read_table("talk")["acts"]
+    raw = world_table("talk")["acts"]
     if set(raw) != set(SPEECH_ACTS):
         raise ValueError(f"talk.toml lacks, or has beyond the speech acts, {sorted(set(raw) ^ set(SPEECH_ACTS))}")
     return {act: {kind: tuple(lines) for kind, lines in kinds.items()} for act, kinds in raw.items()}
@@ -55,7 +55,7 @@ class Talk:
         """
         known = sentences()[act]
         kind = "thing" if about is not None and "thing" in known else "free"
-        slots = {name: draw.choice(values) for name, values in read_table("talk")["words"].items()}
+        slots = {name: draw.choice(values) for name, values in world_table("talk")["words"].items()}
         slots["listener"] = house.person(listeners[0]).name
         if about is not None:
             slots["thing"] = thing_as_said(house.things[about])

@@ -139,7 +139,7 @@ def _tasks(given: tuple[str, ...], metrics: list[str]) -> dict[str, str]:
 
 def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "BenchmarkOnHub", folder: Path) -> bool:
     """Write one model's results; True if there are any."""
-    from reeltalk.formats.hub_results import HubResult, write_results
+    from reeltalk.formats.hub_results import HubResult, write_hub_results
     from reeltalk.formats.layout import as_file_stem
 
     results: list[HubResult] = []
@@ -156,7 +156,7 @@ def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "Benchmark
             raise BenchmarkError(
                 f"two models would be written as {repository.name!r}; export them one by one by --model"
             )
-        write_results(results, benchmark, repository)
+        write_hub_results(results, benchmark, repository)
     return bool(results)
 
 

@@ -26,7 +26,7 @@ from pydantic_core import PydanticSerializationError
 
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS
-from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_rows
+from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_parquet
 from reeltalk.metrics.turn_checks import Quality, measure_quality, quality_card, quality_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video
@@ -587,7 +587,7 @@ def _write_table(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> No
     pyarrow, _ = pyarrow_modules()
     path.parent.mkdir(exist_ok=True)
     try:
-        write_rows(path, rows, schema)
+        write_parquet(path, rows, schema)
     except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise InputError(f"a value does not fit a Parquet column: {str(error).splitlines()[0]}", file=path) from None
 

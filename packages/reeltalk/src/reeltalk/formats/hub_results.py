@@ -67,7 +67,7 @@ def check_hub_benchmark(benchmark: BenchmarkOnHub) -> None:
             raise SettingError(f"--date {benchmark.date!r}: write a date as 2026-11-22, or with a time") from None
 
 
-def write_results(results: Sequence[HubResult], benchmark: BenchmarkOnHub, repository: Path) -> Path:
+def write_hub_results(results: Sequence[HubResult], benchmark: BenchmarkOnHub, repository: Path) -> Path:
     """Write a model's results into its repository; return the file.
 
     Raises:

@@ -63,7 +63,7 @@ class Repeated(Iterable[T]):
         return iter(self._make())
 
 
-def dialogues_of(content: Content) -> Repeated[Dialogue]:
+def all_dialogues(content: Content) -> Repeated[Dialogue]:
     """The chains and dialogues of a benchmark, all as dialogues, for a layout without chains."""
 
     def all_of_them() -> Iterator[Dialogue]:
@@ -82,7 +82,7 @@ def lost_beyond_dialogues(content: Content, *, options: bool) -> list[str]:
         content: The benchmark.
         options: The turns of the layout may have options.
     """
-    turns = Repeated(lambda: (turn for unit in dialogues_of(content) for turn in unit.turns))
+    turns = Repeated(lambda: (turn for unit in all_dialogues(content) for turn in unit.turns))
     counts = {
         "chains became dialogues": len(content.chains),
         "linkages are left out": len(content.linkages),

@@ -252,7 +252,7 @@ GROUP_BYTES: Final = 4 << 20
 """Size in memory from which rows are written, as a row group of the file."""
 
 
-def write_rows(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> None:
+def write_parquet(path: Path, rows: Iterable[dict[str, Json]], schema: Any) -> None:
     """Write rows to a Parquet file as they come.
 
     Raises:

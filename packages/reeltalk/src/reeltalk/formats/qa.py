@@ -20,7 +20,7 @@ from reeltalk.formats.folder import VIDEO_SUFFIXES
 from reeltalk.formats.layout import (
     SPLIT_IN_NAME,
     Repeated,
-    dialogues_of,
+    all_dialogues,
     lost_beyond_dialogues,
 )
 from reeltalk.formats.multiple_choice import LETTERS, equal_options, without_letters
@@ -647,7 +647,7 @@ def write_table(content: Content, path: Path) -> list[str]:
     """
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise SettingError(f"{path}: a table ends in {', '.join(TABLE_SUFFIXES)}")
-    dialogues, videos = dialogues_of(content), NamedRows(content.videos)
+    dialogues, videos = all_dialogues(content), NamedRows(content.videos)
     is_csv = path.suffix.lower() in (".csv", ".tsv")
     # In CSV a list becomes a repeated column, and options have a column each.
     left_out = re.compile("options" if is_csv else _OPTION.pattern)
@@ -678,7 +678,7 @@ def write_table(content: Content, path: Path) -> list[str]:
 
 
 def _lost(content: Content) -> list[str]:
-    dialogues = dialogues_of(content)
+    dialogues = all_dialogues(content)
     turns = Repeated(lambda: (turn for dialogue in dialogues for turn in dialogue.turns))
     about = {dialogue.video_id for dialogue in dialogues}
     silent = sum(video.id not in about for video in content.videos)

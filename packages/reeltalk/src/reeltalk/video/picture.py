@@ -83,7 +83,7 @@ class Look(NamedTuple):
         )
 
 
-def look_of(stream: Any, picture: av.VideoFrame, *, turns: bool) -> Look:
+def find_look(stream: Any, picture: av.VideoFrame, *, turns: bool) -> Look:
     """How frames are shown.
 
     Args:

@@ -23,7 +23,7 @@ from av.stream import Disposition
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.video.missing import unfinished_box
-from reeltalk.video.picture import Look, Pixels, as_shown, look_of, shown_frame
+from reeltalk.video.picture import Look, Pixels, as_shown, find_look, shown_frame
 from reeltalk.video.records import Decoder
 
 CONTAINERS: Final = (
@@ -270,7 +270,7 @@ class Source:
                 raise VideoError(f"it cannot be decoded ({_words(error)})") from None
 
     def _begin(self, first: av.VideoFrame) -> None:
-        self._look = look_of(self.stream, first, turns=self.heeds_rotation)
+        self._look = find_look(self.stream, first, turns=self.heeds_rotation)
         self._start = first.pts or 0
         self._zero = self._start if self._zero is None else self._zero
 

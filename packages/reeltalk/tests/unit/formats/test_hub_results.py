@@ -11,7 +11,7 @@ from reeltalk.formats.hub_results import (
     BenchmarkOnHub,
     HubResult,
     check_hub_benchmark,
-    write_results,
+    write_hub_results,
 )
 
 REVISION = "5503434ddd753f426f4b38109466949a1217c2bb"
@@ -19,7 +19,7 @@ REVISION = "5503434ddd753f426f4b38109466949a1217c2bb"
 
 def test_the_hubs_parser_reads_back_what_was_written(tmp_path: Path) -> None:
     benchmark = BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22", "https://example.org/report")
-    path = write_results([HubResult("agree", 23.5, "n = 2: ü"), HubResult("words", 0.25, "x")], benchmark, tmp_path)
+    path = write_hub_results([HubResult("agree", 23.5, "n = 2: ü"), HubResult("words", 0.25, "x")], benchmark, tmp_path)
     assert path == tmp_path / ".eval_results" / "kitchen.yaml"
     first, second = huggingface_hub.parse_eval_result_entries(yaml.safe_load(path.read_text(encoding="utf-8")))
     assert (first.dataset_id, first.task_id, first.value, first.notes) == ("me/kitchen", "agree", 23.5, "n = 2: ü")
@@ -28,7 +28,7 @@ def test_the_hubs_parser_reads_back_what_was_written(tmp_path: Path) -> None:
 
 
 def test_the_file_has_the_keys_of_the_specification_and_no_others(tmp_path: Path) -> None:
-    path = write_results([HubResult("agree", 23.5, "n = 2")], BenchmarkOnHub("me/kitchen"), tmp_path)
+    path = write_hub_results([HubResult("agree", 23.5, "n = 2")], BenchmarkOnHub("me/kitchen"), tmp_path)
     assert yaml.safe_load(path.read_text(encoding="utf-8")) == [
         {"dataset": {"id": "me/kitchen", "task_id": "agree"}, "value": 23.5, "notes": "n = 2"}
     ]

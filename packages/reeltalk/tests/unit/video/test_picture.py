@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reeltalk.video.frames import frames_at
-from reeltalk.video.picture import Look, Pixels, as_shown, look_of
+from reeltalk.video.picture import Look, Pixels, as_shown, find_look
 from reeltalk.video.probe import probe
 from reeltalk.video.stream import open_video
 
@@ -66,7 +66,7 @@ def test_pixels_become_square_and_no_detail_is_lost(aspect: Fraction, shape: tup
 def test_a_shape_that_makes_no_sense_is_left_out() -> None:
     frame = av.VideoFrame.from_ndarray(np.zeros((HEIGHT, WIDTH, 3), np.uint8), format="rgb24")
     stream = SimpleNamespace(sample_aspect_ratio=Fraction(1, 4000), codec_context=None)
-    assert look_of(stream, frame, turns=False) == PLAIN
+    assert find_look(stream, frame, turns=False) == PLAIN
 
 
 def test_a_frame_of_another_size_gets_the_first_size() -> None:
