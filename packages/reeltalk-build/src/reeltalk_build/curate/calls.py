@@ -93,6 +93,8 @@ class Candidate:
     results: list[FilterResult] = field(default_factory=list)
     sidecar: dict[str, str] = field(default_factory=dict)
     transcript: Transcript | None = None
+    left_out: tuple[str, ...] = ()
+    """What could not be read beside it."""
     scan_key: str | None = None
     shots: list[Interval] = field(default_factory=list)
     hashes: tuple[str, ...] = ()
