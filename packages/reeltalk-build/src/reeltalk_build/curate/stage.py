@@ -69,10 +69,10 @@ def curate(
     sources, rejected = find_videos(inputs)
     candidates = [Candidate(source, source.path.stat().st_size) for source in sources]
     for candidate in candidates:
-        candidate.sidecar, candidate.transcript, candidate.left_out = read_beside(
+        candidate.sidecar, candidate.transcript, candidate.left_out, candidate.source = read_beside(
             candidate.source, speech=settings.speech, language=settings.speech_language, strict=strict
         )
-    other_files = passed_over(inputs, sources)
+    other_files = passed_over(inputs, [candidate.source for candidate in candidates])
     if settings.media == "link":
         for candidate in candidates:
             benchmark.media.check_link(candidate.source.path)
@@ -235,11 +235,10 @@ def _speech_warnings(kept: Sequence[Candidate], late: dict[str, int]) -> Iterato
         yield f"{without:,} of {len(kept):,} videos have no subtitle or transcript file that is read"
     repaired: dict[str, int] = defaultdict(int)
     for candidate in kept:
-        if candidate.transcript is not None:
-            for kind, count in candidate.transcript.repairs.counts.items():
-                repaired[kind] += count
-            if (fault := candidate.transcript.repairs.left_out) is not None:
-                yield f"{candidate.source.id}: lines of speech are left out, the first: {fault}"
+        for kind, count in (speech.repaired if (speech := _repaired(candidate)) else {}).items():
+            repaired[kind] += count
+        if candidate.transcript is not None and (fault := candidate.transcript.repairs.left_out) is not None:
+            yield f"{candidate.source.id}: lines of speech are left out, the first: {fault}"
     if repaired:
         counts = ", ".join(f"{repaired[kind]:,} {what}" for kind, what in REPAIRS.items() if kind in repaired)
         yield f"speech was repaired: {counts}; speech.repaired in {SCREENINGS.file_name} says it by video"
@@ -263,10 +262,13 @@ def _screening(candidate: Candidate) -> Screening:
 
 
 def _repaired(candidate: Candidate) -> RepairedSpeech | None:
-    if candidate.transcript is None or not candidate.transcript.repairs.counts:
+    transcript = candidate.transcript
+    if transcript is None:
         return None
-    name = Path(candidate.transcript.file.name).name
-    return RepairedSpeech(file=name, repaired=dict(candidate.transcript.repairs.counts))
+    counts = transcript.repairs.counts.copy()
+    if candidate.shots and transcript.offset_s(max(shot.end_s for shot in candidate.shots)):
+        counts["hours_off"] = 1
+    return RepairedSpeech(file=Path(transcript.file.name).name, repaired=dict(counts)) if counts else None
 
 
 def _stored_settings(settings: CurateSettings) -> dict[str, Json]:

@@ -307,10 +307,14 @@ def test_a_sidecar_states_licence_and_source(
 
 
 def test_a_value_of_a_sidecar_that_is_no_line_is_named_and_the_others_are_read(tmp_path: Path) -> None:
-    (tmp_path / "v.json").write_text('{"licence": [3], "source": "x", "fps": NaN, "note": "\\u202e", "note": 2}')
-    known, (problem,) = read_sidecar(tmp_path / "v.json")
-    assert known == {"source": "x"}
+    (tmp_path / "v.json").write_text(
+        '{"licence": [3], "source": "x", "fps": NaN, "note": "\\u202e", "note": 2, "category": ["a", "b"]}'
+    )
+    known, (problem,) = read_sidecar(tmp_path / "v.json") or ({}, [])
+    assert known == {"source": "x", "category": "a, b"}
     assert re.search(r"must be a line of text.*, got \[3\] .*v\.json at \$\.licence", str(problem))
-    (tmp_path / "v.json").write_text("[]")
-    with pytest.raises(InputError, match=r"neither a transcript nor a JSON object"):
+    (tmp_path / "v.json").write_text("[1]")
+    assert read_sidecar(tmp_path / "v.json") is None
+    (tmp_path / "v.json").write_text("{")
+    with pytest.raises(InputError, match=r"not JSON.*v\.json:1"):
         read_sidecar(tmp_path / "v.json")

@@ -23,9 +23,11 @@ _MARKS: Final = {
 }
 """Encodings by the first bytes of a file; UTF-32 before UTF-16, whose mark it begins with."""
 _ALPHABETS: Final = (
+    "éèêëïîâàçñöüäåóæœ",
     *("àâæçéèêëîïôœùûüÿ", "äöüßéà", "áéíñóúü", "àáâãçéêíóôõúü", "àèéìíîòóùú", "åäöæøéèü", "áéèëêïíóöúü", "àçéèíïòóúü"),
 )
-"""Letters beyond ASCII of French, German, Spanish, Portuguese, Italian, the Nordic languages, Dutch and Catalan."""
+"""Letters beyond ASCII of English, with words that it borrows, and of French, German, Spanish, Portuguese, Italian, the
+Nordic languages, Dutch and Catalan."""
 _WESTERN_MARKS: Final = frozenset("\xa0’‘“”„–—…«»°€£©®™¡¿·•♪")
 _NOT_WESTERN: Final = re.compile(r"[^\W\d_][„“”][^\W\d_]|[^\x00-\x7f\W]{3}")
 """A quotation mark inside a word, as DOS letters look, and three letters beyond ASCII in a row."""

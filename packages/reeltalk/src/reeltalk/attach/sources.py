@@ -18,14 +18,22 @@ from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
-    ".264 .265 .3g2 .3gp .asf .avi .divx .dv .f4v .flv .h264 .h265 .hevc .insv .ivf .lrv .m1v .m2p .m2ts .m2v .m4v "
+    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .insv .ivf .lrv .m1v .m2p .m2ts .m2v .m4v "
     ".mkv .mov .mp4 .mpeg .mpg .mpv .mts .mxf .nut .obu .ogg .ogv .qt .rm .rmvb .tod .tp .trp .ts .vob .vro .webm "
     ".wmv".split()
 )
 PASSED_OVER: Final = {
-    **dict.fromkeys((".part", ".ytdl", ".crdownload", ".download", ".aria2"), "unfinished downloads"),
-    **dict.fromkeys((".ass", ".lrc", ".sbv", ".ssa", ".ttml", ".srv3", ".json3"), "subtitles: convert them to .srt"),
-    **dict.fromkeys((".gif", ".webp", ".apng", ".mjpeg", ".y4m"), "pictures that move: convert them to .mp4"),
+    ending: what
+    for what, endings in {
+        "unfinished downloads": ".aria2 .crdownload .download .part .ytdl",
+        "subtitles of a kind that is not read: convert them to .srt": (
+            ".ass .dfxp .idx .itt .json3 .lrc .sbv .scc .smi .srv1 .srv2 .srv3 .ssa .stl .sub .sup .ttml"
+        ),
+        "pictures that move: convert them to .mp4": ".apng .gif .mjpeg .webp .y4m",
+        "streams without times: ffmpeg -i FILE -c copy FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
+        "neither transcripts nor descriptions of a video": ".json",
+    }.items()
+    for ending in endings.split()
 }
 """What files are that are not read, by their ending."""
 NAMED: Final = 3
@@ -66,6 +74,8 @@ class Beside(NamedTuple):
     transcript: Transcript | None
     left_out: tuple[str, ...]
     """What is not read, and why."""
+    source: SourceVideo
+    """The video, without a JSON file that holds a list, such as annotations, and so says nothing of it."""
 
 
 def find_videos(inputs: Sequence[Path | FetchedSources]) -> tuple[list[SourceVideo], list[Rejected]]:
@@ -308,8 +318,10 @@ def read_beside(
     transcript = None
     if described and source.sidecar is not None:
         try:
-            said, problems = read_sidecar(source.sidecar)
+            found = read_sidecar(source.sidecar)
+            said, problems = found or ({}, [])
             faults += problems
+            source = source if found else source._replace(sidecar=None)
         except InputError as error:
             faults.append(error)
     if speech:
@@ -319,7 +331,7 @@ def read_beside(
             faults.append(error)
     if strict and faults:
         raise faults[0]
-    return Beside(said, transcript, tuple(map(_left_out, faults)))
+    return Beside(said, transcript, tuple(map(_left_out, faults)), source)
 
 
 def _left_out(fault: ReeltalkError) -> str:
@@ -331,20 +343,20 @@ def _left_out(fault: ReeltalkError) -> str:
     return f"{what} not read: {str(fault).replace(str(fault.file), fault.file.name)}"
 
 
-def read_sidecar(sidecar: Path) -> tuple[dict[str, str], list[InputError]]:
+def read_sidecar(sidecar: Path) -> tuple[dict[str, str], list[InputError]] | None:
     """Read a sidecar: `NAME.info.json` of yt-dlp, or `NAME.json`.
 
     Returns:
         Values for `licence`, `source`, `split` and `category`, as far as it has them, and the values that are no line
-        of text.
+        of text; None if the file holds no JSON object.
 
     Raises:
-        InputError: The file is not a JSON object.
+        InputError: The file is not JSON.
     """
     text, _, fault = read_side_text(sidecar, largest_bytes=MOST_DOCUMENT_BYTES)
     value = parse_side_json(text, str(sidecar))
     if not isinstance(value, dict):
-        raise InputError("neither a transcript nor a JSON object that describes the video", file=sidecar)
+        return None
     known: dict[str, str] = {}
     problems: list[InputError] = []
     for field, names in SIDECAR_FIELDS.items():
@@ -352,6 +364,8 @@ def read_sidecar(sidecar: Path) -> tuple[dict[str, str], list[InputError]]:
         if name is None:
             continue
         stated = value[name]
+        if isinstance(stated, list) and stated and all(isinstance(part, str) for part in stated):
+            stated = ", ".join(stated)
         if isinstance(stated, str) and stated == _printable(stated) and BROKEN not in stated:
             known[field] = stated
         else:

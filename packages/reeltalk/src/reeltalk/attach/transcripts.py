@@ -29,6 +29,8 @@ SUFFIXES: Final = (".vtt", ".srt", ".json")
 """Endings of the files, the preferred first: WebVTT names speakers, and people correct subtitles, seldom JSON."""
 LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 """The tag in `NAME.en.srt` or `NAME.pt-BR.vtt`."""
+_KIND: Final = re.compile(r"(?:\.(?:auto|captions?|cc|default|sdh|subtitles?|transcript|whisperx?))+$", re.IGNORECASE)
+"""What a name says after the video and the language, as `NAME.transcript.vtt` of Zoom."""
 REPAIRS: Final = {
     "encoding": "files in Windows-1252, or converted to UTF-8 twice",
     "characters": "broken or control characters",
@@ -36,7 +38,8 @@ REPAIRS: Final = {
     "missing_times": "times taken from the lines before and after",
     "inverted_times": "ends before the start, exchanged",
     "negative_times": "starts before 0, set to 0",
-    "repeated_lines": "lines of rolling captions that were shown before",
+    "repeated_lines": "lines that were shown before, of rolling captions or joined segments",
+    "hours_off": "files whose times begin at a full hour, read from 0",
     "left_out": "lines left out, which could not be read",
 }
 """What was repaired in a file, by its name in the table of screenings."""
@@ -49,21 +52,25 @@ _MOMENT: Final = re.compile(
     r"[(\[]?\s*(?:(-? ?\d{1,6})\s*[:：]\s*)?(-?\d{1,4})\s*[:：]\s*(-?\d{1,2})"
     r"(?:\s?([,.，．。:：;；])\s?(-?\d{1,20}(?:\.\d{1,20})?))?(?=(.?))"
 )
-_PLAIN_MOMENT: Final = r"(?:\d{1,4}:)?[0-5]\d:[0-5]\d(?:[.,]\d{3})?"
-_PLAIN_TIMES: Final = re.compile(rf"\s*{_PLAIN_MOMENT}\s+-->\s+{_PLAIN_MOMENT}(?:\s.*)?")
+_SUBRIP_TIMES: Final = re.compile(r"\d{2,}(?::[0-5]\d){2}[.,]\d{3} --> \d{2,}(?::[0-5]\d){2}[.,]\d{3}(?:\s.*)?")
+_WEB_TIMES: Final = re.compile(
+    r"(?:\d{2,}:)?[0-5]\d:[0-5]\d\.\d{3}\s+-->\s+(?:\d{2,}:)?[0-5]\d:[0-5]\d\.\d{3}(?:\s.*)?"
+)
 NO_NUMBER: Final = -2
 LONGEST_TIMES: Final = 400
 """Most characters of a line of times; settings of WebVTT may follow the times."""
 _NOT_SPOKEN: Final = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
 _WORD_TIME: Final = re.compile(r"<(?:\d{1,4}:)?\d{1,2}:\d{2}[.,]\d{1,3}>")
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]([^<>]*)>")
-_TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>|\{\\[^{}]*\}")
-_LINE_BREAK: Final = re.compile(r"\\[Nh]")
-"""Of Advanced SubStation Alpha, left by a conversion."""
+_TAG: Final = re.compile(
+    r"</?(?:b|i|u|s|c|v|a|p|em|strong|span|font|lang|ruby|rt)(?:[\s./][^<>]*)?>|\{\\[^{}]*\}", re.IGNORECASE
+)
+_LINE_BREAK: Final = re.compile(r"\\[Nh]|<br\s?/?>", re.IGNORECASE)
+"""Of Advanced SubStation Alpha, left by a conversion, and of HTML."""
 _LABEL: Final = re.compile(r"\[?(SPEAKER_\d+)\]?:\s+")
 """How WhisperX writes speakers into subtitles."""
-_NOT_KEPT: Final = re.compile("[\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Marks that turn the direction of writing, which tools leave open, and marks of byte order between joined files."""
+_NOT_SAID: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Marks of the direction of writing, which tools leave open, and of byte order between joined files."""
 _SEGMENTS: Final = ("segments", "transcription", "chunks")
 """Lists of openai-whisper, faster-whisper and WhisperX; of whisper.cpp; and of transformers."""
 
@@ -107,6 +114,18 @@ class Transcript:
     file: TranscriptFile
     sha256: str
     repairs: Repairs
+    span: Interval | None
+    """From its first line to its last; None if nothing is said."""
+
+    def offset_s(self, duration_s: float) -> float:
+        """Seconds at which a video begins by the clock of its file: full hours, as editors and stations count, else 0.
+
+        Args:
+            duration_s: The length of the video.
+        """
+        hours_s = self.span.start_s // 3600 * 3600 if self.span is not None else 0.0
+        beyond = self.span is not None and self.span.start_s >= duration_s
+        return hours_s if beyond and self.span is not None and self.span.end_s - hours_s <= duration_s else 0.0
 
 
 def open_transcript(
@@ -128,8 +147,9 @@ def open_transcript(
     if file is None:
         return None
     repairs = Repairs()
-    read_transcript(file.path, video_id, name=file.name, repairs=repairs)
-    return Transcript(file, hash_file(file.path)[0], repairs)
+    said = [one.interval for one in read_transcript(file.path, video_id, name=file.name, repairs=repairs)]
+    span = Interval(start_s=said[0].start_s, end_s=max(one.end_s for one in said)) if said else None
+    return Transcript(file, hash_file(file.path)[0], repairs, span)
 
 
 def videos_of_transcript(name: str) -> list[tuple[str, str | None]]:
@@ -144,7 +164,7 @@ def videos_of_transcript(name: str) -> list[tuple[str, str | None]]:
     suffix = Path(name).suffix
     if suffix.lower() not in SUFFIXES:
         return []
-    base = name[: -len(suffix)].removesuffix(".whisper" if suffix.lower() == ".json" else "")
+    base = _KIND.sub("", name[: -len(suffix)])
     before, dot, tag = base.rpartition(".")
     found: list[tuple[str, str | None]] = [(base, None)]
     return [*found, (before, tag)] if dot and LANGUAGE.fullmatch(tag) else found
@@ -215,12 +235,14 @@ def speech_of(transcript: Transcript, video_id: VideoId, duration_s: float) -> t
     found = read_transcript(transcript.file.path, video_id, name=transcript.file.name)
     if hash_file(transcript.file.path)[0] != transcript.sha256:
         raise BenchmarkError(f"{transcript.file.name} changed while it was read; run the command again")
-    inside = [one for one in found if one.interval.start_s < duration_s]
-    end_s = [min(one.interval.end_s, duration_s) for one in inside]
-    return [
-        one.model_copy(update={"interval": Interval(start_s=one.interval.start_s, end_s=end)})
-        for one, end in zip(inside, end_s, strict=True)
-    ], len(found) - len(inside)
+    offset_s = transcript.offset_s(duration_s)
+    inside = []
+    for one in found:
+        start_s, end_s = round(one.interval.start_s - offset_s, 3), round(one.interval.end_s - offset_s, 3)
+        if start_s < duration_s:
+            interval = Interval(start_s=start_s, end_s=min(end_s, duration_s))
+            inside.append(one.model_copy(update={"interval": interval}))
+    return inside, len(found) - len(inside)
 
 
 def read_transcript(
@@ -270,8 +292,11 @@ def read_transcript(
     if refused:
         repairs.counts["left_out"] += len(refused)
         repairs.left_out = refused[0]
+    # Segments of HLS repeat a line that goes on at their end.
+    once = {(one.interval.start_s, one.interval.end_s, one.speaker, one.text): one for one in found}
+    repairs.counts["repeated_lines"] += len(found) - len(once)
     repairs.counts = +repairs.counts
-    return sorted(found, key=lambda one: (one.interval.start_s, one.interval.end_s))
+    return sorted(once.values(), key=lambda one: (one.interval.start_s, one.interval.end_s))
 
 
 def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bool) -> list[_Cue]:
@@ -299,7 +324,8 @@ def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bo
         problem = "no line of times, as 00:00:01,000 --> 00:00:02,500" if strange else "it is empty"
         raise InputError(problem, file=name, hint="get it again, or remove it if nothing is said")
     repairs.counts["left_out"] += len(strange)
-    repairs.counts["time_format"] += sum(_PLAIN_TIMES.fullmatch(text) is None for _, text, _ in found)
+    usual = _WEB_TIMES if web else _SUBRIP_TIMES
+    repairs.counts["time_format"] += sum(usual.fullmatch(text.strip()) is None for _, text, _ in found)
     fractions = [part[5] or "" for _, text, _ in found for part in map(_MOMENT.match, _halves(text)) if part]
     whole = [digits for digits in fractions if len(digits) == 3]
     # Tools that write 7 for 7 ms write 500 for half a second, and never 050; tools that write 5 for it never 500.
@@ -485,7 +511,7 @@ def _utterances(cue: _Cue, video_id: VideoId, name: str, repairs: Repairs) -> It
         text = _plain(words)
         if label := _LABEL.match(text):
             speaker, text = label[1], text[label.end() :]
-        text, speaker = _writable(text, repairs), _plain(_writable(speaker, repairs))
+        text, speaker = _writable(text, repairs), _writable(_plain(speaker), repairs)
         if not text.strip(f"{BROKEN} "):
             continue
         _check_length(len(text), LONGEST_UTTERANCE, name, cue)
@@ -498,9 +524,8 @@ def _utterances(cue: _Cue, video_id: VideoId, name: str, repairs: Repairs) -> It
 def _writable(text: str, repairs: Repairs) -> str:
     """A text without characters that no table can hold."""
     kept = without_controls(text).encode("utf-8", "replace").decode()
-    kept = " ".join(_NOT_KEPT.sub("", kept).split()) if refusal(kept) or "\ufeff" in kept else kept
-    repairs.counts["characters"] += kept != text
-    return kept
+    repairs.counts["characters"] += kept != text or refusal(kept) is not None
+    return " ".join(_NOT_SAID.sub("", kept).split())
 
 
 def _check_length(length: int, most: int, name: str, cue: _Cue) -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from reeltalk.attach.side_files import LARGEST_BYTES
 from reeltalk.attach.sources import find_videos, passed_over, read_beside
-from reeltalk.attach.transcripts import Repairs, TranscriptFile, choose_transcript, read_transcript
+from reeltalk.attach.transcripts import (
+    Repairs,
+    TranscriptFile,
+    choose_transcript,
+    open_transcript,
+    read_transcript,
+    speech_of,
+)
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.record import VideoId
 
@@ -122,10 +129,10 @@ def segments(*rows: tuple[object, object]) -> str:
         ("x.srt", srt("00:00:01, 000 --> 00:00:02,000"), [(1.0, 2.0)], {"time_format": 1}),
         ("x.srt", srt("00: 00: 01,000 -> 00: 00: 02,000"), [(1.0, 2.0)], {"time_format": 1}),
         ("x.srt", srt("00：00：01，000 ー＞ 00：00：02，000"), [(1.0, 2.0)], {"time_format": 1}),
-        ("x.srt", srt("00:00:01,000-->00:00:02,000", "00:00:01:000 ---> 00:00:02:000"), [(1.0, 2.0)] * 2,
+        ("x.srt", srt("00:00:01,000-->00:00:02,000", "00:00:03:000 ---> 00:00:04:000"), [(1.0, 2.0), (3.0, 4.0)],
          {"time_format": 2}),
         ("x.srt", srt("00:00:59,500 --> 00:00:60,000"), [(59.5, 60.0)], {"time_format": 1}),
-        ("x.vtt", "WEBVTT\n\n0:00:01,000 --> 0:00:02,000\nHi.\n", [(1.0, 2.0)], {}),
+        ("x.vtt", "WEBVTT\n\n0:00:01,000 --> 0:00:02,000\nHi.\n", [(1.0, 2.0)], {"time_format": 1}),
         ("x.vtt", "00:01.000 --> 00:02.000\nHi.\n", [(1.0, 2.0)], {}),
         ("x.vtt", "WEBVTT\n00:01.000 --> 00:02.000\nHi.\n00:03.000 --> 00:04.000\nHi.\n", [(1.0, 2.0), (3.0, 4.0)], {}),
         # Times below 0, in reverse, and none: never to an earlier end than the file says.
@@ -165,6 +172,7 @@ def test_what_tools_write_beside_their_formats_is_read_and_counted(
         ("cp1252", "Voilà, « déjà vu » – l’été", True),
         ("cp1252", "Schöne Grüße", True),
         ("cp1252", "mañana, ¿no?", True),
+        ("cp1252", "The café – naïve “señor”", True),
         ("utf-16-le", "Привет", True),
         ("utf-16-be", "plain", True),
         ("utf-32", "Привет", True),
@@ -366,3 +374,14 @@ def test_files_that_are_not_read_are_named_by_their_ending(tmp_path: Path) -> No
         "1 .part (unfinished downloads): c.mp4.part",
         "2 .txt: e.txt, f.txt",
     )
+
+
+def test_times_that_begin_at_a_full_hour_are_read_from_0_if_all_lie_in_the_video_then(tmp_path: Path) -> None:
+    path = tmp_path / "x.srt"
+    path.write_text(srt("01:00:01,000 --> 01:00:02,000", "01:00:03,000 --> 01:00:04,000"))
+    opened = open_transcript("x", VideoId("v"), [TranscriptFile(path, "x.srt")], None)
+    assert opened is not None
+    rows, late = speech_of(opened, VideoId("v"), 6.0)
+    assert ([(row.interval.start_s, row.interval.end_s) for row in rows], late) == ([(1.0, 2.0), (3.0, 4.0)], 0)
+    assert speech_of(opened, VideoId("v"), 3.5) == ([], 2)
+    assert speech_of(opened, VideoId("v"), 3602.5)[1] == 1
