@@ -6,7 +6,6 @@ Child processes open and decode the videos. Clips are made from shots by the rul
 import hashlib
 import json
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Final
 from reeltalk._version import __version__
 from reeltalk.attach.records import decoded_of, encoding_of
 from reeltalk.attach.sources import VIDEO_SUFFIXES, find_videos, passed_over, read_beside
-from reeltalk.attach.transcripts import REPAIRS, speech_of
+from reeltalk.attach.transcripts import speech_of, told_repairs
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
@@ -222,8 +221,7 @@ def _speech(kept: Iterable[Candidate], late: dict[str, int]) -> Iterator[Utteran
     for candidate in kept:
         if candidate.transcript is None:
             continue
-        duration_s = max(shot.end_s for shot in candidate.shots)
-        spoken, left_out = speech_of(candidate.transcript, VideoId(candidate.source.id), duration_s)
+        spoken, left_out = speech_of(candidate.transcript, VideoId(candidate.source.id), _end_s(candidate))
         yield from spoken
         if left_out:
             late[candidate.transcript.file.name] = left_out
@@ -233,15 +231,7 @@ def _speech_warnings(kept: Sequence[Candidate], late: dict[str, int]) -> Iterato
     without = sum(candidate.transcript is None for candidate in kept)
     if 0 < without < len(kept):
         yield f"{without:,} of {len(kept):,} videos have no subtitle or transcript file that is read"
-    repaired: dict[str, int] = defaultdict(int)
-    for candidate in kept:
-        for kind, count in (speech.repaired if (speech := _repaired(candidate)) else {}).items():
-            repaired[kind] += count
-        if candidate.transcript is not None and (fault := candidate.transcript.repairs.left_out) is not None:
-            yield f"{candidate.source.id}: lines of speech are left out, the first: {fault}"
-    if repaired:
-        counts = ", ".join(f"{repaired[kind]:,} {what}" for kind, what in REPAIRS.items() if kind in repaired)
-        yield f"speech was repaired: {counts}; speech.repaired in {SCREENINGS.file_name} says it by video"
+    yield from told_repairs((c.source.id, c.transcript, _end_s(c)) for c in kept if c.transcript is not None)
     for name, count in late.items():
         yield f"{name}: {count:,} lines begin after the end of the video and are left out; is it another video's?"
 
@@ -262,13 +252,13 @@ def _screening(candidate: Candidate) -> Screening:
 
 
 def _repaired(candidate: Candidate) -> RepairedSpeech | None:
-    transcript = candidate.transcript
-    if transcript is None:
+    if candidate.transcript is None or not (counts := candidate.transcript.repaired(_end_s(candidate))):
         return None
-    counts = transcript.repairs.counts.copy()
-    if candidate.shots and transcript.offset_s(max(shot.end_s for shot in candidate.shots)):
-        counts["hours_off"] = 1
-    return RepairedSpeech(file=Path(transcript.file.name).name, repaired=dict(counts)) if counts else None
+    return RepairedSpeech(file=Path(candidate.transcript.file.name).name, repaired=counts)
+
+
+def _end_s(candidate: Candidate) -> float:
+    return max((shot.end_s for shot in candidate.shots), default=math.inf)
 
 
 def _stored_settings(settings: CurateSettings) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from reeltalk.attach.records import FileFacts, decoded_of, encoding_of
 from reeltalk.attach.sources import NAMED, SourceVideo, find_videos, read_beside
-from reeltalk.attach.transcripts import Transcript, speech_of
+from reeltalk.attach.transcripts import Transcript, speech_of, told_repairs
 from reeltalk.attach.wholeness import MAX_MISSING, full_reason, missing
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
@@ -116,6 +116,11 @@ def attach(
                 *(
                     f"{video}: {len(names)} files have its name, such as {names[0]}; give one"
                     for video, names in doubtful
+                ),
+                *told_repairs(
+                    (video.id, transcripts[video.id], video.duration_s)
+                    for video in there
+                    if video.id in transcripts and video.duration_s is not None
                 ),
                 *_told("transcripts go on after the end of their videos, and their last lines are left out", late),
                 *_told("videos still have no file", [name for name in lacking if name not in unread]),

@@ -32,6 +32,7 @@ PASSED_OVER: Final = {
         "pictures that move: convert them to .mp4": ".apng .gif .mjpeg .webp .y4m",
         "streams without times: ffmpeg -i FILE -c copy FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
         "neither transcripts nor descriptions of a video": ".json",
+        "of no video, by their names": ".srt .vtt",
     }.items()
     for ending in endings.split()
 }

@@ -8,7 +8,7 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -57,6 +57,7 @@ _WEB_TIMES: Final = re.compile(
     r"(?:\d{2,}:)?[0-5]\d:[0-5]\d\.\d{3}\s+-->\s+(?:\d{2,}:)?[0-5]\d:[0-5]\d\.\d{3}(?:\s.*)?"
 )
 NO_NUMBER: Final = -2
+"""In place of the number of a cue that has none."""
 LONGEST_TIMES: Final = 400
 """Most characters of a line of times; settings of WebVTT may follow the times."""
 _NOT_SPOKEN: Final = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
@@ -123,9 +124,32 @@ class Transcript:
         Args:
             duration_s: The length of the video.
         """
-        hours_s = self.span.start_s // 3600 * 3600 if self.span is not None else 0.0
-        beyond = self.span is not None and self.span.start_s >= duration_s
-        return hours_s if beyond and self.span is not None and self.span.end_s - hours_s <= duration_s else 0.0
+        if self.span is None or self.span.start_s < duration_s:
+            return 0.0
+        hours_s = self.span.start_s // 3600 * 3600
+        return hours_s if self.span.end_s - hours_s <= duration_s else 0.0
+
+    def repaired(self, duration_s: float) -> dict[str, int]:
+        """Numbers of repairs by their kind, for a video of this length."""
+        hours = {"hours_off": 1} if self.offset_s(duration_s) else {}
+        return {**self.repairs.counts, **hours}
+
+
+def told_repairs(read: Iterable[tuple[str, Transcript, float]]) -> Iterator[str]:
+    """What was repaired in transcripts, in sentences.
+
+    Args:
+        read: The identifier of each video, its transcript, and its length in seconds.
+    """
+    repaired: Counter[str] = Counter()
+    for video, transcript, duration_s in read:
+        repaired.update(transcript.repaired(duration_s))
+        if (fault := transcript.repairs.left_out) is not None:
+            yield f"{video}: lines of speech are left out, the first: {fault}"
+    if repaired:
+        yield "speech was repaired: " + ", ".join(
+            f"{repaired[k]:,} {what}" for k, what in REPAIRS.items() if repaired[k]
+        )
 
 
 def open_transcript(
@@ -155,8 +179,8 @@ def open_transcript(
 def videos_of_transcript(name: str) -> list[tuple[str, str | None]]:
     """The videos that a subtitle or transcript file may belong to by its name, each with the language in the name.
 
-    The file of `NAME.mp4` or `NAME` is `NAME.srt`, `NAME.vtt`, `NAME.whisper.json`, `NAME.json`, or `NAME.LANGUAGE.srt`
-    and so on. Only the content of `NAME.json` tells whether it is one.
+    The file of `NAME.mp4` or `NAME` is `NAME.srt`, `NAME.vtt`, `NAME.whisper.json`, `NAME.json`, `NAME.LANGUAGE.srt`,
+    `NAME.transcript.vtt` and so on. Only the content of `NAME.json` tells whether it is one.
 
     Args:
         name: A file's name, with its folder.
@@ -164,9 +188,10 @@ def videos_of_transcript(name: str) -> list[tuple[str, str | None]]:
     suffix = Path(name).suffix
     if suffix.lower() not in SUFFIXES:
         return []
-    base = _KIND.sub("", name[: -len(suffix)])
+    whole = name[: -len(suffix)]
+    base = _KIND.sub("", whole)
     before, dot, tag = base.rpartition(".")
-    found: list[tuple[str, str | None]] = [(base, None)]
+    found: list[tuple[str, str | None]] = [(stem, None) for stem in dict.fromkeys((whole, base))]
     return [*found, (before, tag)] if dot and LANGUAGE.fullmatch(tag) else found
 
 
