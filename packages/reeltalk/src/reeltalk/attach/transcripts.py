@@ -58,6 +58,8 @@ _WEB_TIMES: Final = re.compile(
 )
 NO_NUMBER: Final = -2
 """In place of the number of a cue that has none."""
+LONGEST_NUMBER: Final = 12
+"""Most characters of the number of a cue in words."""
 LONGEST_TIMES: Final = 400
 """Most characters of a line of times; settings of WebVTT may follow the times."""
 _NOT_SPOKEN: Final = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
@@ -331,11 +333,13 @@ def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bo
     """
     found: list[tuple[int, str, list[str]]] = []
     before: list[str] = []
-    texts, skipping = before, False
+    texts, skipping, named = before, False, web
     label: int | None = None
     for number, text in enumerate(lines, start=1):
         if _is_times(text):
-            label = _take_label(texts, label, web=web)
+            # A translator may have translated the numbers.
+            named = named or (label is None and 0 < len("".join(texts[-1:]).strip()) <= LONGEST_NUMBER)
+            label = _take_label(texts, label, named=named)
             texts, skipping = [], False
             found.append((number, text, texts))
         elif web and (text.startswith("WEBVTT") or (_NOT_SPOKEN.match(text) and not (texts and texts[-1]))):
@@ -358,7 +362,10 @@ def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bo
     cues = []
     for number, text, spoken in found:
         start_s, end_s = (_seconds(half, counted=counted, carried=bool(whole)) for half in _halves(text))
-        cues.append(_Cue(start_s, end_s, tuple(spoken), {"line": number, "value": text.strip()}))
+        rest = _MOMENT.sub("", _halves(text)[1], count=1)
+        # Settings of WebVTT and places of SubRip have a colon in each word.
+        beside = [] if all(":" in word for word in rest.split()) else [rest]
+        cues.append(_Cue(start_s, end_s, (*beside, *spoken), {"line": number, "value": text.strip()}))
     return cues
 
 
@@ -400,13 +407,13 @@ def _seconds(text: str, *, counted: bool, carried: bool) -> float | None:
     return -moment_s if "-" in found[0] else moment_s
 
 
-def _take_label(texts: list[str], before: int | None, *, web: bool) -> int:
+def _take_label(texts: list[str], before: int | None, *, named: bool) -> int:
     """Remove the number or name of the next cue from the lines before its times, and the empty lines around it.
 
     Args:
         texts: The lines, of the cue before.
         before: The number of that cue; None before the first, `NO_NUMBER` if it has none.
-        web: True for WebVTT, in which any line may be a name.
+        named: True if any line may be a name, as in WebVTT.
 
     Returns:
         The number.
@@ -417,7 +424,8 @@ def _take_label(texts: list[str], before: int | None, *, web: bool) -> int:
     last = texts[filled - 1].strip("\ufeff \t") if filled else ""
     number = int(last) if last.isdecimal() and len(last) < 10 else None
     if filled == len(texts):
-        taken = number is not None or (web and filled > 1 and texts[filled - 2] == "")
+        apart = texts[filled - 2] == "" if filled > 1 else before is None
+        taken = number is not None or (named and apart)
     else:
         # Files with an empty line between all lines.
         taken = number is not None and before in (None, number - 1)

@@ -131,6 +131,7 @@ def segments(*rows: tuple[object, object]) -> str:
         ("x.srt", srt("00：00：01，000 ー＞ 00：00：02，000"), [(1.0, 2.0)], {"time_format": 1}),
         ("x.srt", srt("00:00:01,000-->00:00:02,000", "00:00:03:000 ---> 00:00:04:000"), [(1.0, 2.0), (3.0, 4.0)],
          {"time_format": 2}),
+        ("x.srt", "1\n00:00:01,000 --> 00:00:02,000 Hi.\n", [(1.0, 2.0)], {}),
         ("x.srt", srt("00:00:59,500 --> 00:00:60,000"), [(59.5, 60.0)], {"time_format": 1}),
         ("x.vtt", "WEBVTT\n\n0:00:01,000 --> 0:00:02,000\nHi.\n", [(1.0, 2.0)], {"time_format": 1}),
         ("x.vtt", "00:01.000 --> 00:02.000\nHi.\n", [(1.0, 2.0)], {}),
@@ -237,6 +238,8 @@ def test_segments_of_webvtt_that_were_joined_and_blank_lines_are_read(tmp_path: 
         "WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:0\n\nid 2\n00:03.000 --> 00:04.000\nBye.\n"
     )
     assert said(tmp_path / "x.vtt", text) == [(1.0, 2.0, None, "Hello there."), (3.0, 4.0, None, "Bye.")]
+    translated = "一\n00:00:01,000 --> 00:00:02,000\nHello\n\n二\n00:00:03,000 --> 00:00:04,000\nBye.\n"
+    assert [row[3] for row in said(tmp_path / "x.srt", translated)] == ["Hello", "Bye."]
     doubled = "1\n\n00:00:01,000 --> 00:00:02,000\n\nHello\n\n\n2\n\n00:00:03,000 --> 00:00:04,000\n\n42\n"
     assert said(tmp_path / "x.srt", doubled) == [(1.0, 2.0, None, "Hello"), (3.0, 4.0, None, "42")]
 
