@@ -303,7 +303,7 @@ def test_a_sidecar_states_licence_and_source(
     (tmp_path / "v.mp4").write_bytes(b"x")
     ((source,), _) = find_videos([tmp_path])
     assert source.sidecar == tmp_path / name
-    assert read_sidecar(tmp_path / name) == (expected, [])
+    assert read_sidecar(tmp_path / name) == ((expected, []) if expected else None)
 
 
 def test_a_value_of_a_sidecar_that_is_no_line_is_named_and_the_others_are_read(tmp_path: Path) -> None:

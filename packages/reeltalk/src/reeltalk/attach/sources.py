@@ -18,7 +18,7 @@ from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
-    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .insv .ivf .lrv .m1v .m2p .m2ts .m2v .m4v "
+    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .insv .ivf .m1v .m2p .m2ts .m2v .m4v "
     ".mkv .mov .mp4 .mpeg .mpg .mpv .mts .mxf .nut .obu .ogg .ogv .qt .rm .rmvb .tod .tp .trp .ts .vob .vro .webm "
     ".wmv".split()
 )
@@ -76,7 +76,7 @@ class Beside(NamedTuple):
     left_out: tuple[str, ...]
     """What is not read, and why."""
     source: SourceVideo
-    """The video, without a JSON file that holds a list, such as annotations, and so says nothing of it."""
+    """The video, without a JSON file that says nothing of it, such as annotations."""
 
 
 def find_videos(inputs: Sequence[Path | FetchedSources]) -> tuple[list[SourceVideo], list[Rejected]]:
@@ -349,7 +349,7 @@ def read_sidecar(sidecar: Path) -> tuple[dict[str, str], list[InputError]] | Non
 
     Returns:
         Values for `licence`, `source`, `split` and `category`, as far as it has them, and the values that are no line
-        of text; None if the file holds no JSON object.
+        of text; None if the file says none of it, such as annotations.
 
     Raises:
         InputError: The file is not JSON.
@@ -375,4 +375,4 @@ def read_sidecar(sidecar: Path) -> tuple[dict[str, str], list[InputError]] | Non
     categories = value.get("categories")
     if "category" not in known and isinstance(categories, list) and categories and isinstance(categories[0], str):
         known["category"] = _printable(categories[0])
-    return known, problems
+    return (known, problems) if known or problems else None

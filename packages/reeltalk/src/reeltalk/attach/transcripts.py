@@ -363,8 +363,8 @@ def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bo
     for number, text, spoken in found:
         start_s, end_s = (_seconds(half, counted=counted, carried=bool(whole)) for half in _halves(text))
         rest = _MOMENT.sub("", _halves(text)[1], count=1).lstrip("])")
-        # Settings of WebVTT and places of SubRip have a colon in each word.
-        beside = [] if all(":" in word for word in rest.split()) else [rest]
+        # In WebVTT these are settings, and the places of SubRip have a colon in each word.
+        beside = [] if web or all(":" in word for word in rest.split()) else [rest]
         cues.append(_Cue(start_s, end_s, (*beside, *spoken), {"line": number, "value": text.strip()}))
     return cues
 
