@@ -48,6 +48,8 @@ WINDOW_S: Final = 30.0
 
 _ARROW: Final = re.compile(r"(?:[-‐-―−ー]\s?){1,4}(?:[>＞]|&gt;)|[→⟶]")
 """The arrow between times, as tools, people and translators write it."""
+_CLOCK: Final = re.compile(r"(?=\s*[(\[-]?\s*[\d-]).*?\d\s?[:：]\s?-?\d")
+"""Begins a line of times."""
 _MOMENT: Final = re.compile(
     r"[(\[]?\s*(?:(-? ?\d{1,6})\s*[:：]\s*)?(-?\d{1,4})\s*[:：]\s*(-?\d{1,2})"
     r"(?:\s?([,.，．。:：;；])\s?(-?\d{1,20}(?:\.\d{1,20})?))?(?=(.?))"
@@ -68,6 +70,7 @@ _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]([^<>]*)>")
 _TAG: Final = re.compile(
     r"</?(?:b|i|u|s|c|v|a|p|em|strong|span|font|lang|ruby|rt)(?:[\s./][^<>]*)?>|\{\\[^{}]*\}", re.IGNORECASE
 )
+_MARKUP: Final = re.compile(r"[<{&\\]")
 _LINE_BREAK: Final = re.compile(r"\\[Nh]|<br\s?/?>", re.IGNORECASE)
 """Of Advanced SubStation Alpha, left by a conversion, and of HTML."""
 _LABEL: Final = re.compile(r"\[?(SPEAKER_\d+)\]?:\s+")
@@ -331,17 +334,17 @@ def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bo
 
     Comments, styles, regions and the headers of segments that were joined are skipped.
     """
-    found: list[tuple[int, str, list[str]]] = []
+    found: list[tuple[int, str, tuple[str, str], list[str]]] = []
     before: list[str] = []
     texts, skipping, named = before, False, web
     label: int | None = None
     for number, text in enumerate(lines, start=1):
-        if _is_times(text):
+        if (halves := _times(text)) is not None:
             # A translator may have translated the numbers.
             named = named or (label is None and 0 < len("".join(texts[-1:]).strip()) <= LONGEST_NUMBER)
             label = _take_label(texts, label, named=named)
             texts, skipping = [], False
-            found.append((number, text, texts))
+            found.append((number, text, halves, texts))
         elif web and (text.startswith("WEBVTT") or (_NOT_SPOKEN.match(text) and not (texts and texts[-1]))):
             skipping = True
         else:
@@ -354,34 +357,27 @@ def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bo
         raise InputError(problem, file=name, hint="get it again, or remove it if nothing is said")
     repairs.counts["left_out"] += len(strange)
     usual = _WEB_TIMES if web else _SUBRIP_TIMES
-    repairs.counts["time_format"] += sum(usual.fullmatch(text.strip()) is None for _, text, _ in found)
-    fractions = [part[5] or "" for _, text, _ in found for part in map(_MOMENT.match, _halves(text)) if part]
+    repairs.counts["time_format"] += sum(usual.fullmatch(text.strip()) is None for _, text, _, _ in found)
+    fractions = [part[5] or "" for _, _, halves, _ in found for part in map(_MOMENT.match, halves) if part]
     whole = [digits for digits in fractions if len(digits) == 3]
     # Tools that write 7 for 7 ms write 500 for half a second, and never 050; tools that write 5 for it never 500.
     counted = any(digits.endswith("0") for digits in whole) and not any(digits.startswith("0") for digits in whole)
     cues = []
-    for number, text, spoken in found:
-        start_s, end_s = (_seconds(half, counted=counted, carried=bool(whole)) for half in _halves(text))
-        rest = _MOMENT.sub("", _halves(text)[1], count=1).lstrip("])")
+    for number, text, halves, spoken in found:
+        start_s, end_s = (_seconds(half, counted=counted, carried=bool(whole)) for half in halves)
+        rest = _MOMENT.sub("", halves[1], count=1).lstrip("])")
         # In WebVTT these are settings, and the places of SubRip have a colon in each word.
         beside = [] if web or all(":" in word for word in rest.split()) else [rest]
         cues.append(_Cue(start_s, end_s, (*beside, *spoken), {"line": number, "value": text.strip()}))
     return cues
 
 
-def _is_times(text: str) -> bool:
-    """True for a line that is meant as a pair of times, and not one that is spoken."""
-    return (
-        len(text) <= LONGEST_TIMES
-        and _ARROW.search(text) is not None
-        and re.match(r"\s*[-(\[]?\s*(?:\d|-)", text) is not None
-        and re.search(r"\d\s*[:：]\s*-?\d", text) is not None
-    )
-
-
-def _halves(text: str) -> tuple[str, str]:
-    start, end = _ARROW.split(text, maxsplit=1)
-    return start.strip(), end.strip()
+def _times(text: str) -> tuple[str, str] | None:
+    """The halves of a line that is meant as a pair of times; None for one that is spoken."""
+    if not (":" in text or "：" in text) or len(text) > LONGEST_TIMES or not _CLOCK.match(text):
+        return None
+    start, *end = _ARROW.split(text, maxsplit=1)
+    return (start.strip(), end[0].strip()) if end else None
 
 
 def _seconds(text: str, *, counted: bool, carried: bool) -> float | None:
@@ -530,6 +526,8 @@ def _without_repeats(cues: Sequence[_Cue], repairs: Repairs) -> list[_Cue]:
 
 def _plain(text: str) -> str:
     """A text without markup, on one line."""
+    if not _MARKUP.search(text):
+        return " ".join(text.split())
     return " ".join(html.unescape(_LINE_BREAK.sub(" ", _TAG.sub("", _WORD_TIME.sub("", text)))).split())
 
 
