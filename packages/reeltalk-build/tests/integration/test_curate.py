@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from reliability_page import Reliability
 from sample_videos import Numbered, Recomposed, cached
 
 from reeltalk.cli import run
+from reeltalk.parallel import Call, Failure, FailureKind
+from reeltalk.parallel.local import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
 from reeltalk.store.validate import validate
@@ -221,6 +224,27 @@ def test_a_changed_sidecar_or_another_file_counts(raw: Path, tmp_path: Path) -> 
     (inputs / "empty.mp4").touch()
     assert run(arguments) == 1
     assert [row.record_id for row in Benchmark.open(tmp_path / "b").read(REJECTED)] == ["empty"]
+
+
+def test_a_video_whose_clip_cannot_be_cut_stops_no_other(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = LocalExecutor.map
+
+    def broken(self: LocalExecutor, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
+        for index, outcome in real(self, function, calls):
+            bad = function.endswith(":cut") and index == 0
+            yield index, Failure(FailureKind.DIED, "it died") if bad else outcome
+
+    monkeypatch.setattr(LocalExecutor, "map", broken)
+    videos = [str(raw / "bikes.mp4"), str(raw / "shots.mp4")]
+    assert run(["curate", *videos, "--into", str(tmp_path / "b"), *WIDE, "--cut", "lossless"]) == 1
+    assert "rejected bikes: its clip" in capsys.readouterr().out
+    opened = Benchmark.open(tmp_path / "b")
+    assert [video.id for video in opened.read(VIDEOS)] == ["shots"]
+    assert [finding for finding in validate(opened) if finding.severity == "error"] == []
+    shutil.rmtree(tmp_path / "b")
+    assert run(["curate", *videos, "--into", str(tmp_path / "b"), *WIDE, "--cut", "lossless", "--strict"]) == 2
 
 
 def test_workers_do_not_change_the_tables(made: Benchmark, raw: Path, tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def curate(
         return told.model_copy(update={"warnings": tuple(warnings)})
     _refuse_foreign(benchmark)
     _reject_copies(candidates)
+    readable = [candidate for candidate in candidates if candidate.reason is None]
     run.judge(candidates)
     run.scan(candidates, detector)
     kept = [candidate for candidate in candidates if candidate.reason is None]
@@ -108,6 +109,10 @@ def curate(
         candidate.clips = _clips(candidate, settings)
     if settings.cut != "none":
         run.cut(kept)
+        kept = [candidate for candidate in kept if candidate.reason is None]
+    damaged = [c for c in readable if c.reason and all(result.outcome != "rejected" for result in c.results)]
+    if strict and damaged:
+        raise InputError(str(damaged[0].reason), file=damaged[0].source.place)
     if settings.media != "none":
         copying = settings.media == "copy"
         what, keep = ("copying", benchmark.media.add) if copying else ("linking", benchmark.media.link)
@@ -141,7 +146,14 @@ def curate(
     warnings = [*_warnings(candidates, groups, settings), *_speech_warnings(kept, late)]
     if not kept:
         warnings.insert(0, _none_accepted(map(_screening, candidates), rejected))
-    return told.model_copy(update={"counts": counts, "rejected": tuple(rejected), "warnings": tuple(warnings)})
+    return told.model_copy(
+        update={
+            "counts": counts,
+            "rejected": tuple(rejected),
+            "warnings": tuple(warnings),
+            "unread": told.unread + len(damaged),
+        }
+    )
 
 
 def _reject_copies(candidates: Iterable[Candidate]) -> None:
