@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from reliability_page import Reliability
 from sample_videos import Numbered, Recomposed, cached
 
 from reeltalk.cli import run
+from reeltalk.parallel import Call, Failure, FailureKind
+from reeltalk.parallel.local import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
 from reeltalk.store.validate import validate
@@ -79,7 +82,7 @@ def raw(clips: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(scope="module")
 def made(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     into = tmp_path_factory.mktemp("made") / "bench"
-    assert run(["curate", str(raw), "--into", str(into), *WIDE, "--cut", "lossless", "--save-frames"]) == 0
+    assert run(["curate", str(raw), "--into", str(into), *WIDE, "--cut", "lossless", "--save-frames"]) == 1
     return Benchmark.open(into)
 
 
@@ -204,7 +207,7 @@ def test_filters_are_listed_and_what_was_not_applied_says_so(made: Benchmark) ->
 
 def test_a_second_run_has_nothing_to_do(made: Benchmark, raw: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (made.path / "manifest.json").read_bytes()
-    assert run(["curate", str(raw), "--into", str(made.path), *WIDE, "--cut", "lossless", "--save-frames"]) == 0
+    assert run(["curate", str(raw), "--into", str(made.path), *WIDE, "--cut", "lossless", "--save-frames"]) == 1
     assert "nothing changed" in capsys.readouterr().out
     assert (made.path / "manifest.json").read_bytes() == before
 
@@ -219,13 +222,34 @@ def test_a_changed_sidecar_or_another_file_counts(raw: Path, tmp_path: Path) -> 
     assert run(arguments) == 0
     assert [video.licence for video in Benchmark.open(tmp_path / "b").read(VIDEOS)] == ["CC0-1.0"]
     (inputs / "empty.mp4").touch()
-    assert run(arguments) == 0
+    assert run(arguments) == 1
     assert [row.record_id for row in Benchmark.open(tmp_path / "b").read(REJECTED)] == ["empty"]
+
+
+def test_a_video_whose_clip_cannot_be_cut_stops_no_other(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = LocalExecutor.map
+
+    def broken(self: LocalExecutor, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
+        for index, outcome in real(self, function, calls):
+            bad = function.endswith(":cut") and index == 0
+            yield index, Failure(FailureKind.DIED, "it died") if bad else outcome
+
+    monkeypatch.setattr(LocalExecutor, "map", broken)
+    videos = [str(raw / "bikes.mp4"), str(raw / "shots.mp4")]
+    assert run(["curate", *videos, "--into", str(tmp_path / "b"), *WIDE, "--cut", "lossless"]) == 1
+    assert "rejected bikes: its clip" in capsys.readouterr().out
+    opened = Benchmark.open(tmp_path / "b")
+    assert [video.id for video in opened.read(VIDEOS)] == ["shots"]
+    assert [finding for finding in validate(opened) if finding.severity == "error"] == []
+    shutil.rmtree(tmp_path / "b")
+    assert run(["curate", *videos, "--into", str(tmp_path / "b"), *WIDE, "--cut", "lossless", "--strict"]) == 2
 
 
 def test_workers_do_not_change_the_tables(made: Benchmark, raw: Path, tmp_path: Path) -> None:
     arguments = ["curate", str(raw), "--into", str(tmp_path / "b"), *WIDE, "--cut", "lossless", "--save-frames"]
-    assert run([*arguments, "--workers", "1"]) == 0
+    assert run([*arguments, "--workers", "1"]) == 1
     assert digest(tmp_path / "b") == digest(made.path)
 
 
@@ -300,7 +324,7 @@ def test_splits_are_drawn_by_group_and_do_not_depend_on_the_rest(raw: Path, tmp_
     splits = []
     for name, inputs in (("one", [raw]), ("two", [raw / "shots.mp4", raw / "phone.mp4"])):
         arguments = [*map(str, inputs), "--into", str(tmp_path / name), *WIDE, "--splits", "train=0.5,test=0.5"]
-        assert run(["curate", *arguments]) == 0
+        assert run(["curate", *arguments]) == (1 if name == "one" else 0), "one has videos that cannot be read"
         splits.append({str(v.id): v.split for v in Benchmark.open(tmp_path / name).read(VIDEOS)})
     assert splits[0]["shots"] == splits[1]["shots"]
     assert splits[0]["phone"] == splits[1]["phone"]
@@ -325,7 +349,7 @@ def test_kills_leave_the_tables_of_an_unbroken_run(raw: Path, tmp_path: Path, re
         # The first run of all takes longer.
         for name in ("first", "whole"):
             begun = time.monotonic()
-            assert runs.run(*arguments, tmp_path / name).code == 0
+            assert runs.run(*arguments, tmp_path / name).code == 1, "torn.mp4 cannot be read"
             usual_s = time.monotonic() - begun
         expected = digest(tmp_path / "whole")
 
@@ -345,7 +369,7 @@ def test_kills_leave_the_tables_of_an_unbroken_run(raw: Path, tmp_path: Path, re
                 tally.tried += 1
                 if (broken / "manifest.json").is_file():
                     Benchmark.open(broken)
-            assert code == 0
+            assert code == 1
             assert digest(broken) == expected
             assert not list(broken.glob(".partial-*"))
             shutil.rmtree(broken)

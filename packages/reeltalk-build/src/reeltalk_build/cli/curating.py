@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import FIRST, HOW, START, ExecutorName, in_groups, with_presets
+from reeltalk.cli.options import FIRST, FLAG, HOW, START, ExecutorName, in_groups, with_presets
 from reeltalk.cli.terminal import ProgressBar, print_report
 from reeltalk_build.curate.settings import PRESETS, CurateSettings
 
@@ -39,12 +39,14 @@ def curate(
     executor: ExecutorName = "local",
     cache: Path | None = None,
     max_download_gib: float = 100.0,
+    strict: Annotated[bool, FLAG] = False,
     settings: Curation = CURATE_DEFAULTS,
 ) -> int:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
 
     The defaults are those of SVBench, for films with cuts that last minutes; --preset has bounds for others. Run it
-    again to continue after an interruption. Exit code 1 if no video is accepted.
+    again to continue after an interruption. Exit code 1 if no video is accepted, or a file could not be read: the rest
+    is curated, and a list says what was left out.
 
     Example: `reeltalk curate raw/ --into benchmarks/kitchen --preset static-camera --splits train=0.8,test=0.2`.
 
@@ -62,6 +64,8 @@ def curate(
         Folder for downloads; by default one inside the benchmark. You may delete it when the command is done.
     max_download_gib
         Most GiB to download from one address.
+    strict
+        Stop at the first file that cannot be read.
     """
     from reeltalk.parallel import open_executor
     from reeltalk.store.benchmark import Benchmark
@@ -79,8 +83,9 @@ def curate(
             executor=opened,
             cache=cache,
             max_download_gib=max_download_gib,
+            strict=strict,
             progress=bar.show,
         )
     print_report(done)
     print(f"benchmark: {into}")
-    return 0 if Benchmark.open(into).rows(VIDEOS) else 1
+    return 0 if Benchmark.open(into).rows(VIDEOS) and done.complete else 1

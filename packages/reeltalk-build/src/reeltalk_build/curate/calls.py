@@ -93,6 +93,8 @@ class Candidate:
     results: list[FilterResult] = field(default_factory=list)
     sidecar: dict[str, str] = field(default_factory=dict)
     transcript: Transcript | None = None
+    left_out: tuple[str, ...] = ()
+    """What could not be read beside it."""
     scan_key: str | None = None
     shots: list[Interval] = field(default_factory=list)
     hashes: tuple[str, ...] = ()
@@ -257,7 +259,7 @@ class Calls:
             candidate.apply(filters.flow(self.settings, _mean_flow(found)))
 
     def cut(self, kept: list[Candidate]) -> None:
-        """Write the clips as files into the media store."""
+        """Write the clips as files into the media store; reject videos of which one cannot be cut."""
         folder = self.benchmark.path / WORK / STAGE / "cuts"
         with storage_errors(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -288,7 +290,10 @@ class Calls:
             candidate, position = clips[index]
             clip = candidate.clips[position]
             if isinstance(outcome, Failure):
-                raise BenchmarkError(f"clip {clip.id} of {candidate.source.path} cannot be cut: {outcome}")
+                candidate.reason = f"its clip {clip.id} cannot be cut: {outcome}"
+                if str(folder) in str(outcome):  # the disk is at fault, and no video
+                    raise BenchmarkError(f"{candidate.source.place}: {candidate.reason}")
+                continue
             file = ClipFile(sha256=outcome.sha256, how=outcome.cut.how.value, interval=outcome.cut.interval)
             candidate.clips[position] = clip.model_copy(update={"file": file})
         shutil.rmtree(folder, ignore_errors=True)

@@ -13,14 +13,14 @@ from typing import Final
 
 from reeltalk._version import __version__
 from reeltalk.attach.records import decoded_of, encoding_of, unusual
-from reeltalk.attach.sources import VIDEO_SUFFIXES, find_videos, read_sidecar
-from reeltalk.attach.transcripts import open_transcript, speech_of
-from reeltalk.errors import BenchmarkError
+from reeltalk.attach.sources import VIDEO_SUFFIXES, find_videos, passed_over, read_beside
+from reeltalk.attach.transcripts import speech_of, told_repairs
+from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.outcomes import Rejected, Screening, StageReport
+from reeltalk.schema.outcomes import Rejected, RepairedSpeech, Screening, StageReport
 from reeltalk.schema.record import ClipId, Json, VideoId, derive_id
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
@@ -40,23 +40,26 @@ def curate(
     settings: CurateSettings,
     *,
     executor: Executor,
+    strict: bool = False,
     progress: Progress = unseen,
 ) -> StageReport:
     """Filter videos, split them into clips, and choose their key frames.
 
     An interrupted run continues where it stopped, since finished results are cached. The tables are written together at
-    the end; their bytes do not depend on interruptions.
+    the end; their bytes do not depend on interruptions. A video or a file beside one that cannot be read is told, and
+    the rest is curated.
 
     Args:
         inputs: Video files, folders to search, and files fetched from addresses.
         benchmark: Receives `videos`, `screenings`, `shots`, `frames`, `speech`, `clips`, `rejected` and sheets.
         settings: Filters and rules.
         executor: Runs the child processes.
+        strict: True to stop at the first file that cannot be read.
         progress: Called with the name of the work, done, total and share.
 
     Raises:
-        InputError: An input does not exist, or a sidecar or transcript is damaged.
-        SettingError: Settings contradict each other, a video has subtitles in several languages, or no GPU can decode.
+        InputError: An input does not exist, or a file cannot be read, if `strict`.
+        SettingError: Settings contradict each other, or no GPU can decode.
         BenchmarkError: The benchmark has tables of other stages, or cannot be written.
     """
     detector = settings.detector_settings
@@ -65,27 +68,36 @@ def curate(
     sources, rejected = find_videos(inputs)
     candidates = [Candidate(source, source.path.stat().st_size) for source in sources]
     for candidate in candidates:
-        if candidate.source.sidecar is not None:
-            candidate.sidecar = read_sidecar(candidate.source.sidecar)
-        if settings.speech:
-            source = candidate.source
-            candidate.transcript = open_transcript(
-                source.name, VideoId(source.id), source.transcripts, settings.speech_language
-            )
+        candidate.sidecar, candidate.transcript, candidate.left_out, candidate.source = read_beside(
+            candidate.source, speech=settings.speech, language=settings.speech_language, strict=strict
+        )
+    other_files = passed_over(inputs, [candidate.source for candidate in candidates])
     if settings.media == "link":
         for candidate in candidates:
             benchmark.media.check_link(candidate.source.path)
     run = Calls(benchmark, settings, executor, progress)
     run.check_decoder()
     run.ingest(candidates)
+    unread = [(row.place or row.record_id, row.reason) for row in rejected]
+    unread += [(c.source.place, c.reason) for c in candidates if c.reason is not None]
+    if strict and unread:
+        raise InputError(unread[0][1], file=unread[0][0])
+    told = StageReport(
+        stage=STAGE,
+        counts={},
+        left_out=tuple(f"{c.source.id}: {line}" for c in candidates for line in c.left_out),
+        passed_over=other_files,
+        unread=len(unread),
+    )
     parents = _parents(candidates, rejected)
     if _is_up_to_date(benchmark, stored, parents):
         warnings = ["nothing changed since the last run"]
         if not benchmark.rows(VIDEOS):
             warnings.append(_none_accepted(benchmark.read(SCREENINGS), list(benchmark.read(REJECTED))))
-        return StageReport(stage=STAGE, counts={}, warnings=tuple(warnings))
+        return told.model_copy(update={"warnings": tuple(warnings)})
     _refuse_foreign(benchmark)
     _reject_copies(candidates)
+    readable = [candidate for candidate in candidates if candidate.reason is None]
     run.judge(candidates)
     run.scan(candidates, detector)
     kept = [candidate for candidate in candidates if candidate.reason is None]
@@ -97,6 +109,10 @@ def curate(
         candidate.clips = _clips(candidate, settings)
     if settings.cut != "none":
         run.cut(kept)
+        kept = [candidate for candidate in kept if candidate.reason is None]
+    damaged = [c for c in readable if c.reason and all(result.outcome != "rejected" for result in c.results)]
+    if strict and damaged:
+        raise InputError(str(damaged[0].reason), file=damaged[0].source.place)
     if settings.media != "none":
         copying = settings.media == "copy"
         what, keep = ("copying", benchmark.media.add) if copying else ("linking", benchmark.media.link)
@@ -131,7 +147,14 @@ def curate(
     warnings = [*_warnings(candidates, groups, settings), *odd, *_speech_warnings(kept, late)]
     if not kept:
         warnings.insert(0, _none_accepted(map(_screening, candidates), rejected))
-    return StageReport(stage=STAGE, counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
+    return told.model_copy(
+        update={
+            "counts": counts,
+            "rejected": tuple(rejected),
+            "warnings": tuple(warnings),
+            "unread": told.unread + len(damaged),
+        }
+    )
 
 
 def _reject_copies(candidates: Iterable[Candidate]) -> None:
@@ -211,8 +234,7 @@ def _speech(kept: Iterable[Candidate], late: dict[str, int]) -> Iterator[Utteran
     for candidate in kept:
         if candidate.transcript is None:
             continue
-        duration_s = max(shot.end_s for shot in candidate.shots)
-        spoken, left_out = speech_of(candidate.transcript, VideoId(candidate.source.id), duration_s)
+        spoken, left_out = speech_of(candidate.transcript, VideoId(candidate.source.id), _end_s(candidate))
         yield from spoken
         if left_out:
             late[candidate.transcript.file.name] = left_out
@@ -222,6 +244,7 @@ def _speech_warnings(kept: Sequence[Candidate], late: dict[str, int]) -> Iterato
     without = sum(candidate.transcript is None for candidate in kept)
     if 0 < without < len(kept):
         yield f"{without:,} of {len(kept):,} videos have no subtitle or transcript file that is read"
+    yield from told_repairs((c.source.id, c.transcript, _end_s(c)) for c in kept if c.transcript is not None)
     for name, count in late.items():
         yield f"{name}: {count:,} lines begin after the end of the video and are left out; is it another video's?"
 
@@ -236,7 +259,19 @@ def _screening(candidate: Candidate) -> Screening:
         decoded_s=candidate.decoded_s,
         damaged_packets=candidate.damaged_packets,
         sheet=sheet_path(candidate) if candidate.has_sheet and candidate.reason is None else None,
+        speech=_repaired(candidate),
+        left_out=candidate.left_out or None,
     )
+
+
+def _repaired(candidate: Candidate) -> RepairedSpeech | None:
+    if candidate.transcript is None or not (counts := candidate.transcript.repaired(_end_s(candidate))):
+        return None
+    return RepairedSpeech(file=Path(candidate.transcript.file.name).name, repaired=counts)
+
+
+def _end_s(candidate: Candidate) -> float:
+    return max((shot.end_s for shot in candidate.shots), default=math.inf)
 
 
 def _stored_settings(settings: CurateSettings) -> dict[str, Json]:

@@ -22,6 +22,7 @@ def curate(
     executor: Executor | None = None,
     cache: Path | str | None = None,
     max_download_gib: float = 100.0,
+    strict: bool = False,
     progress: Progress = unseen,
 ) -> StageReport:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
@@ -35,13 +36,14 @@ def curate(
         executor: Runs the decoding. The default is one process for each core of this machine.
         cache: Folder for downloads. The default is a folder inside the benchmark, which you may delete afterwards.
         max_download_gib: Maximum download from one address, in GiB.
+        strict: True to stop at the first file that cannot be read, in place of leaving it out.
         progress: Called with the share of the work that is done.
 
     Raises:
         SettingError: No video is given, settings contradict each other, or an address cannot be used.
         RemoteError: A download failed.
         MissingExtraError: The package that reads an address is not installed.
-        InputError: An input does not exist, or a sidecar is damaged.
+        InputError: An input does not exist, or a file cannot be read, if `strict`.
         BenchmarkError: The benchmark holds results of other stages, or cannot be written.
     """
     if not videos:
@@ -58,4 +60,6 @@ def curate(
         else Path(video)
         for video in videos
     ]
-    return curate_videos(inputs, benchmark, settings, executor=executor or open_executor(), progress=progress)
+    return curate_videos(
+        inputs, benchmark, settings, executor=executor or open_executor(), strict=strict, progress=progress
+    )

@@ -1,5 +1,6 @@
 """Video files find the videos of an imported benchmark, and nothing else of it changes."""
 
+import re
 import shutil
 import unicodedata
 from pathlib import Path
@@ -145,8 +146,10 @@ def test_transcripts_beside_the_files_come_along_once(
     for name, words in (("de", "Guten Tag."), ("en", "Good day.")):
         (tmp_path / "raw" / f"{first}.{name}.srt").write_text(cue.format(words))
     arguments = ["attach", str(imported), str(tmp_path / "raw")]
-    assert run(arguments) == 2
+    assert run([*arguments, "--strict"]) == 2
     assert "several languages, de, en" in capsys.readouterr().err
+    assert run(arguments) == 1
+    assert re.search(r"left out: .*several languages, de, en", capsys.readouterr().out)
     assert run([*arguments, "--speech-language", "en"]) == 0
     assert "2 utterances" in capsys.readouterr().out
     late = "WEBVTT\n\n00:01.000 --> 00:09.000\n<v Ann>Late.\n\n00:03.000 --> 00:04.000\nNo.\n"

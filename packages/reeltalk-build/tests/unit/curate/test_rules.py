@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -302,10 +303,18 @@ def test_a_sidecar_states_licence_and_source(
     (tmp_path / "v.mp4").write_bytes(b"x")
     ((source,), _) = find_videos([tmp_path])
     assert source.sidecar == tmp_path / name
-    assert read_sidecar(tmp_path / name) == expected
+    assert read_sidecar(tmp_path / name) == ((expected, []) if expected else None)
 
 
-def test_a_damaged_sidecar_is_named(tmp_path: Path) -> None:
-    (tmp_path / "v.json").write_text('{"licence": 3}')
-    with pytest.raises(InputError, match=r"must be a line of text.*, got 3 .*v\.json at \$\.licence"):
+def test_a_value_of_a_sidecar_that_is_no_line_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    (tmp_path / "v.json").write_text(
+        '{"licence": [3], "source": "x", "fps": NaN, "note": "\\u202e", "note": 2, "category": ["a", "b"]}'
+    )
+    known, (problem,) = read_sidecar(tmp_path / "v.json") or ({}, [])
+    assert known == {"source": "x", "category": "a, b"}
+    assert re.search(r"must be a line of text.*, got \[3\] .*v\.json at \$\.licence", str(problem))
+    (tmp_path / "v.json").write_text("[1]")
+    assert read_sidecar(tmp_path / "v.json") is None
+    (tmp_path / "v.json").write_text("{")
+    with pytest.raises(InputError, match=r"not JSON.*v\.json:1"):
         read_sidecar(tmp_path / "v.json")

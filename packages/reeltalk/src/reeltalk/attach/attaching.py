@@ -7,22 +7,19 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.attach.records import FileFacts, decoded_of, encoding_of, unusual
-from reeltalk.attach.sources import SourceVideo, find_videos
-from reeltalk.attach.transcripts import Transcript, open_transcript, speech_of
+from reeltalk.attach.sources import NAMED, SourceVideo, find_videos, read_beside
+from reeltalk.attach.transcripts import Transcript, speech_of, told_repairs
 from reeltalk.attach.wholeness import MAX_MISSING, full_reason, missing
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected, StageReport
-from reeltalk.schema.record import VideoId
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import SPEECH, VIDEOS
 
 STAGE: Final = "attach"
-NAMED: Final = 3
-"""Most names in a warning."""
 UNREAD: Final = "cannot be read"
 """Begin of the reason why a file is not attached, if it is damaged."""
 LOOKING: Final = Limits(wall_s=600.0)
@@ -36,6 +33,7 @@ def attach(
     executor: Executor,
     max_missing: float = MAX_MISSING,
     speech_language: str | None = None,
+    strict: bool = False,
     progress: Progress = unseen,
 ) -> StageReport:
     """Copy video files into a benchmark's media store, and write their hash, length, frame rate and size into `videos`.
@@ -51,13 +49,14 @@ def attach(
         executor: Runs the child processes that open the files.
         max_missing: Largest missing part of a truncated or damaged file, in percent of its length.
         speech_language: Language of the subtitles that are read if a video has several.
+        strict: True to stop at the first transcript that cannot be read.
         progress: Called with the name of the work, done, total and share.
 
     Raises:
-        SettingError: A video has subtitles in several languages.
         FrozenError: The benchmark is a release.
         BenchmarkError: The benchmark has no videos, or no file matches any of them.
-        InputError: An input does not exist, or a transcript is damaged.
+        InputError: An input does not exist, or a transcript cannot be read, if `strict`.
+        SettingError: A video has subtitles in several languages, if `strict`.
     """
     benchmark.check_changeable()
     videos = list(benchmark.read(VIDEOS))
@@ -75,7 +74,7 @@ def attach(
             f"none of {len(sources):,} files belongs to a video of {benchmark.path}, by name: names such as "
             f"{videos[0].file or videos[0].id!r} are looked for; rename the files or give another folder"
         )
-    transcripts = _transcripts(benchmark, found, speech_language)
+    transcripts, left_out = _transcripts(benchmark, found, speech_language, strict=strict)
     known: dict[str, Video] = {}
     pairs = [(video, found[video.id]) for video in wanted if video.id in found]
     calls = (Call({"path": str(source.path)}, LOOKING) for _, source in pairs)
@@ -111,11 +110,17 @@ def attach(
             **({"utterances": utterances} if utterances else {}),
         },
         rejected=tuple(rejected),
+        left_out=left_out,
         warnings=tuple(
             [
                 *(
                     f"{video}: {len(names)} files have its name, such as {names[0]}; give one"
                     for video, names in doubtful
+                ),
+                *told_repairs(
+                    (video.id, transcripts[video.id], video.duration_s)
+                    for video in there
+                    if video.id in transcripts and video.duration_s is not None
                 ),
                 *_told("transcripts go on after the end of their videos, and their last lines are left out", late),
                 *unusual(known.values()),
@@ -126,15 +131,18 @@ def attach(
     )
 
 
-def _transcripts(benchmark: Benchmark, found: dict[str, SourceVideo], language: str | None) -> dict[str, Transcript]:
-    """The transcripts of videos that have no speech yet, each read once."""
+def _transcripts(
+    benchmark: Benchmark, found: dict[str, SourceVideo], language: str | None, *, strict: bool
+) -> tuple[dict[str, Transcript], tuple[str, ...]]:
+    """The transcripts of videos that have no speech yet, each read once, and what cannot be read."""
     spoken = {row.video_id for row in benchmark.read(SPEECH)}
-    opened = {
-        video_id: open_transcript(source.name, VideoId(video_id), source.transcripts, language)
+    beside = {
+        video_id: read_beside(source._replace(id=video_id), described=False, language=language, strict=strict)
         for video_id, source in found.items()
         if video_id not in spoken
     }
-    return {video_id: transcript for video_id, transcript in opened.items() if transcript is not None}
+    left_out = tuple(f"{video_id}: {line}" for video_id, read in beside.items() for line in read.left_out)
+    return {video_id: read.transcript for video_id, read in beside.items() if read.transcript is not None}, left_out
 
 
 def _add_speech(

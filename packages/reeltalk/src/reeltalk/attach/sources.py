@@ -1,25 +1,46 @@
 """Find the video files to curate, and the files beside them: licence, source, split and category, and speech."""
 
 import os
+import re
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from reeltalk.attach.transcripts import TranscriptFile, is_whisper, videos_of_transcript
-from reeltalk.errors import InputError
+from reeltalk.attach.side_files import BROKEN, parse_side_json, read_side_text
+from reeltalk.attach.transcripts import Transcript, TranscriptFile, is_whisper, open_transcript, videos_of_transcript
+from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.schema.outcomes import Rejected
-from reeltalk.schema.record import LONGEST_NAME
+from reeltalk.schema.record import LONGEST_NAME, VideoId
 from reeltalk.schema.texts import fold_name, name_problem
-from reeltalk.store.documents import read_json
-from reeltalk.store.foreign import file_inside, walk
+from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
-    ".3gp .avi .asf .dv .f4v .flv .ivf .m2ts .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .nut .obu .ogg .ogv .rm .ts .vob "
-    ".webm .wmv".split()
+    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .insv .ivf .m1v .m2p .m2ts .m2v .m4v "
+    ".mkv .mov .mp4 .mpeg .mpg .mpv .mts .mxf .nut .obu .ogg .ogv .qt .rm .rmvb .tod .tp .trp .ts .vob .vro .webm "
+    ".wmv".split()
 )
+PASSED_OVER: Final = {
+    ending: what
+    for what, endings in {
+        "unfinished downloads": ".aria2 .crdownload .download .part .ytdl",
+        "subtitles of a kind that is not read: convert them to .srt": (
+            ".ass .dfxp .idx .itt .json3 .lrc .sbv .scc .smi .srv1 .srv2 .srv3 .ssa .stl .sub .sup .ttml"
+        ),
+        "pictures that move: convert them to .mp4": ".apng .gif .mjpeg .webp .y4m",
+        "streams without times: ffmpeg -i FILE -c copy FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
+        "neither transcripts nor descriptions of a video": ".json",
+        "of no video, by their names": ".srt .vtt",
+    }.items()
+    for ending in endings.split()
+}
+"""What files are that are not read, by their ending."""
+NAMED: Final = 3
+"""Most names of files in a line."""
+_STREAM_OF_YT_DLP: Final = re.compile(r"\.f\d{2,4}(?:-\w+)?$")
+"""Ends the name, without suffix, of a stream that yt-dlp has not merged yet, as `NAME.f137.mp4`."""
 SIDECAR_FIELDS: Final = {
     "licence": ("licence", "license"),
     "source": ("source", "webpage_url", "url"),
@@ -42,6 +63,20 @@ class SourceVideo(NamedTuple):
     """The JSON file next to it."""
     transcripts: tuple[TranscriptFile, ...] = ()
     """The subtitle and transcript files next to it."""
+    faults: tuple[InputError, ...] = ()
+    """Why files next to it are not opened."""
+
+
+class Beside(NamedTuple):
+    """What the files next to a video say."""
+
+    said: dict[str, str]
+    """Its licence, source, split and category, as far as they are stated."""
+    transcript: Transcript | None
+    left_out: tuple[str, ...]
+    """What is not read, and why."""
+    source: SourceVideo
+    """The video, without a JSON file that says nothing of it, such as annotations."""
 
 
 def find_videos(inputs: Sequence[Path | FetchedSources]) -> tuple[list[SourceVideo], list[Rejected]]:
@@ -98,8 +133,9 @@ def wanted_files(names: Iterable[str]) -> list[str]:
 
 def sidecar_names(name: str) -> tuple[str, ...]:
     """Possible names of a video's sidecar, the most likely first."""
-    path = Path(name)
-    return str(path.with_suffix(".info.json")), str(path.with_suffix(".json")), f"{path}.json"
+    stem = str(Path(name).with_suffix(""))
+    merged = (f"{_merged(stem)}.info.json",) if _merged(stem) != stem else ()
+    return f"{stem}.info.json", f"{stem}.json", f"{name}.json", *merged
 
 
 def companion_names(name: str, *, language: str | None = None) -> tuple[str, ...]:
@@ -124,26 +160,42 @@ def _transcripts_of(names: Iterable[str]) -> dict[str, list[tuple[str, str | Non
 
 
 def _matching(video: str, spoken: Mapping[str, Sequence[tuple[str, str | None]]]) -> Iterator[tuple[str, str | None]]:
-    for name in dict.fromkeys((str(Path(video).with_suffix("")), video)):
+    stem = str(Path(video).with_suffix(""))
+    for name in dict.fromkeys((stem, video, _merged(stem))):
         yield from spoken.get(name, ())
+
+
+def _merged(stem: str) -> str:
+    """The name of a video, without suffix, of which yt-dlp has not merged the streams; others as they are."""
+    return _STREAM_OF_YT_DLP.sub("", stem)
 
 
 def _beside(
     video: str, spoken: Mapping[str, Sequence[tuple[str, str | None]]], opened: Callable[[str], tuple[Path, str] | None]
-) -> tuple[Path | None, tuple[TranscriptFile, ...]]:
-    """The sidecar and the transcripts of a video. `opened` gives the path of a file by its name, and its place."""
-    transcripts = []
+) -> tuple[Path | None, tuple[TranscriptFile, ...], tuple[InputError, ...]]:
+    """The sidecar and the transcripts of a video, and why others are not opened.
+
+    `opened` gives the path of a file by its name, and its place.
+    """
+    transcripts: list[TranscriptFile] = []
+    faults: list[InputError] = []
+
+    def found(name: str) -> tuple[Path, str] | None:
+        try:
+            return opened(name)
+        except InputError as error:
+            faults.append(error)
+            return None
+
     for name, language in _matching(video, spoken):
-        found = opened(name)
+        file = found(name)
         plain = name.endswith(".json") and not name.endswith(".whisper.json")
-        if found is not None and (not plain or is_whisper(found[0])):
-            transcripts.append(TranscriptFile(*found, language))
+        if file is not None and (not plain or is_whisper(file[0])):
+            transcripts.append(TranscriptFile(*file, language))
     taken = {file.path for file in transcripts}
-    for name in sidecar_names(video):
-        found = opened(name)
-        if found is not None and found[0] not in taken:
-            return found[0], tuple(transcripts)
-    return None, tuple(transcripts)
+    others = (file for name in sidecar_names(video) if (file := found(name)) is not None)
+    sidecar = next((path for path, _ in others if path not in taken), None)
+    return sidecar, tuple(transcripts), tuple({str(error): error for error in faults}.values())
 
 
 def _printable(name: str) -> str:
@@ -160,8 +212,11 @@ def _named(inputs: Sequence[Path | FetchedSources]) -> Iterator[tuple[SourceVide
         elif source.is_dir() and not source.is_symlink():
             files = sorted(walk(source))
             spoken = _transcripts_of(path.relative_to(source).as_posix() for path, _ in files)
-            for path, problem in files:
-                if path.suffix.lower() in VIDEO_SUFFIXES:
+            films = {path: problem for path, problem in files if path.suffix.lower() in VIDEO_SUFFIXES}
+            stems = {str(path.with_suffix("")) for path in films}
+            for path, problem in films.items():
+                stem = str(path.with_suffix(""))
+                if _merged(stem) == stem or _merged(stem) not in stems:
                     name = path.relative_to(source).as_posix()
                     yield _here(path, name, source, spoken), problem and f"it is {problem}"
         elif os.path.lexists(source):
@@ -213,28 +268,111 @@ def _reason_against(path: Path) -> str | None:
     return None
 
 
-def read_sidecar(sidecar: Path) -> dict[str, str]:
+def passed_over(inputs: Sequence[Path | FetchedSources], videos: Sequence[SourceVideo]) -> tuple[str, ...]:
+    """The files in folders that are neither videos nor files beside one, as one line for each ending.
+
+    Args:
+        inputs: Files and folders, as for `find_videos`.
+        videos: The videos that were found there.
+    """
+    used = {
+        path for video in videos for path in (video.path, video.sidecar, *(file.path for file in video.transcripts))
+    }
+    used |= {error.file for video in videos for error in video.faults}
+    endings: dict[str, list[str]] = defaultdict(list)
+    for folder in inputs:
+        if isinstance(folder, Path) and folder.is_dir() and not folder.is_symlink():
+            for path, _ in sorted(walk(folder)):
+                stream = _merged(path.stem) != path.stem
+                if path not in used and (stream or path.suffix.lower() not in VIDEO_SUFFIXES):
+                    endings[path.suffix.lower()].append(_printable(path.relative_to(folder).as_posix()))
+    return tuple(
+        f"{len(names):,} {ending or 'without an ending'}"
+        f"{f' ({PASSED_OVER[ending]})' if ending in PASSED_OVER else ''}: {', '.join(names[:NAMED])}"
+        f"{', …' if len(names) > NAMED else ''}"
+        for ending, names in sorted(endings.items())
+    )
+
+
+def read_beside(
+    source: SourceVideo,
+    *,
+    described: bool = True,
+    speech: bool = True,
+    language: str | None = None,
+    strict: bool = False,
+) -> Beside:
+    """Read the files next to a video. A fault of one is told, and the rest is read.
+
+    Args:
+        source: The video.
+        described: False to leave the sidecar out.
+        speech: False to leave subtitles and transcripts out.
+        language: Language of the speech, as for `choose_transcript`.
+        strict: True to raise the first fault.
+
+    Raises:
+        InputError, SettingError: The first fault, if `strict`.
+    """
+    faults: list[ReeltalkError] = list(source.faults)
+    said: dict[str, str] = {}
+    transcript = None
+    if described and source.sidecar is not None:
+        try:
+            found = read_sidecar(source.sidecar)
+            said, problems = found or ({}, [])
+            faults += problems
+            source = source if found else source._replace(sidecar=None)
+        except InputError as error:
+            faults.append(error)
+    if speech:
+        try:
+            transcript = open_transcript(source.name, VideoId(source.id), source.transcripts, language)
+        except (InputError, SettingError) as error:
+            faults.append(error)
+    if strict and faults:
+        raise faults[0]
+    return Beside(said, transcript, tuple(map(_left_out, faults)), source)
+
+
+def _left_out(fault: ReeltalkError) -> str:
+    """What was not read and why; the file by its name alone, so that tables are the same on every machine."""
+    if not isinstance(fault, InputError):
+        return f"speech not read: {fault}"
+    plain = fault.file.suffix.lower() == ".json" and not fault.file.name.lower().endswith(".whisper.json")
+    what = (fault.place or "").removeprefix("$.") if plain and fault.place else "description" if plain else "speech"
+    return f"{what} not read: {str(fault).replace(str(fault.file), fault.file.name)}"
+
+
+def read_sidecar(sidecar: Path) -> tuple[dict[str, str], list[InputError]] | None:
     """Read a sidecar: `NAME.info.json` of yt-dlp, or `NAME.json`.
 
     Returns:
-        Values for `licence`, `source`, `split` and `category`, as far as it has them.
+        Values for `licence`, `source`, `split` and `category`, as far as it has them, and the values that are no line
+        of text; None if the file says none of it, such as annotations.
 
     Raises:
-        InputError: The file is not a JSON object, or a value is not a line of text.
+        InputError: The file is not JSON.
     """
-    value = read_json(sidecar)
+    text, _, fault = read_side_text(sidecar, largest_bytes=MOST_DOCUMENT_BYTES)
+    value = parse_side_json(text, str(sidecar))
     if not isinstance(value, dict):
-        raise InputError("must be a JSON object", file=sidecar)
+        return None
     known: dict[str, str] = {}
+    problems: list[InputError] = []
     for field, names in SIDECAR_FIELDS.items():
         name = next((name for name in names if value.get(name) is not None), None)
         if name is None:
             continue
-        if not isinstance(value[name], str) or value[name] != _printable(value[name]):
+        stated = value[name]
+        if isinstance(stated, list) and stated and all(isinstance(part, str) for part in stated):
+            stated = ", ".join(stated)
+        if isinstance(stated, str) and stated == _printable(stated) and BROKEN not in stated:
+            known[field] = stated
+        else:
             problem = f"must be a line of text, of at most {LONGEST_NAME} characters"
-            raise InputError(problem, file=sidecar, place=f"$.{name}", value=value[name])
-        known[field] = value[name]
+            problems.append(fault or InputError(problem, file=sidecar, place=f"$.{name}", value=stated))
     categories = value.get("categories")
     if "category" not in known and isinstance(categories, list) and categories and isinstance(categories[0], str):
         known["category"] = _printable(categories[0])
-    return known
+    return (known, problems) if known or problems else None

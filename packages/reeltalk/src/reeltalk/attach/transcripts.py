@@ -1,47 +1,84 @@
 """Read what is said in a video from a file beside it: SubRip (`.srt`), WebVTT (`.vtt`), or Whisper's JSON.
 
-Anybody may have written these files. A file that does not follow its format is refused with the line, and is never
-repaired: words at a wrong time would show a model the future.
+Many tools write these files, and few follow the formats. What is plainly meant is read, and what was repaired is
+counted.
 """
 
 import html
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
+from reeltalk.attach.side_files import BROKEN, parse_side_json, read_side_text
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import VideoId
+from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.speech import LONGEST_UTTERANCE, Utterance
-from reeltalk.schema.texts import refusal
-from reeltalk.store.documents import SourceModel, decode_text, parse, parse_json
-from reeltalk.store.foreign import open_file
+from reeltalk.schema.texts import refusal, without_controls
 from reeltalk.store.manifest import hash_file
 
-LARGEST_BYTES: Final = 32 << 20
-"""Largest file that is read; an hour of Whisper's JSON with the times of words has about 5 MiB."""
 MOST_UTTERANCES: Final = 100_000
 """Most utterances of a file; ten hours of talk have about 20,000."""
 SUFFIXES: Final = (".vtt", ".srt", ".json")
 """Endings of the files, the preferred first: WebVTT names speakers, and people correct subtitles, seldom JSON."""
 LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 """The tag in `NAME.en.srt` or `NAME.pt-BR.vtt`."""
+_KIND: Final = re.compile(r"(?:\.(?:auto|captions?|cc|default|sdh|subtitles?|transcript|whisperx?))+$", re.IGNORECASE)
+"""What a name says after the video and the language, as `NAME.transcript.vtt` of Zoom."""
+REPAIRS: Final = {
+    "encoding": "files in Windows-1252, or converted to UTF-8 twice",
+    "characters": "broken or control characters",
+    "time_format": "pairs of times in another form",
+    "missing_times": "times taken from the lines before and after",
+    "inverted_times": "ends before the start, exchanged",
+    "negative_times": "starts before 0, set to 0",
+    "repeated_lines": "lines that were shown before, of rolling captions or joined segments",
+    "hours_off": "files whose times begin at a full hour, read from 0",
+    "left_out": "lines left out, which could not be read",
+}
+"""What was repaired in a file, by its name in the table of screenings."""
+WINDOW_S: Final = 30.0
+"""The window of Whisper: no segment is longer, and no end is further before its start."""
 
-_MOMENT: Final = r"(\d{1,4}):([0-5]?\d):([0-5]?\d)(?:[,.](\d{3}))?"
-_SUBRIP_TIMES: Final = re.compile(rf"\s*{_MOMENT}\s*-->\s*{_MOMENT}(?:\s.*)?")
-_WEB_MOMENT: Final = r"(?:(\d{2,4}):)?([0-5]\d):([0-5]\d)\.(\d{3})"
-_WEB_TIMES: Final = re.compile(rf"\s*{_WEB_MOMENT}\s+-->\s+{_WEB_MOMENT}(?:\s.*)?")
-_ARROW: Final = "-->"
+_ARROW: Final = re.compile(r"(?:[-‐-―−ー]\s?){1,4}(?:[>＞]|&gt;)|[→⟶]")
+"""The arrow between times, as tools, people and translators write it."""
+_CLOCK: Final = re.compile(r"(?=\s*[(\[-]?\s*[\d-]).*?\d\s?[:：]\s?-?\d")
+"""Begins a line of times."""
+_MOMENT: Final = re.compile(
+    r"[(\[]?\s*(?:(-? ?\d{1,6})\s*[:：]\s*)?(-?\d{1,4})\s*[:：]\s*(-?\d{1,2})"
+    r"(?:\s?([,.，．。:：;；])\s?(-?\d{1,20}(?:\.\d{1,20})?))?(?=(.?))"
+)
+_SUBRIP_TIMES: Final = re.compile(r"\d{2,}(?::[0-5]\d){2}[.,]\d{3} --> \d{2,}(?::[0-5]\d){2}[.,]\d{3}(?:\s.*)?")
+_WEB_TIMES: Final = re.compile(
+    r"(?:\d{2,}:)?[0-5]\d:[0-5]\d\.\d{3}\s+-->\s+(?:\d{2,}:)?[0-5]\d:[0-5]\d\.\d{3}(?:\s.*)?"
+)
+NO_NUMBER: Final = -2
+"""In place of the number of a cue that has none."""
+LONGEST_NUMBER: Final = 12
+"""Most characters of the number of a cue in words."""
+LONGEST_TIMES: Final = 400
+"""Most characters of a line of times; settings of WebVTT may follow the times."""
 _NOT_SPOKEN: Final = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
-_WORD_TIME: Final = re.compile(r"<(?:\d{2,4}:)?\d{2}:\d{2}\.\d{3}>")
+_WORD_TIME: Final = re.compile(r"<(?:\d{1,4}:)?\d{1,2}:\d{2}[.,]\d{1,3}>")
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]([^<>]*)>")
-_TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>|\{\\[^{}]*\}")
+_TAG: Final = re.compile(
+    r"</?(?:b|i|u|s|c|v|a|p|em|strong|span|font|lang|ruby|rt)(?:[\s./][^<>]*)?>|\{\\[^{}]*\}", re.IGNORECASE
+)
+_MARKUP: Final = re.compile(r"[<{&\\]")
+_LINE_BREAK: Final = re.compile(r"\\[Nh]|<br\s?/?>", re.IGNORECASE)
+"""Of Advanced SubStation Alpha, left by a conversion, and of HTML."""
 _LABEL: Final = re.compile(r"\[?(SPEAKER_\d+)\]?:\s+")
 """How WhisperX writes speakers into subtitles."""
+_NOT_SAID: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Marks of the direction of writing, which tools leave open, and of byte order between joined files."""
+_SEGMENTS: Final = ("segments", "transcription", "chunks")
+"""Lists of openai-whisper, faster-whisper and WhisperX; of whisper.cpp; and of transformers."""
 
 
 class TranscriptFile(NamedTuple):
@@ -54,43 +91,101 @@ class TranscriptFile(NamedTuple):
     """The language in its name; None if its name has none."""
 
 
+class _Cue(NamedTuple):
+    """Words with their times, as a file has them; None where it has none that can be read."""
+
+    start_s: float | None
+    end_s: float | None
+    texts: tuple[str, ...]
+    """Lines of text."""
+    place: dict[str, Any]
+    """Its place, as `InputError` takes it."""
+    speaker: str = ""
+
+
+@dataclass
+class Repairs:
+    """What was not as its format says in a file that was read all the same."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """Numbers by their kind, one of `REPAIRS`."""
+    left_out: InputError | None = None
+    """The first line that could not be read."""
+
+
 @dataclass(frozen=True)
 class Transcript:
     """The chosen file of a video, after a first reading."""
 
     file: TranscriptFile
     sha256: str
+    repairs: Repairs
+    span: Interval | None
+    """From its first line to its last; None if nothing is said."""
+
+    def offset_s(self, duration_s: float) -> float:
+        """Seconds at which a video begins by the clock of its file: full hours, as editors and stations count, else 0.
+
+        Args:
+            duration_s: The length of the video.
+        """
+        if self.span is None or self.span.start_s < duration_s:
+            return 0.0
+        hours_s = self.span.start_s // 3600 * 3600
+        return hours_s if self.span.end_s - hours_s <= duration_s else 0.0
+
+    def repaired(self, duration_s: float) -> dict[str, int]:
+        """Numbers of repairs by their kind, for a video of this length."""
+        hours = {"hours_off": 1} if self.offset_s(duration_s) else {}
+        return {**self.repairs.counts, **hours}
 
 
-@dataclass
-class _Cue:
-    """Lines of text with their times, as in a file of subtitles."""
+def told_repairs(read: Iterable[tuple[str, Transcript, float]]) -> Iterator[str]:
+    """What was repaired in transcripts, in sentences.
 
-    start_s: float
-    end_s: float
-    line: int
-    """Line number of the times."""
-    texts: list[str] = field(default_factory=list)
-
-
-class WhisperSegment(SourceModel):
-    """A segment in the JSON of openai-whisper, faster-whisper's commands and WhisperX; other fields are not read."""
-
-    start: Annotated[float, Field(ge=0)]
-    end: Annotated[float, Field(ge=0)]
-    text: str
-    speaker: str | None = None
+    Args:
+        read: The identifier of each video, its transcript, and its length in seconds.
+    """
+    repaired: Counter[str] = Counter()
+    for video, transcript, duration_s in read:
+        repaired.update(transcript.repaired(duration_s))
+        if (fault := transcript.repairs.left_out) is not None:
+            yield f"{video}: lines of speech are left out, the first: {fault}"
+    if repaired:
+        yield "speech was repaired: " + ", ".join(
+            f"{repaired[k]:,} {what}" for k, what in REPAIRS.items() if repaired[k]
+        )
 
 
-class _WhisperDocument(SourceModel):
-    segments: list[WhisperSegment]
+def open_transcript(
+    video: str, video_id: VideoId, files: Sequence[TranscriptFile], language: str | None
+) -> Transcript | None:
+    """Choose the file of a video and read it once, so that a damaged one is known before any video is decoded.
+
+    Args:
+        video: The video's name, for messages.
+        video_id: The video.
+        files: The files beside it.
+        language: As for `choose_transcript`.
+
+    Raises:
+        SettingError: As `choose_transcript`.
+        InputError: As `read_transcript`.
+    """
+    file = choose_transcript(video, files, language)
+    if file is None:
+        return None
+    repairs = Repairs()
+    said = [one.interval for one in read_transcript(file.path, video_id, name=file.name, repairs=repairs)]
+    span = Interval(start_s=said[0].start_s, end_s=max(one.end_s for one in said)) if said else None
+    return Transcript(file, hash_file(file.path)[0], repairs, span)
 
 
 def videos_of_transcript(name: str) -> list[tuple[str, str | None]]:
     """The videos that a subtitle or transcript file may belong to by its name, each with the language in the name.
 
-    The file of `NAME.mp4` or `NAME` is `NAME.srt`, `NAME.vtt`, `NAME.whisper.json`, `NAME.json`, or `NAME.LANGUAGE.srt`
-    and so on. Only the content of `NAME.json` tells whether it is one.
+    The file of `NAME.mp4` or `NAME` is `NAME.srt`, `NAME.vtt`, `NAME.whisper.json`, `NAME.json`, `NAME.LANGUAGE.srt`,
+    `NAME.transcript.vtt` and so on. Only the content of `NAME.json` tells whether it is one.
 
     Args:
         name: A file's name, with its folder.
@@ -98,23 +193,24 @@ def videos_of_transcript(name: str) -> list[tuple[str, str | None]]:
     suffix = Path(name).suffix
     if suffix.lower() not in SUFFIXES:
         return []
-    base = name[: -len(suffix)].removesuffix(".whisper" if suffix.lower() == ".json" else "")
+    whole = name[: -len(suffix)]
+    base = _KIND.sub("", whole)
     before, dot, tag = base.rpartition(".")
-    found: list[tuple[str, str | None]] = [(base, None)]
+    found: list[tuple[str, str | None]] = [(stem, None) for stem in dict.fromkeys((whole, base))]
     return [*found, (before, tag)] if dot and LANGUAGE.fullmatch(tag) else found
 
 
 def is_whisper(path: Path) -> bool:
-    """True if a JSON file holds segments with times, so that it is a transcript and no description of the video.
+    """True if a JSON file holds spoken segments, so that it is a transcript and no description of the video.
 
     Args:
         path: A file whose name ends in `.json`.
     """
     try:
-        value = parse_json(_text_of(path), file=path)
+        listed = _segments(parse_side_json(read_side_text(path).text, str(path)))
     except InputError:
         return False
-    return isinstance(value, list) or (isinstance(value, dict) and "segments" in value)
+    return listed is not None and all(isinstance(segment, dict) and "text" in segment for segment in listed[1][:1])
 
 
 def choose_transcript(video: str, files: Sequence[TranscriptFile], language: str | None) -> TranscriptFile | None:
@@ -155,28 +251,6 @@ def _main(language: str) -> str:
     return _tag(language).partition("-")[0]
 
 
-def open_transcript(
-    video: str, video_id: VideoId, files: Sequence[TranscriptFile], language: str | None
-) -> Transcript | None:
-    """Choose the file of a video and read it once, so that a damaged one is known before any video is decoded.
-
-    Args:
-        video: The video's name, for messages.
-        video_id: The video.
-        files: The files beside it.
-        language: As for `choose_transcript`.
-
-    Raises:
-        SettingError: As `choose_transcript`.
-        InputError: As `read_transcript`.
-    """
-    file = choose_transcript(video, files, language)
-    if file is None:
-        return None
-    read_transcript(file.path, video_id, name=file.name)
-    return Transcript(file, hash_file(file.path)[0])
-
-
 def speech_of(transcript: Transcript, video_id: VideoId, duration_s: float) -> tuple[list[Utterance], int]:
     """What is said in a video, and the number of utterances that begin after its end and are left out.
 
@@ -191,208 +265,301 @@ def speech_of(transcript: Transcript, video_id: VideoId, duration_s: float) -> t
     found = read_transcript(transcript.file.path, video_id, name=transcript.file.name)
     if hash_file(transcript.file.path)[0] != transcript.sha256:
         raise BenchmarkError(f"{transcript.file.name} changed while it was read; run the command again")
-    inside = [one for one in found if one.interval.start_s < duration_s]
-    end_s = [min(one.interval.end_s, duration_s) for one in inside]
-    return [
-        one.model_copy(update={"interval": Interval(start_s=one.interval.start_s, end_s=end)})
-        for one, end in zip(inside, end_s, strict=True)
-    ], len(found) - len(inside)
+    offset_s = transcript.offset_s(duration_s)
+    inside = []
+    for one in found:
+        start_s, end_s = round(one.interval.start_s - offset_s, 3), round(one.interval.end_s - offset_s, 3)
+        if start_s < duration_s:
+            interval = Interval(start_s=start_s, end_s=min(end_s, duration_s))
+            inside.append(one.model_copy(update={"interval": interval}))
+    return inside, len(found) - len(inside)
 
 
-def read_transcript(path: Path, video_id: VideoId, *, name: str | None = None) -> list[Utterance]:
+def read_transcript(
+    path: Path, video_id: VideoId, *, name: str | None = None, repairs: Repairs | None = None
+) -> list[Utterance]:
     """What is said in a video, in the order of time. Markup, positions and empty lines are left out.
+
+    What is plain is repaired, and never to an earlier time: words at a wrong time would show a model the future. What
+    is not is left out; a file of which most would be left out is refused.
 
     Args:
         path: A file that ends in `.srt`, `.vtt` or `.json`.
         video_id: The video.
         name: Its name in errors; the path by default.
+        repairs: Receives what was repaired.
 
     Raises:
-        InputError: It is not UTF-8 or UTF-16, does not follow its format, has times that are negative or end before
-            they begin, or holds too much; names the line or the JSON path.
+        InputError: Its encoding or format cannot be read, or it holds too much; names the line or the JSON path.
     """
-    shown = name or str(path)
-    text = _text_of(path, shown)
+    shown, repairs = name or str(path), repairs or Repairs()
+    text, converted, fault = read_side_text(path, shown)
+    repairs.counts["encoding"] += converted
     if path.suffix.lower() == ".json":
-        found = list(_from_whisper(text, video_id, shown))
+        cues = _cues_of_json(text, shown)
     else:
         lines = re.split(r"\r\n|\n|\r", text)
-        times = sum(_ARROW in line for line in lines)
-        _check_number(times, shown)
-        cues = _web_cues(lines, shown) if path.suffix.lower() == ".vtt" else _subrip_cues(lines, shown)
-        found = [spoken for cue in _without_repeats(cues) for spoken in _utterances(cue, video_id, shown)]
-    return sorted(found, key=lambda one: (one.interval.start_s, one.interval.end_s))
-
-
-def _check_number(utterances: int, name: str) -> None:
-    if utterances > MOST_UTTERANCES:
-        problem = f"{utterances:,} utterances, and at most {MOST_UTTERANCES:,} are read"
-        raise InputError(problem, file=name, hint="is it the speech of one video?")
-
-
-def _text_of(path: Path, name: str | None = None) -> str:
-    shown = name or str(path)
-    try:
-        with open_file(path) as stream:
-            content = stream.read(LARGEST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=shown) from None
-    if len(content) > LARGEST_BYTES:
-        raise InputError(f"longer than {LARGEST_BYTES >> 20} MiB, too long for the speech of a video", file=shown)
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        web = path.suffix.lower() == ".vtt" or text.lstrip().startswith("WEBVTT")
+        cues = _without_repeats(_cues_of_lines(lines, shown, repairs, web=web), repairs)
+    if len(cues) > MOST_UTTERANCES:
+        problem = f"{len(cues):,} utterances, and at most {MOST_UTTERANCES:,} are read"
+        raise InputError(problem, file=shown, hint="is it the speech of one video?")
+    found: list[Utterance] = []
+    refused: list[InputError] = []
+    for cue in _with_times(cues, shown, repairs, refused):
         try:
-            content = content.decode("utf-16").encode()
-        except UnicodeDecodeError:
-            raise InputError("not UTF-16, as its first bytes say", file=shown, hint="convert it to UTF-8") from None
-    return decode_text(content, file=shown)
+            found += _utterances(cue, video_id, shown, repairs)
+        except InputError as error:
+            refused.append(error)
+    if len(refused) > len(found):
+        raise refused[0]
+    if fault is not None:
+        said = "".join(text for cue in cues for text in cue.texts)
+        broken = said.count(BROKEN)
+        if broken * 20 > sum(not letter.isascii() for letter in said) and broken * 1000 > len(said):
+            raise fault
+        repairs.counts["characters"] += broken
+    if refused:
+        repairs.counts["left_out"] += len(refused)
+        repairs.left_out = refused[0]
+    # Segments of HLS repeat a line that goes on at their end.
+    once = {(one.interval.start_s, one.interval.end_s, one.speaker, one.text): one for one in found}
+    repairs.counts["repeated_lines"] += len(found) - len(once)
+    repairs.counts = +repairs.counts
+    return sorted(once.values(), key=lambda one: (one.interval.start_s, one.interval.end_s))
 
 
-def _seconds(groups: Sequence[str | None]) -> float:
-    hours, minutes, seconds, thousandths = (int(group or 0) for group in groups)
-    return (hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + thousandths) / 1000
+def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bool) -> list[_Cue]:
+    """Cues of SubRip and WebVTT. A text may hold empty lines; the number or name before the next times is none of it.
 
-
-def _timed(text: str, pattern: re.Pattern[str], number: int, name: str, example: str) -> _Cue:
-    found = pattern.fullmatch(text)
-    if found is None:
-        raise InputError("not a pair of times", file=name, line=number, value=text.strip(), hint=f"write {example}")
-    start_s, end_s = _seconds(found.groups()[:4]), _seconds(found.groups()[4:])
-    if end_s < start_s:
-        raise InputError("ends before it begins", file=name, line=number, value=text.strip(), hint="correct the times")
-    return _Cue(start_s, end_s, number)
-
-
-def _subrip_cues(lines: Sequence[str], name: str) -> Iterator[_Cue]:
-    """Cues of SubRip. A text may hold empty lines; the number before the next times is no part of it."""
-    cue: _Cue | None = None
+    Comments, styles, regions and the headers of segments that were joined are skipped.
+    """
+    found: list[tuple[int, str, tuple[str, str], list[str]]] = []
+    before: list[str] = []
+    texts, skipping, named = before, False, web
+    label: int | None = None
     for number, text in enumerate(lines, start=1):
-        if _ARROW in text:
-            if cue is not None:
-                yield _without_number(cue)
-            cue = _timed(text, _SUBRIP_TIMES, number, name, "00:00:01,000 --> 00:00:02,500")
-        elif cue is not None:
-            cue.texts.append(text)
-        elif text.strip() and not text.strip().isdecimal():
-            hint = "a SubRip file begins with a number and a line of times"
-            raise InputError("text before the first times", file=name, line=number, value=text.strip(), hint=hint)
-    if cue is None:
-        raise InputError("no line of times, as 00:00:01,000 --> 00:00:02,500", file=name, hint="get it again")
-    yield cue
+        if (halves := _times(text)) is not None:
+            # A translator may have translated the numbers.
+            named = named or (label is None and 0 < len("".join(texts[-1:]).strip()) <= LONGEST_NUMBER)
+            label = _take_label(texts, label, named=named)
+            texts, skipping = [], False
+            found.append((number, text, halves, texts))
+        elif web and (text.startswith("WEBVTT") or (_NOT_SPOKEN.match(text) and not (texts and texts[-1]))):
+            skipping = True
+        else:
+            skipping = skipping and text != ""
+            texts += [] if skipping else [text]
+    strange = [text for text in before if text.strip()]
+    # WebVTT may hold its header alone.
+    if not found and (strange or not "".join(lines).strip()):
+        problem = "no line of times, as 00:00:01,000 --> 00:00:02,500" if strange else "it is empty"
+        raise InputError(problem, file=name, hint="get it again, or remove it if nothing is said")
+    repairs.counts["left_out"] += len(strange)
+    usual = _WEB_TIMES if web else _SUBRIP_TIMES
+    repairs.counts["time_format"] += sum(usual.fullmatch(text.strip()) is None for _, text, _, _ in found)
+    fractions = [part[5] or "" for _, _, halves, _ in found for part in map(_MOMENT.match, halves) if part]
+    whole = [digits for digits in fractions if len(digits) == 3]
+    # Tools that write 7 for 7 ms write 500 for half a second, and never 050; tools that write 5 for it never 500.
+    counted = any(digits.endswith("0") for digits in whole) and not any(digits.startswith("0") for digits in whole)
+    cues = []
+    for number, text, halves, spoken in found:
+        start_s, end_s = (_seconds(half, counted=counted, carried=bool(whole)) for half in halves)
+        rest = _MOMENT.sub("", halves[1], count=1).lstrip("])")
+        # In WebVTT these are settings, and the places of SubRip have a colon in each word.
+        beside = [] if web or all(":" in word for word in rest.split()) else [rest]
+        cues.append(_Cue(start_s, end_s, (*beside, *spoken), {"line": number, "value": text.strip()}))
+    return cues
 
 
-def _without_number(cue: _Cue) -> _Cue:
-    if cue.texts and cue.texts[-1].strip().isdecimal():
-        cue.texts.pop()
-    return cue
+def _times(text: str) -> tuple[str, str] | None:
+    """The halves of a line that is meant as a pair of times; None for one that is spoken."""
+    if not (":" in text or "：" in text) or len(text) > LONGEST_TIMES or not _CLOCK.match(text):
+        return None
+    start, *end = _ARROW.split(text, maxsplit=1)
+    return (start.strip(), end[0].strip()) if end else None
 
 
-def _web_cues(lines: Sequence[str], name: str) -> Iterator[_Cue]:
-    """Cues of WebVTT. Comments, styles and regions are skipped, and so are the names of cues."""
-    if not re.match(r"WEBVTT(?:\s|$)", lines[0]):
-        raise InputError("the first line of WebVTT is WEBVTT", file=name, line=1, value=lines[0])
-    at = 0
-    while at < len(lines) and lines[at].strip():
-        if _ARROW in lines[at]:
-            raise InputError("times in the header", file=name, line=at + 1, hint="put an empty line before them")
-        at += 1
-    while at < len(lines):
-        block = []
-        while at < len(lines) and lines[at].strip():
-            block.append((at + 1, lines[at]))
-            at += 1
-        at += 1
-        if not block or _NOT_SPOKEN.match(block[0][1]):
+def _seconds(text: str, *, counted: bool, carried: bool) -> float | None:
+    """A moment in seconds, below 0 with a minus sign anywhere; None if it is none, or counts frames.
+
+    Args:
+        text: The moment, with what follows it on the line.
+        counted: True if fewer than three digits after the seconds count milliseconds, and are no decimals.
+        carried: True if 1000 after the seconds are milliseconds.
+    """
+    found = _MOMENT.match(text)
+    if found is None or (found[6] and found[6][0] in "0123456789:：,.;"):
+        return None
+    hours, minutes, seconds = (abs(int(part.replace(" ", ""))) if part else 0 for part in found.groups()[:3])
+    mark, digits = found[4] or ".", (found[5] or "0").lstrip("-")
+    if mark in ":：;；" and len(digits) != 3:
+        return None
+    if "." in digits or len(digits) == 3 or (len(digits) < 3 and counted) or (digits == "1000" and carried):
+        thousandths = float(digits)
+    else:
+        thousandths = int(digits) * 1000 / 10 ** len(digits)
+    moment_s = (hours * 3_600_000 + minutes * 60_000 + seconds * 1000 + thousandths) / 1000
+    return -moment_s if "-" in found[0] else moment_s
+
+
+def _take_label(texts: list[str], before: int | None, *, named: bool) -> int:
+    """Remove the number or name of the next cue from the lines before its times, and the empty lines around it.
+
+    Args:
+        texts: The lines, of the cue before.
+        before: The number of that cue; None before the first, `NO_NUMBER` if it has none.
+        named: True if any line may be a name, as in WebVTT.
+
+    Returns:
+        The number.
+    """
+    filled = len(texts)
+    while filled and not texts[filled - 1].strip():
+        filled -= 1
+    last = texts[filled - 1].strip("\ufeff \t") if filled else ""
+    number = int(last) if last.isdecimal() and len(last) < 10 else None
+    if filled == len(texts):
+        apart = texts[filled - 2] == "" if filled > 1 else before is None
+        taken = number is not None or (named and apart)
+    else:
+        # Files with an empty line between all lines.
+        taken = number is not None and before in (None, number - 1)
+    if taken and filled:
+        del texts[filled - 1 :]
+    return number if taken and number is not None else NO_NUMBER
+
+
+def _cues_of_json(text: str, name: str) -> list[_Cue]:
+    listed = _segments(parse_side_json(text, name))
+    if listed is None:
+        raise InputError(f"no list of {', '.join(_SEGMENTS)}", file=name, hint="is it a transcript?")
+    root, segments = listed
+    cues = []
+    for index, segment in enumerate(segments):
+        place: dict[str, Any] = {"place": f"{root}[{index}]"}
+        if not isinstance(segment, dict) or not isinstance(segment.get("text"), str):
+            cues.append(_Cue(None, None, (), place | {"value": segment}))
             continue
-        times = next((index for index, (_, text) in enumerate(block[:2]) if _ARROW in text), None)
-        if times is None:
-            number, text = block[0]
-            raise InputError("text without times", file=name, line=number, value=text.strip(), hint="remove it")
-        number, text = block[times]
-        cue = _timed(text, _WEB_TIMES, number, name, "00:00:01.000 --> 00:00:02.500")
-        cue.texts = [text for _, text in block[times + 1 :]]
-        if stray := next((number for number, text in block[times + 1 :] if _ARROW in text), None):
-            raise InputError("times inside another cue", file=name, line=stray, hint="put an empty line before")
-        yield cue
+        start, end = segment.get("start"), segment.get("end")
+        if isinstance(pair := segment.get("timestamp"), list) and len(pair) == 2:
+            start, end = pair
+        scale = 1.0
+        if isinstance(offsets := segment.get("offsets"), dict):
+            start, end, scale = offsets.get("from"), offsets.get("to"), 1000.0
+        speaker = segment.get("speaker")
+        said = segment["text"].replace("<", "&lt;") if "<" in segment["text"] else segment["text"]
+        cues.append(
+            _Cue(
+                _number(start, scale), _number(end, scale), (said,), place | {"value": [start, end]}, str(speaker or "")
+            )
+        )
+    return cues
 
 
-def _without_repeats(cues: Iterable[_Cue]) -> list[_Cue]:
+def _segments(value: Json) -> tuple[str, list[Json]] | None:
+    """The list of segments in a document with its JSON path; None if there is none."""
+    if isinstance(value, list):
+        return "$", value
+    names = _SEGMENTS if isinstance(value, dict) else ()
+    return next(((f"$.{name}", value[name]) for name in names if isinstance(value.get(name), list)), None)
+
+
+def _number(value: Json, scale: float) -> float | None:
+    try:
+        number = float(value) / scale
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _with_times(cues: Sequence[_Cue], name: str, repairs: Repairs, refused: list[InputError]) -> Iterator[_Cue]:
+    """Cues with both times in order; those that cannot have them are added to `refused`."""
+    after: list[float | None] = [None] * len(cues)
+    for index in range(len(cues) - 1, 0, -1):
+        after[index - 1] = after[index] if cues[index].start_s is None else cues[index].start_s
+    before_s = 0.0
+    for cue, after_s in zip(cues, after, strict=True):
+        start_s, end_s, problem = cue.start_s, cue.end_s, None
+        if start_s is None or end_s is None:
+            repairs.counts["missing_times"] += any(text.strip() for text in cue.texts)
+            if start_s is not None:
+                end_s = start_s + WINDOW_S if after_s is None or after_s < start_s else min(after_s, start_s + WINDOW_S)
+            else:
+                end_s = after_s if end_s is None else end_s
+                start_s = before_s if end_s is None else min(before_s, end_s)
+                problem = "no times that can be read" if end_s is None else None
+        if end_s is not None and end_s < start_s:
+            problem = "ends long before it begins" if start_s - end_s > WINDOW_S else None
+            repairs.counts["inverted_times"] += problem is None
+            start_s, end_s = end_s, start_s
+        if end_s is not None and end_s < 0:
+            problem = "ends before the video begins"
+        if problem is not None or end_s is None:
+            refused.append(InputError(problem or "", file=name, **cue.place))
+            continue
+        repairs.counts["negative_times"] += start_s < 0
+        before_s = end_s
+        yield cue._replace(start_s=max(0.0, start_s), end_s=end_s)
+
+
+def _without_repeats(cues: Sequence[_Cue], repairs: Repairs) -> list[_Cue]:
     """Cues of rolling captions with their new lines only; others as they are.
 
-    Rolling captions, as those that YouTube makes, have times inside their lines, and each cue repeats the last lines of
-    the cue before it. In other files a repeated line was said twice.
+    In rolling captions, as YouTube makes them, each cue repeats the last lines of the cue before it and adds one; a
+    conversion keeps that, and loses the times inside the lines. In other files a repeated line was said twice.
     """
-    found = list(cues)
-    rolling = any(_WORD_TIME.search(text) for cue in found for text in cue.texts)
-    before: list[str] = []
-    for cue in found if rolling else ():
-        cue.texts = [text for text in cue.texts if _plain(text)]
-        now = [_plain(text) for text in cue.texts]
-        same = next((n for n in range(min(len(before), len(now)), 0, -1) if before[-n:] == now[:n]), 0)
-        cue.texts, before = cue.texts[same:], now
-    return found
+    shown = [[words for text in cue.texts if (words := _plain(text))] for cue in cues]
+    # The number of lines at the start of each cue that end the cue before it.
+    same = [
+        next((n for n in range(min(len(before), len(now)), 0, -1) if before[-n:] == now[:n]), 0)
+        for before, now in zip([[], *shown], shown, strict=False)
+    ]
+    scrolled = any(0 < repeated < len(now) for repeated, now in zip(same, shown, strict=True))
+    most = sum(map(bool, same)) * 2 > sum(map(bool, shown[1:]))
+    if not (scrolled and most) and not any(_WORD_TIME.search(text) for cue in cues for text in cue.texts):
+        return list(cues)
+    repairs.counts["repeated_lines"] += sum(same)
+    filled = [tuple(text for text in cue.texts if _plain(text)) for cue in cues]
+    return [cue._replace(texts=texts[n:]) for cue, texts, n in zip(cues, filled, same, strict=True)]
 
 
 def _plain(text: str) -> str:
     """A text without markup, on one line."""
-    return " ".join(html.unescape(_TAG.sub("", _WORD_TIME.sub("", text))).split())
+    if not _MARKUP.search(text):
+        return " ".join(text.split())
+    return " ".join(html.unescape(_LINE_BREAK.sub(" ", _TAG.sub("", _WORD_TIME.sub("", text)))).split())
 
 
-def _utterances(cue: _Cue, video_id: VideoId, name: str) -> Iterator[Utterance]:
+def _utterances(cue: _Cue, video_id: VideoId, name: str, repairs: Repairs) -> Iterator[Utterance]:
     """The utterance of a cue, or of each of its voices."""
-    _check_length(sum(map(len, cue.texts)), 10 * LONGEST_UTTERANCE, name, line=cue.line)
+    assert cue.start_s is not None
+    assert cue.end_s is not None
+    interval = Interval(start_s=round(cue.start_s, 3), end_s=round(cue.end_s, 3))
+    _check_length(sum(map(len, cue.texts)), 10 * LONGEST_UTTERANCE, name, cue)
     first, *voices = _VOICE.split("\n".join(cue.texts))
-    for speaker, words in [("", first), *zip(voices[::2], voices[1::2], strict=True)]:
+    for speaker, words in [(cue.speaker, first), *zip(voices[::2], voices[1::2], strict=True)]:
         text = _plain(words)
         if label := _LABEL.match(text):
             speaker, text = label[1], text[label.end() :]
-        if text:
-            yield _utterance(video_id, cue.start_s, cue.end_s, text, _plain(speaker), name, line=cue.line)
+        text, speaker = _writable(text, repairs), _writable(_plain(speaker), repairs)
+        if not text.strip(f"{BROKEN} "):
+            continue
+        _check_length(len(text), LONGEST_UTTERANCE, name, cue)
+        try:
+            yield Utterance(video_id=video_id, interval=interval, text=text, speaker=speaker or None)
+        except ValidationError:
+            raise InputError("no name of a speaker", file=name, **cue.place | {"value": speaker}) from None
 
 
-def _utterance(
-    video_id: VideoId,
-    start_s: float,
-    end_s: float,
-    text: str,
-    speaker: str,
-    name: str,
-    *,
-    line: int | None = None,
-    place: str | None = None,
-) -> Utterance:
-    _check_length(len(text), LONGEST_UTTERANCE, name, line=line, place=place)
-    if found := refusal(text):
-        raise InputError(found, file=name, line=line, place=place, value=text)
-    try:
-        return Utterance(
-            video_id=video_id,
-            interval=Interval(start_s=round(start_s, 3), end_s=round(end_s, 3)),
-            text=text,
-            speaker=speaker or None,
-        )
-    except ValidationError:
-        raise InputError("no name of a speaker", file=name, line=line, place=place, value=speaker) from None
+def _writable(text: str, repairs: Repairs) -> str:
+    """A text without characters that no table can hold."""
+    kept = without_controls(text).encode("utf-8", "replace").decode()
+    repairs.counts["characters"] += kept != text or refusal(kept) is not None
+    return " ".join(_NOT_SAID.sub("", kept).split())
 
 
-def _check_length(length: int, most: int, name: str, *, line: int | None = None, place: str | None = None) -> None:
+def _check_length(length: int, most: int, name: str, cue: _Cue) -> None:
     if length > most:
         problem = f"{length:,} characters at one time, and at most {most:,} are read"
-        raise InputError(problem, file=name, line=line, place=place, hint="is it a file of subtitles?")
-
-
-def _from_whisper(text: str, video_id: VideoId, name: str) -> Iterator[Utterance]:
-    value = parse_json(text, file=name)
-    listed = value.get("segments") if isinstance(value, dict) else value
-    _check_number(len(listed) if isinstance(listed, list) else 0, name)
-    if isinstance(value, list):
-        segments, place = parse(list[WhisperSegment], value, file=name), "$"
-    else:
-        segments, place = parse(_WhisperDocument, value, file=name).segments, "$.segments"
-    for index, segment in enumerate(segments):
-        where = f"{place}[{index}]"
-        if segment.end < segment.start:
-            times = f"{segment.start:g} to {segment.end:g} s"
-            raise InputError("ends before it begins", file=name, place=where, value=times, hint="correct the times")
-        if words := " ".join(segment.text.split()):
-            speaker = " ".join((segment.speaker or "").split())
-            yield _utterance(video_id, segment.start, segment.end, words, speaker, name, place=where)
+        raise InputError(problem, file=name, **cue.place | {"value": None}, hint="is it a file of subtitles?")

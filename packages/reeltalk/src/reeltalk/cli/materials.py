@@ -138,7 +138,9 @@ def import_(
         print(*done.warnings, sep="\n")
     else:
         print_report(done)
-    return 1 if format == "qa" and (done.rejected or done.counts.keys() & {WITHOUT_VIDEO, WRONG}) else 0
+    return (
+        1 if format == "qa" and (done.rejected or done.left_out or done.counts.keys() & {WITHOUT_VIDEO, WRONG}) else 0
+    )
 
 
 def _parse_columns(given: str | None) -> dict[str, str]:
@@ -159,6 +161,7 @@ def attach(
     *videos: Path,
     max_missing: float = MAX_MISSING,
     speech_language: str | None = None,
+    strict: Annotated[bool, FLAG] = False,
     workers: int | None = None,
 ) -> int:
     """Put video files, and the subtitle or transcript files beside them, into a benchmark. Files are matched by name.
@@ -178,6 +181,8 @@ def attach(
         Largest missing part of a truncated or damaged video, in percent of its length, 0 to 100.
     speech_language
         Language of the subtitle or transcript file that is read if a video has several, as en for NAME.en.srt.
+    strict
+        Stop at the first subtitle or transcript file that cannot be read.
     workers
         Files that are checked at a time; by default one for each core.
     """
@@ -196,10 +201,11 @@ def attach(
             executor=open_executor(workers=workers),
             max_missing=max_missing,
             speech_language=speech_language,
+            strict=strict,
             progress=bar.show,
         )
     print_report(report)
-    return 1 if report.rejected else 0
+    return 1 if report.rejected or not report.complete else 0
 
 
 def media(

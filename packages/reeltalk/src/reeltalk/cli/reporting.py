@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import BENCH, FIRST, HOW, OUT, OVERWRITE, ExecutorName
-from reeltalk.cli.terminal import refuse_existing
+from reeltalk.cli.options import BENCH, FIRST, FLAG, HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.terminal import refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.plugins import added, load
 from reeltalk.schema.settings import settings_of
@@ -44,12 +44,14 @@ def report(
     only: Annotated[str | None, OF_GRAPHS] = None,
     workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
+    strict: Annotated[bool, FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs, a benchmark or activity graphs as a static site. Runs can also be a table on standard output.
 
     For a benchmark or graphs, `--format text` prints counts: tables 3 and 4 and figure 2a of the VDAct paper.
-    Without runs, --published lists published numbers with their sources.
+    Without runs, --published lists published numbers with their sources. Exit code 1 if a run of several is damaged: it
+    is named, and the others are shown.
 
     Example: `reeltalk report runs/first runs/second --out site`, `reeltalk report benchmarks/kitchen --out site`, or
     `reeltalk report --published svbench`.
@@ -96,6 +98,8 @@ def report(
         Comma-separated names of the scenarios to show; all by default.
     workers
         Videos that are decoded or cut at a time; by default one for each core.
+    strict
+        Stop at the first run that is damaged.
     overwrite
         Replace existing output.
     """
@@ -115,7 +119,7 @@ def report(
     from reeltalk.pages.figure_files import FIGURE_FORMATS
     from reeltalk.pages.settings import ReportSettings, read_about
     from reeltalk.parallel import open_executor
-    from reeltalk.stages.reporting import opened_subjects, runs_table
+    from reeltalk.stages.reporting import opened_subjects, readable_runs, runs_table
     from reeltalk.stages.reporting import report as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
@@ -132,12 +136,15 @@ def report(
         frames=frames,
         most_frames=most_frames,
     )
+    whole, faults = (runs, []) if strict else readable_runs(runs)
+    for fault in faults:
+        say(f"left out: {fault}")
     if format == "html":
         if out is None:
             opened_subjects(runs)  # a source that is not a run is reported first
             raise SettingError("report needs --out DIR, the folder of the site")
         index = run_stage(
-            *runs,
+            *whole,
             out=out,
             settings=settings,
             benchmark=Benchmark.open(bench) if bench else None,
@@ -146,20 +153,20 @@ def report(
             judged=judged,
         )
         print(f"report: {index}")
-        return 0
+        return 1 if faults else 0
     if judged is not None:
         raise SettingError("--judged is for a site about runs of `proactive run`: give --format html")
-    table = runs_table(*runs, format=format, settings=settings)
+    table = runs_table(*whole, format=format, settings=settings)
     if out is None:
         print(table, end="" if table.endswith("\n") else "\n")
-        return 0
+        return 1 if faults else 0
     if out.is_dir():
         out = out / f"leaderboard.{ {'latex': 'tex', 'markdown': 'md'}.get(format, format) }"
     else:
         refuse_existing(out, overwrite=overwrite)
     write_bytes(out, table.encode())
     print(f"report: {out}")
-    return 0
+    return 1 if faults else 0
 
 
 def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]:

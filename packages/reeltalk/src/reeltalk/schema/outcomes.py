@@ -46,6 +46,17 @@ class FilterResult(BaseModel):
     """How to accept the video all the same: the options that set the bound."""
 
 
+class RepairedSpeech(BaseModel):
+    """What was repaired in the file that says what is spoken in a video."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: Name
+    """The file's name."""
+    repaired: dict[Name, Annotated[int, Field(ge=1)]]
+    """Numbers of repairs by their kind, such as `time_format`."""
+
+
 class Screening(Record):
     """Results of the filters for a video, kept or not. Filters that did not run after a rejection are not listed."""
 
@@ -59,6 +70,10 @@ class Screening(Record):
     damaged_packets: Annotated[int, Field(ge=0)] = 0
     sheet: Annotated[Name, AfterValidator(_stays_inside)] | None = None
     """Contact sheet of the key frames, a PNG file of the benchmark."""
+    speech: RepairedSpeech | None = None
+    """What was repaired in the file of its speech; None if nothing was."""
+    left_out: tuple[str, ...] | None = None
+    """What is not read of the files beside the video, and why; None if all is."""
 
 
 class SourceFile(Record):
@@ -88,9 +103,20 @@ class StageReport(HasOverview, Record):
     """Records that were refused, with reasons."""
     warnings: tuple[str, ...] = ()
     """What to look at, in sentences."""
+    left_out: tuple[str, ...] = ()
+    """Files beside the videos that could not be read, or not wholly, and why."""
+    passed_over: tuple[str, ...] = ()
+    """Files that are not read because of their ending, one line for each ending."""
+    unread: Annotated[int, Field(ge=0)] = 0
+    """Number of videos among the rejected that could not be read."""
+
+    @property
+    def complete(self) -> bool:
+        """True if every file could be read."""
+        return not self.unread and not self.left_out
 
     def lines(self, *, shown: int = 5) -> Iterable[str]:
-        """The report as lines of text; at most `shown` of the rejections and of the warnings."""
+        """The report as lines of text; at most `shown` of the rejections and of the warnings, and more of the rest."""
         told = {table: count for table, count in self.counts.items() if table != "rejected" or not self.rejected}
         counts = ", ".join(f"{count:,} {table}" for table, count in told.items()) or "nothing"
         yield f"{self.stage}: {counts}" + (f"; {len(self.rejected):,} rejected" if self.rejected else "")
@@ -103,6 +129,11 @@ class StageReport(HasOverview, Record):
         hidden = max(0, len(self.rejected) - shown) + max(0, len(self.warnings) - shown)
         if hidden:
             yield f"  … and {hidden:,} more"
+        for title, lines in (("left out", self.left_out), ("passed over", self.passed_over)):
+            for line in lines[: 10 * shown]:
+                yield f"  {title}: {line}"
+            if len(lines) > 10 * shown > 0:
+                yield f"  … and {len(lines) - 10 * shown:,} more left out"
 
     def overview(self) -> Overview:
         """The rows written by table, the rejections and the warnings."""
@@ -110,7 +141,11 @@ class StageReport(HasOverview, Record):
             next(iter(self.lines(shown=0))),
             ("rejected", "reason") if self.rejected else (),
             tuple((row.record_id, row.reason) for row in self.rejected),
-            tuple(f"warning: {warning}" for warning in self.warnings),
+            (
+                *(f"warning: {warning}" for warning in self.warnings),
+                *(f"left out: {line}" for line in self.left_out),
+                *(f"passed over: {line}" for line in self.passed_over),
+            ),
         )
 
 

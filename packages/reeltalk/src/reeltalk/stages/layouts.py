@@ -165,7 +165,10 @@ def import_questions(
             counts[WRONG] = len(wrong)
     else:
         warnings.append(f"no videos are attached: pass --videos DIR, or run 'reeltalk attach {into} DIR'")
-    return StageReport(stage="import qa", counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
+    left_out = tuple(line for report in looked for line in report.left_out)
+    return StageReport(
+        stage="import qa", counts=counts, rejected=tuple(rejected), warnings=tuple(warnings), left_out=left_out
+    )
 
 
 def _lacking(benchmark: Benchmark) -> list[Video]:

@@ -9,7 +9,7 @@ from reeltalk.analysis.comparison import compare_models as compute
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.published.records import read_published as published_numbers
 from reeltalk.analysis.score_matrix import score_column
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import BenchmarkError, InputError, ReeltalkError, SettingError
 from reeltalk.pages.curation import is_curated
 from reeltalk.pages.leaderboard import TableFormat, render_table
 from reeltalk.pages.settings import ReportSettings
@@ -135,6 +135,28 @@ def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Ru
     if benchmarks:
         return [one if isinstance(one, Benchmark) else Benchmark.open(Path(str(one))) for one in benchmarks]
     return [subject if isinstance(subject, Run) else read_run(Path(str(subject))) for subject in subjects]
+
+
+def readable_runs(folders: Sequence[Path]) -> tuple[list[Run | Path], list[str]]:
+    """The runs among several that can be opened, and why the others cannot; one folder, or benchmarks, as they are.
+
+    Raises:
+        ReeltalkError: None can be opened, or one does not exist.
+    """
+    if len(folders) < 2 or any(_is_benchmark(folder) or holds_plays(folder) for folder in folders):
+        return list(folders), []
+    kept: list[Run | Path] = []
+    faults: list[ReeltalkError] = []
+    for folder in folders:
+        try:
+            kept.append(read_run(folder))
+        except (BenchmarkError, InputError) as error:
+            if not folder.is_dir():
+                raise
+            faults.append(error)
+    if not kept:
+        raise faults[0]
+    return kept, [str(fault) for fault in faults]
 
 
 def _is_benchmark(subject: Run | Benchmark | Path | str) -> bool:

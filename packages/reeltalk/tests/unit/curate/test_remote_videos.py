@@ -57,8 +57,8 @@ def test_tables_are_those_of_the_same_files_here(
     s3.put_object(Bucket=bucket, Key="raw//twice.mp4", Body=b"x")
     s3.put_object(Bucket=bucket, Key="raw/day/", Body=b"")
     local, remote = tmp_path / "local", tmp_path / "remote"
-    assert run(["curate", str(raw), "--into", str(local), *WIDE]) == 0
-    assert run(["curate", f"s3://{bucket}/raw/", "--into", str(remote), *WIDE]) == 0
+    assert run(["curate", str(raw), "--into", str(local), *WIDE]) == 1
+    assert run(["curate", f"s3://{bucket}/raw/", "--into", str(remote), *WIDE]) == 1
     here, there = Benchmark.open(local), Benchmark.open(remote)
     assert [str(video.id) for video in there.read(VIDEOS)] == ["b", "day/a"]
     assert files_of(local) == files_of(remote)
@@ -114,7 +114,7 @@ def test_one_video_is_named_by_its_address(s3: Any, bucket: str, raw: Path, tmp_
     assert there.path.read_bytes() == here.path.read_bytes()
     assert [file.path.read_bytes() for file in there.transcripts] == [(raw / "b.srt").read_bytes()]
     assert there.sidecar is not None
-    assert read_sidecar(there.sidecar) == {"licence": "CC0-1.0", "split": "test"}
+    assert read_sidecar(there.sidecar) == ({"licence": "CC0-1.0", "split": "test"}, [])
 
 
 def test_more_than_may_come_is_refused_before_a_byte_is_asked_for(

@@ -1,4 +1,4 @@
-"""What is said in a video comes from the file beside it as it is written there, or the file is refused."""
+"""What is said in a video comes from the file beside it: as it is written there, repaired where that is plain."""
 
 import contextlib
 import json
@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.attach.sources import find_videos
-from reeltalk.attach.transcripts import LARGEST_BYTES, TranscriptFile, choose_transcript, read_transcript
-from reeltalk.cli import run
+from reeltalk.attach.side_files import LARGEST_BYTES
+from reeltalk.attach.sources import find_videos, passed_over, read_beside
+from reeltalk.attach.transcripts import (
+    Repairs,
+    TranscriptFile,
+    choose_transcript,
+    open_transcript,
+    read_transcript,
+    speech_of,
+)
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.record import VideoId
 
@@ -95,34 +102,163 @@ def test_whisperx_gives_the_speakers(tmp_path: Path) -> None:
 
 
 TIMES = "00:00:01,000 --> 00:00:02,000"
+ONE = f"1\n{TIMES}\nHi.\n"
+SAID = (1.0, 2.0, None, "Hi.")
+
+
+def srt(*times: str) -> str:
+    return "\n".join(f"{number}\n{pair}\nHi.\n" for number, pair in enumerate(times, start=1))
+
+
+def segments(*rows: tuple[object, object]) -> str:
+    return json.dumps({"segments": [{"start": start, "end": end, "text": "Hi."} for start, end in rows]})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "times", "repaired"),
+    [
+        # Milliseconds of one, two and four digits, as tools write them that print a number (cdown/srt#52).
+        ("x.srt", srt("0:0:4,8 --> 0:0:7,4"), [(4.8, 7.4)], {"time_format": 1}),
+        ("x.srt", srt("00:00:01,5 --> 00:00:02,500", "00:00:03,40 --> 00:00:04,0"), [(1.005, 2.5), (3.04, 4.0)],
+         {"time_format": 2}),
+        ("x.srt", srt("00:00:01,050 --> 00:00:02,5"), [(1.05, 2.5)], {"time_format": 1}),
+        ("x.srt", srt("00:00:00,1000 --> 00:00:02,500"), [(1.0, 2.5)], {"time_format": 1}),
+        ("x.srt", srt("0:00:01.250000 --> 0:00:02"), [(1.25, 2.0)], {"time_format": 1}),
+        ("x.srt", srt("00:00:01,249.0999999999999 --> 00:00:02,500"), [(1.249, 2.5)], {"time_format": 1}),
+        # Spaces, arrows and colons as translators and editors leave them.
+        ("x.srt", srt("00:00:01, 000 --> 00:00:02,000"), [(1.0, 2.0)], {"time_format": 1}),
+        ("x.srt", srt("00: 00: 01,000 -> 00: 00: 02,000"), [(1.0, 2.0)], {"time_format": 1}),
+        ("x.srt", srt("00：00：01，000 ー＞ 00：00：02，000"), [(1.0, 2.0)], {"time_format": 1}),
+        ("x.srt", srt("00:00:01,000-->00:00:02,000", "00:00:03:000 ---> 00:00:04:000"), [(1.0, 2.0), (3.0, 4.0)],
+         {"time_format": 2}),
+        ("x.srt", "1\n00:00:01,000 --> 00:00:02,000 Hi.\n", [(1.0, 2.0)], {}),
+        ("x.srt", srt("00:00:59,500 --> 00:00:60,000"), [(59.5, 60.0)], {"time_format": 1}),
+        ("x.vtt", "WEBVTT\n\n0:00:01,000 --> 0:00:02,000\nHi.\n", [(1.0, 2.0)], {"time_format": 1}),
+        ("x.vtt", "00:01.000 --> 00:02.000\nHi.\n", [(1.0, 2.0)], {}),
+        ("x.vtt", "WEBVTT\n00:01.000 --> 00:02.000\nHi.\n00:03.000 --> 00:04.000\nHi.\n", [(1.0, 2.0), (3.0, 4.0)], {}),
+        # Times below 0, in reverse, and none: never to an earlier end than the file says.
+        ("x.srt", srt("-00:00:01,000 --> 00:00:02,000"), [(0.0, 2.0)], {"negative_times": 1, "time_format": 1}),
+        ("x.srt", srt("00:00:05,000 --> 00:00:04,000"), [(4.0, 5.0)], {"inverted_times": 1}),
+        ("x.srt", srt("00:00:xx --> 00:00:04,000"), [(0.0, 4.0)], {"missing_times": 1, "time_format": 1}),
+        ("x.json", segments((-0.02, 1), (4.0, 3.98)), [(0.0, 1.0), (3.98, 4.0)],
+         {"negative_times": 1, "inverted_times": 1}),
+        ("x.json", segments((1, 2), (None, None), (4, 5)), [(1.0, 2.0), (2.0, 4.0), (4.0, 5.0)], {"missing_times": 1}),
+        ("x.json", segments(("1", "2"), (3, float("nan"))), [(1.0, 2.0), (3.0, 33.0)], {"missing_times": 1}),
+        ("x.json", '{"transcription": [{"offsets": {"from": 1000, "to": 2500}, "text": "Hi.", "p": NaN}]}',
+         [(1.0, 2.5)], {}),
+        ("x.json", '{"chunks": [{"timestamp": [1.0, 2.5], "text": "Hi."}]}', [(1.0, 2.5)], {}),
+        # Lines that cannot be read.
+        ("x.srt", f"Subtitles\n{ONE}", [(1.0, 2.0)], {"left_out": 1}),
+        ("x.srt", srt(TIMES, "00:09:00,000 --> 00:01:00,000"), [(1.0, 2.0)], {"left_out": 1}),
+        ("x.srt", srt("-00:00:05,000 --> -00:00:04,000", TIMES), [(1.0, 2.0)], {"left_out": 1, "time_format": 1}),
+        ("x.json", segments((1, 2), (None, None)), [(1.0, 2.0)], {"left_out": 1, "missing_times": 1}),
+        # Control characters, and marks of direction that are left open.
+        ("x.srt", f"1\n{TIMES}\nH\x01i\u202b.\n", [(1.0, 2.0)], {"characters": 1}),
+    ],
+)  # fmt: skip
+def test_what_tools_write_beside_their_formats_is_read_and_counted(
+    name: str, content: str, times: list[tuple[float, float]], repaired: dict[str, int], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    repairs = Repairs()
+    rows = read_transcript(tmp_path / name, VideoId("v"), repairs=repairs)
+    assert [(row.interval.start_s, row.interval.end_s) for row in rows] == times
+    assert {row.text for row in rows} == {"Hi."}
+    assert repairs.counts == repaired
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "read"),
+    [
+        ("cp1252", "Voilà, « déjà vu » – l’été", True),
+        ("cp1252", "Schöne Grüße", True),
+        ("cp1252", "mañana, ¿no?", True),
+        ("cp1252", "The café – naïve “señor”", True),
+        ("utf-16-le", "Привет", True),
+        ("utf-16-be", "plain", True),
+        ("utf-32", "Привет", True),
+        ("cp1250", "Dobrý večer, pane řediteli", False),
+        ("cp1250", "Zażółć gęślą jaźń", False),
+        ("cp1254", "Günaydın, nasılsınız, şöyle", False),
+        ("cp1251", "Да.", False),
+        ("cp1251", "Where is Привет", False),
+        ("koi8-r", "Привет, мир", False),
+        ("gbk", "hello 你好", False),
+        ("shift-jis", "こんにちは", False),
+        ("euc-kr", "안녕하세요", False),
+        ("cp850", "Un été déjà", False),
+        ("mac-roman", "Un été déjà", False),
+        ("cp1253", "Καλημέρα", False),
+    ],
+)
+def test_an_encoding_is_read_where_it_is_plain_and_else_refused(
+    encoding: str, text: str, read: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.srt"
+    content = f"1\n{TIMES}\n{text}\n".encode(encoding)
+    if read:
+        assert said(path, content) == [(1.0, 2.0, None, text)]
+    else:
+        with pytest.raises(InputError, match=r"not UTF-8: byte 0x.*x\.srt:3.*convert the file to UTF-8"):
+            said(path, content)
+
+
+def test_text_that_was_converted_twice_and_single_broken_bytes_are_read(tmp_path: Path) -> None:
+    twice = "déjà vu".encode().decode("cp1252").encode()
+    assert said(tmp_path / "x.srt", f"1\n{TIMES}\n".encode() + twice) == [(1.0, 2.0, None, "déjà vu")]
+    # whisper.cpp cuts characters between segments (ggml-org/whisper.cpp#438).
+    many = "".join(f"{n}\n00:00:{n:02d},000 --> 00:00:{n:02d},500\nПривет, мир\n\n" for n in range(10, 50)).encode()
+    broken = many + b"50\n00:01:00,000 --> 00:01:01,000\n\x98\n\n51\n00:01:02,000 --> 00:01:03,000\nmir\xd0\n"
+    assert [row[3] for row in said(tmp_path / "x.srt", broken)][-2:] == ["Привет, мир", "mir�"]
+
+
+@pytest.mark.parametrize("name", ["x.vtt", "x.srt"])
+def test_captions_of_youtube_say_every_line_once(name: str, tmp_path: Path) -> None:
+    web = name == "x.vtt"
+    head = "WEBVTT\nKind: captions\nLanguage: en\n\n" if web else ""
+    first, second, third = (
+        ("so<00:00:01.000><c> today</c>", "we<00:00:03.000><c> bake</c>", "a<00:00:05.000><c> cake</c>")
+        if web
+        else ("so today", "we bake", "a cake")
+    )
+    text = (
+        f"{head}00:00:00.000 --> 00:00:02.000 align:start\n \n{first}\n\n"
+        "00:00:02.000 --> 00:00:02.010 align:start\nso today\n \n\n"
+        f"00:00:02.010 --> 00:00:04.000 align:start\nso today\n{second}\n\n"
+        "00:00:04.000 --> 00:00:04.010 align:start\nwe bake\n \n\n"
+        f"00:00:04.010 --> 00:00:06.000 align:start\nwe bake\n{third}\n"
+    )
+    expected = [(0.0, 2.0, None, "so today"), (2.01, 4.0, None, "we bake"), (4.01, 6.0, None, "a cake")]
+    assert said(tmp_path / name, text) == expected
+
+
+def test_segments_of_webvtt_that_were_joined_and_blank_lines_are_read(tmp_path: Path) -> None:
+    text = (
+        "WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:0\n\nid 1\n00:01.000 --> 00:02.000\n\nHello\nthere.\n\n"
+        "WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:0\n\nid 2\n00:03.000 --> 00:04.000\nBye.\n"
+    )
+    assert said(tmp_path / "x.vtt", text) == [(1.0, 2.0, None, "Hello there."), (3.0, 4.0, None, "Bye.")]
+    translated = "一\n00:00:01,000 --> 00:00:02,000\nHello\n\n二\n00:00:03,000 --> 00:00:04,000\nBye.\n"
+    assert [row[3] for row in said(tmp_path / "x.srt", translated)] == ["Hello", "Bye."]
+    doubled = "1\n\n00:00:01,000 --> 00:00:02,000\n\nHello\n\n\n2\n\n00:00:03,000 --> 00:00:04,000\n\n42\n"
+    assert said(tmp_path / "x.srt", doubled) == [(1.0, 2.0, None, "Hello"), (3.0, 4.0, None, "42")]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.srt", f"1\n{TIMES}\nHi.\n\n2\n00:00:05,000 --> 00:00:04,000\nBye.\n", r"ends before it begins.*x\.srt:6"),
-        ("x.srt", "1\n-00:00:01,000 --> 00:00:02,000\nHi.\n", r"not a pair of times.*x\.srt:2"),
-        ("x.srt", f"1\n{TIMES}\nHi.\n\n2\n00:00:xx --> 00:00:04,000\n", r"not a pair of times.*x\.srt:6"),
-        ("x.srt", "1\n00:61:00,000 --> 00:62:00,000\nHi.\n", r"not a pair of times.*x\.srt:2"),
-        ("x.srt", f"Subtitles\n1\n{TIMES}\nHi.\n", r"text before the first times.*x\.srt:1"),
-        ("x.srt", "", "no line of times"),
-        ("x.srt", b"1\n00:00:01,000 --> 00:00:02,000\ncaf\xe9\n", r"not UTF-8: byte 0xe9.*x\.srt:3"),
+        ("x.srt", "1\n00:00:01:12 --> 00:00:02:10\nHi.\n", r"no times that can be read, got '00:00:01:12.*x\.srt:2"),
+        ("x.srt", "", "it is empty"),
+        ("x.srt", "<html>Not found</html>", "no line of times"),
         ("x.srt", b"\xff\xfea", "not UTF-16"),
-        ("x.srt", f"1\n{TIMES}\na\x00b\n", r"control character U\+0000.*x\.srt:3"),
         ("x.srt", f"1\n{TIMES}\n{'word ' * 2000}\n", r"9,999 characters at one time.*x\.srt:2"),
         ("x.srt", f"1\n{TIMES}\n{'word ' * 20000}\n", r"100,000 characters at one time.*x\.srt:2"),
         ("x.srt", f"{TIMES}\na\n" * 100_001, "100,001 utterances, and at most 100,000"),
-        ("x.vtt", f"1\n{TIMES}\nHi.\n", r"the first line of WebVTT.*x\.vtt:1"),
-        ("x.vtt", "WEBVTT\n00:01.000 --> 00:02.000\nHi.\n", r"times in the header.*x\.vtt:2"),
-        ("x.vtt", "WEBVTT\n\nHi there.\n", r"text without times.*x\.vtt:3"),
-        ("x.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nHi.\n00:03.000 --> 00:04.000\n", r"inside another cue.*x\.vtt:5"),
+        ("x.vtt", "WEBVTT\n\nHi there.\n", "no line of times"),
         ("x.vtt", f"WEBVTT\n\n00:01.000 --> 00:02.000\n<v {'A' * 600}>Hi.\n", r"no name of a speaker.*x\.vtt:3"),
-        ("x.json", '{"segments": [{"start": -1, "end": 2, "text": "a"}]}', r"segments\[0\]\.start"),
-        ("x.json", '{"segments": [{"start": 3, "end": 2, "text": "a"}]}', r"ends before it begins.*\$\.segments\[0\]"),
-        ("x.json", '{"segments": [{"start": "0", "end": 2, "text": "a"}]}', r"segments\[0\]\.start"),
-        ("x.json", '{"segments": [{"start": NaN, "end": 2, "text": "a"}]}', "NaN"),
-        ("x.json", '{"segments": [{"start": 0, "end": 2}]}', r"segments\[0\]\.text"),
+        ("x.json", '{"segments": [{"start": 0, "end": 2}]}', r"no times that can be read.*segments\[0\]"),
         ("x.json", '{"licence": "CC0-1.0"}', r"segments"),
+        ("x.json", '{"segments": [', r"not JSON.*x\.json:1"),
     ],
 )
 def test_a_damaged_file_is_refused_with_its_place(
@@ -184,8 +320,10 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "film.mp4").write_text("x")
     (tmp_path / "raw" / "film.srt").symlink_to(tmp_path / "secret.srt")
+    [source] = find_videos([tmp_path / "raw"])[0]
+    assert "a link that leads out" in read_beside(source).left_out[0]
     with pytest.raises(InputError, match="a link that leads out"):
-        find_videos([tmp_path / "raw"])
+        read_beside(source, strict=True)
 
 
 def chosen(language: str | None, *names: str) -> str | None:
@@ -210,6 +348,43 @@ def test_several_languages_need_a_choice(tmp_path: Path, capsys: pytest.CaptureF
     with pytest.raises(SettingError, match="several languages, de, en: choose one with --speech-language"):
         chosen(None, "film.de.srt", "film.en.srt")
     for name in ("film.mp4", "film.de.srt", "film.en.srt"):
-        (tmp_path / name).write_text(f"1\n{TIMES}\nHi.\n")
-    assert run(["curate", str(tmp_path), "--into", str(tmp_path / "bench"), "--workers", "1"]) == 2
-    assert "--speech-language" in "".join(capsys.readouterr())
+        (tmp_path / name).write_text(ONE)
+    [source] = find_videos([tmp_path])[0]
+    assert "--speech-language" in read_beside(source).left_out[0]
+    assert read_beside(source, language="de").left_out == ()
+
+
+def test_files_that_are_not_read_are_named_by_their_ending(tmp_path: Path) -> None:
+    for name in (
+        "a.mp4",
+        "a.f137.mp4",
+        "b.f137.mp4",
+        "b.info.json",
+        "b.en.srt",
+        "c.mp4.part",
+        "d.gif",
+        "e.txt",
+        "f.txt",
+    ):
+        (tmp_path / name).write_text("{}" if name.endswith("json") else ONE)
+    videos = find_videos([tmp_path])[0]
+    assert [(video.id, video.sidecar is None, len(video.transcripts)) for video in videos] == [
+        ("a", True, 0), ("b.f137", False, 1),
+    ]  # fmt: skip
+    assert passed_over([tmp_path], videos) == (
+        "1 .gif (pictures that move: convert them to .mp4): d.gif",
+        "1 .mp4: a.f137.mp4",
+        "1 .part (unfinished downloads): c.mp4.part",
+        "2 .txt: e.txt, f.txt",
+    )
+
+
+def test_times_that_begin_at_a_full_hour_are_read_from_0_if_all_lie_in_the_video_then(tmp_path: Path) -> None:
+    path = tmp_path / "x.srt"
+    path.write_text(srt("01:00:01,000 --> 01:00:02,000", "01:00:03,000 --> 01:00:04,000"))
+    opened = open_transcript("x", VideoId("v"), [TranscriptFile(path, "x.srt")], None)
+    assert opened is not None
+    rows, late = speech_of(opened, VideoId("v"), 6.0)
+    assert ([(row.interval.start_s, row.interval.end_s) for row in rows], late) == ([(1.0, 2.0), (3.0, 4.0)], 0)
+    assert speech_of(opened, VideoId("v"), 3.5) == ([], 2)
+    assert speech_of(opened, VideoId("v"), 3602.5)[1] == 1

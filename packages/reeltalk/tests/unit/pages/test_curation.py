@@ -10,7 +10,7 @@ from reeltalk.cli import run
 from reeltalk.pages.curation import _histogram, format_clock
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, ClipFile, SampledFrame, Shot, Video
-from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
+from reeltalk.schema.outcomes import FilterResult, Rejected, RepairedSpeech, Screening
 from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
@@ -52,10 +52,12 @@ def benchmark(tmp_path: Path) -> Path:
         writer.add(
             SCREENINGS,
             [
-                Screening(video_id=video, kept=True, filters=(skipped, flow), quality=30.5, sheet="sheets/a.png"),
+                Screening(video_id=video, kept=True, filters=(skipped, flow), quality=30.5, sheet="sheets/a.png",
+                          speech=RepairedSpeech(file="v.srt", repaired={"time_format": 3}),
+                          left_out=(f"licence not read: {NASTY}",)),
                 Screening(video_id=VideoId("short"), kept=False, filters=(long,)),
             ],
-        )
+        )  # fmt: skip
         writer.add(REJECTED, [Rejected(table="videos", record_id="short", reason="it lasts 1.0 s")])
         writer.add_file("sheets/a.png", PNG)
     return tmp_path / "b"
@@ -78,6 +80,8 @@ def test_the_site_says_what_was_kept_and_why_not(benchmark: Path, tmp_path: Path
     assert re.search(r"aesthetic</th><td[^>]*>1</td><td[^>]*>0</td><td[^>]*>1</td>", index)
     page = (tmp_path / "site" / "videos" / "0001.html").read_text(encoding="utf-8")
     assert "copied, begins by edit list" in page
+    assert "From the subtitle or transcript file, after repairs: 3 time_format." in page
+    assert "Left out of the files beside it: licence not read: &lt;script&gt;" in page
     assert "like the key frame before (1)" in page
     assert "said she</td>" in page
     assert "1 utterance." in page

@@ -1,6 +1,7 @@
 """A report with figures and tables as files: every one is linked, listed, and the same each time."""
 
 import re
+import shutil
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -127,6 +128,18 @@ def test_mistakes_are_told_before_anything_is_written(
     assert command(["report", str(runs[0].path), "--out", str(tmp_path / "site"), *options]) == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
+
+
+def test_a_damaged_run_among_several_is_named_and_the_others_are_shown(
+    tmp_path: Path, runs: list[Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [str(shutil.copytree(run.path, tmp_path / f"run-{n}")) for n, run in enumerate(runs)]
+    Path(folders[0], "run.json").write_text("{", encoding="utf-8")
+    assert command(["report", *folders, "--out", str(tmp_path / "site")]) == 1
+    assert re.search(r"left out: not JSON.*run-0/run\.json", capsys.readouterr().err)
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert command(["report", *folders, "--format", "csv", "--strict"]) == 2
+    assert command(["report", *folders, str(tmp_path / "absent"), "--format", "csv"]) == 2
 
 
 def test_the_command_writes_them(tmp_path: Path, runs: list[Run]) -> None:
