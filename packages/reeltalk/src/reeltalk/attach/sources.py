@@ -18,7 +18,7 @@ from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
-    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .insv .ivf .m1v .m2p .m2ts .m2v .m4v "
+    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .gif .insv .ivf .m1v .m2p .m2ts .m2v .m4v "
     ".mkv .mov .mp4 .mpeg .mpg .mpv .mts .mxf .nut .obu .ogg .ogv .qt .rm .rmvb .tod .tp .trp .ts .vob .vro .webm "
     ".wmv".split()
 )
@@ -29,7 +29,7 @@ PASSED_OVER: Final = {
         "subtitles of a kind that is not read: convert them to .srt": (
             ".ass .dfxp .idx .itt .json3 .lrc .sbv .scc .smi .srv1 .srv2 .srv3 .ssa .stl .sub .sup .ttml"
         ),
-        "pictures that move: convert them to .mp4": ".apng .gif .mjpeg .webp .y4m",
+        "pictures that move: convert them to .mp4": ".apng .mjpeg .webp .y4m",
         "streams without times: ffmpeg -i FILE -c copy FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
         "neither transcripts nor descriptions of a video": ".json",
         "of no video, by their names": ".srt .vtt",

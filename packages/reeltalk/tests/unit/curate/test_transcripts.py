@@ -362,7 +362,7 @@ def test_files_that_are_not_read_are_named_by_their_ending(tmp_path: Path) -> No
         "b.info.json",
         "b.en.srt",
         "c.mp4.part",
-        "d.gif",
+        "d.apng",
         "e.txt",
         "f.txt",
     ):
@@ -372,7 +372,7 @@ def test_files_that_are_not_read_are_named_by_their_ending(tmp_path: Path) -> No
         ("a", True, 0), ("b.f137", False, 1),
     ]  # fmt: skip
     assert passed_over([tmp_path], videos) == (
-        "1 .gif (pictures that move: convert them to .mp4): d.gif",
+        "1 .apng (pictures that move: convert them to .mp4): d.apng",
         "1 .mp4: a.f137.mp4",
         "1 .part (unfinished downloads): c.mp4.part",
         "2 .txt: e.txt, f.txt",
