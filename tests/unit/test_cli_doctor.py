@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reeltalk.cli import doctor, run
-from reeltalk.schema.media import Video
+from reeltalk.schema.media import Encoding, Video
 from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -69,6 +69,17 @@ def test_a_whole_benchmark_has_no_findings(bench: Benchmark, capsys: pytest.Capt
     found = looked(capsys, str(bench.path))
     assert {check["status"] for check in found.values()} == {"ok"}
     assert found["media", "presence"]["found"] == "all 2 files that the tables name are here"
+
+
+def test_films_that_are_read_in_an_unusual_way_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark = Benchmark.create(tmp_path / "bench")
+    encoding = Encoding(
+        container="mpegts", codec="h264", pixel_format="yuv420p", frames=9, variable_frame_rate=False, recordings=3
+    )
+    video = Video(id=VideoId("one"), file="one.ts", encoding=encoding)
+    benchmark.write_content(Content(videos=[video]), stage="import test")
+    found = looked(capsys, str(benchmark.path))
+    assert found["films", "one.ts"]["found"].startswith("recordings were joined")
 
 
 def test_damaged_missing_and_orphaned_media_are_named_with_what_to_do(

@@ -101,7 +101,9 @@ def _checks(targets: Sequence[Path], *, quick: bool, bar: ProgressBar) -> Iterat
 
 
 def _check_benchmark(benchmark: "Benchmark", *, quick: bool, bar: ProgressBar) -> Iterator[Check]:
+    from reeltalk.attach.records import unusual
     from reeltalk.store.media_remote import check_media
+    from reeltalk.store.tables import VIDEOS
     from reeltalk.store.validate import validate
 
     findings = validate(benchmark, media=False)
@@ -122,6 +124,9 @@ def _check_benchmark(benchmark: "Benchmark", *, quick: bool, bar: ProgressBar) -
     # Problems of table rows are reported above. Media can be checked only if the tables can be read.
     if not any(finding.where == str(benchmark.path) for finding in findings):
         yield from check_media(benchmark, quick=quick, progress=bar.show)
+        for note in unusual(benchmark.read(VIDEOS)):
+            subject, _, found = note.rpartition(": ")
+            yield Check(area="films", subject=subject, status="ok", found=found)
 
 
 def check_machine(folder: Path) -> Iterator[Check]:
