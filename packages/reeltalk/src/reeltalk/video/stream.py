@@ -310,14 +310,11 @@ class Source:
 
     @functools.cached_property
     def joined(self) -> bool:
-        """Whether it holds several recordings. Only reading all of its packets tells, so seek as little as possible."""
+        """Whether it holds several recordings, so that its time stamps lead nowhere."""
         if self.path is None or self.container.format.name not in JOINABLE:
             return False
-        with open_video(self.path) as other, contextlib.suppress(av.error.FFmpegError, ValueError, OSError):
-            for _ in other.packets():
-                if other.joints:
-                    return True
-        return False
+        stat = self.path.stat()
+        return _is_joined(self.path.absolute(), stat.st_size, stat.st_mtime_ns)
 
     def seek(self, pts: int) -> None:
         """Go to the last key frame at or before a presentation time stamp; in joined recordings, to the start.
@@ -338,6 +335,16 @@ class Source:
         if self._decoding is None:
             self._decoding = self._decoded()
         return next(self._decoding, None)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_joined(path: Path, size: int, modified_ns: int) -> bool:
+    # Only reading all packets tells, so the answer is kept while the process lives.
+    with open_video(path) as source, contextlib.suppress(av.error.FFmpegError, ValueError, OSError):
+        for _ in source.packets():
+            if source.joints:
+                return True
+    return False
 
 
 def _in_turn(pictures: Iterator[av.VideoFrame]) -> Iterator[av.VideoFrame]:
