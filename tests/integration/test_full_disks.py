@@ -115,7 +115,7 @@ COMMANDS: dict[str, Callable[[Prepared, Path], list[object]]] = {
         "construct", disk / "house", "--writer", "vision-1", "--base-url", made.url, "--frames", 2, "--steps", "chains",
     ],
     "construct graph": lambda made, disk: ["construct", disk / "house", "--writer", "graph"],
-    "tag": lambda made, disk: ["tag", disk / "bench", *asked(made, "tagger")],
+    "tag": lambda made, disk: ["tag", disk / "bench", "--model", "tagger", "--base-url", made.url],
     "review apply": lambda made, disk: ["review", "apply", disk / "rev" / "reviewed"],
     "demo": lambda made, disk: ["demo", "--out", disk / "demo"],
 }  # fmt: skip

@@ -681,7 +681,8 @@ def test_no_command_waits_for_a_fifo(
         with limited():
             code = run(arguments)
         said = "".join(capsys.readouterr())
-        assert code == 2, (name, said)
+        # Curation leaves a file out that it cannot read, and says so.
+        assert code == (1 if name == "curate" else 2), (name, said)
         assert "Traceback" not in said, name
         assert "unknown" not in said, (name, said)
         shutil.rmtree(place.target, ignore_errors=True)

@@ -42,10 +42,15 @@ def check_run(config: RunConfig, *, kept: bool = False) -> None:
 
 def _check_playing(play: PlaySettings, start: PlaySettings) -> None:
     frames, policy = play.frames, play.frames.policy
-    changed = [name for name in FrameSettings.model_fields if getattr(frames, name) != getattr(start.frames, name)]
+    changed = {
+        name
+        for name, field in FrameSettings.model_fields.items()
+        # From Python, settings that nobody gave have their own defaults where a preset has others.
+        if getattr(frames, name) not in (getattr(start.frames, name), field.default)
+    }
     if play.corrupt_turn != start.corrupt_turn and play.history != "corrupted":
         raise SettingError("--corrupt-turn is for --history corrupted")
-    if policy == "none" and (idle := [name for name in changed if name != "policy"]):
+    if policy == "none" and (idle := sorted(changed - {"policy"})):
         option = OTHER_NAMES.get(idle[0], idle[0]).replace("_", "-")
         raise SettingError(f"--{option} has no effect with --policy none; leave it out")
     if "fps" in changed and policy != "fps":
