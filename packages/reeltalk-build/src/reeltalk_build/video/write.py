@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 
 from reeltalk.video.stream import VideoError
 
-OPTIONS: Final = {"preset": "superfast", "crf": "24", "threads": "1", "x264-params": "mbtree=1:rc-lookahead=10"}
+OPTIONS: Final = {
+    "preset": "superfast",
+    "crf": "24",
+    "threads": "1",
+    "bf": "0",
+    "x264-params": "mbtree=1:rc-lookahead=10",
+}
 """One thread. With more, the bytes would depend on the machine. A look ahead halves the size of pictures whose
-background stays, at little cost."""
+background stays, at little cost; with B-frames it gives other bytes from call to call (x264 in PyAV 18.1)."""
 KEY_FRAME_EVERY_S: Final = 4
 
 
