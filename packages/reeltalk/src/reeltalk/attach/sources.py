@@ -18,7 +18,7 @@ from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
-    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .gif .insv .ivf .m1v .m2p .m2ts .m2v .m4v "
+    ".3g2 .3gp .asf .avi .divx .dv .f4v .flv .gif .insv .ivf .m1v .m2p .m2t .m2ts .m2v .m4v "
     ".mkv .mov .mp4 .mpeg .mpg .mpv .mts .mxf .nut .obu .ogg .ogv .qt .rm .rmvb .tod .tp .trp .ts .vob .vro .webm "
     ".wmv".split()
 )
