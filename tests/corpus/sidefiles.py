@@ -726,7 +726,7 @@ LINES: Final = (
         (Cue(1.0, 2.5, "3 2 1"), Cue(3.0, 4.5, "1.567.202"), Cue(5.0, 6.0, "1999")),
         "everybody: years, scores, countdowns",
         "https://github.com/debpalash/VoiceStudio/pull/2151; https://github.com/cdown/srt/issues/92",
-        "Text that is nothing but numbers, one with points between the thousands.",
+        "Text of numbers alone, one with points between the thousands.",
     ),
     said(
         "blank_within_text.srt",
@@ -1114,7 +1114,7 @@ EDITORS: Final = (
         "https://huggingface.co/docs/datasets/video_load",
         "A transcript in paragraphs, without times.",
         kind="transcript",
-        judgement="It may as well be a description or notes: nothing but its name ties it to the film.",
+        judgement="It may as well be a description or notes: only its name ties it to the film.",
     ),
 )
 

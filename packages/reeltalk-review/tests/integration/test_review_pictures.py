@@ -38,7 +38,7 @@ IN_BT709: Final = 12
 """Chromium without a GPU has the matrix of BT.709 in eight bits, and is off by up to 9 in blue and 11 in red."""
 SQUARE: Final = np.ones((5, 5), np.uint8)
 
-SHOW = """async ([sha256, times_s, width]) => {
+SHOW = """async ([sha256, times_s]) => {
   const { Player } = await import("/static/player.js");
   document.querySelectorAll("video").forEach((each) => each.remove());
   const video = document.createElement("video");
@@ -92,7 +92,7 @@ def test_people_see_what_models_see(
     ends = [*film.times[1:], film.ends]
     middles = [(start + end) / 2 for start, end in zip(film.times, ends, strict=True) if end > start]
     asked = sorted({middles[0] / 2, middles[len(middles) // 3], middles[-1]})
-    shown: Any = page.evaluate(SHOW, [site.hashes[name], asked, SMALL_PX])
+    shown: Any = page.evaluate(SHOW, [site.hashes[name], asked])
     for time_s, text, frame in zip(asked, shown, frames_at(tmp_path / name, asked), strict=True):
         by_people = cv2.imdecode(np.frombuffer(base64.b64decode(text), np.uint8), cv2.IMREAD_COLOR)
         assert by_people is not None
