@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import answer_settings, metric_kind
 from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
-from reeltalk.analysis.verdicts import Place, ShownVerdict, checked_rows
+from reeltalk.analysis.verdicts import Place, ShownVerdict, plain_rows
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.scoring import TEXT_METRICS
-from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import label_title
@@ -387,7 +387,7 @@ class RunDialogues(Sequence[ShownDialogue]):
         for run, own in groupby(self._rows[start : self._ends[number]].rows(), key=itemgetter(0)):
             path = self._board.runs[run][0].path / ANSWERS
             places = list(own)
-            answers = checked_rows(self._board.runs[run][0], self._texts[run].at([row for _, row, *_ in places]))
+            answers = plain_rows(self._texts[run].at([row for _, row, *_ in places]), AnsweredTurn)
             for answer, (_, _, column, *scores) in zip(answers, places, strict=True):
                 item_id, played = answer["item_id"], answer.get("played")
                 turn = turns.get(item_id)

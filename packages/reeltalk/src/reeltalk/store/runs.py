@@ -151,7 +151,8 @@ class Run(HasOverview):
             InputError: A table is damaged; names the place.
         """
         names = [ANSWERS, ITEMS, *(JUDGED.format(protocol=name) for name in self.protocols())]
-        hashes = {name: self.files[name] for name in names if name in self.files}
+        # Without the hash of each file, what was kept may be of another one.
+        hashes = {name: self.files[name] for name in names} if self.files.keys() >= set(names) else {}
         for name in hashes:
             self.file(name)
         tables = {name: self.judged(name) for name in self.protocols()}

@@ -1,13 +1,18 @@
 """What judges said, as it is shown."""
 
+import json
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from reeltalk.analysis.dialogues import RunDialogues, item_metrics
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import RunVerdicts, ShownVerdict, title_of_criterion, unscored_reasons
+from reeltalk.errors import InputError
 from reeltalk.schema.scoring import JudgedScore, ScoreState
-from reeltalk.store.runs import JUDGED, Run
+from reeltalk.store.manifest import hash_file
+from reeltalk.store.runs import FILES, JUDGED, Run
 from reeltalk.store.tables import write_rows
 
 RunMaker = Callable[..., Run]
@@ -109,6 +114,28 @@ def test_reasons_are_counted_by_criterion_and_model(make_run: RunMaker) -> None:
     ]
     assert found[0].reason == "a long reason"
     assert len(found[1].reason) < 400
+
+
+def of_a_stranger(run: Run, **written: Any) -> Run:
+    """The run with a judged row as a stranger wrote it, and with hashes that fit its files."""
+    line = {**row().model_dump(mode="json"), **written}
+    (run.path / JUDGED.format(protocol="clair")).write_text(json.dumps(line) + "\n")
+    info = Run.open(run.path).info
+    names = [path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()]
+    hashes = {name: hash_file(run.path / name)[0] for name in names if name != FILES}
+    (run.path / FILES).write_text(json.dumps(hashes))
+    assert Run.open(run.path).info == info
+    return Run.open(run.path)
+
+
+@pytest.mark.parametrize("written", [{"state": "<img src=x onerror=alert(1)>"}, {"replies": 5}, {"value": "<b>"}])
+def test_hashes_of_a_stranger_prove_nothing(written: dict[str, Any], make_run: RunMaker) -> None:
+    with pytest.raises(InputError, match="clair"):
+        RunVerdicts(of_a_stranger(make_run(), **written))
+
+
+def test_a_number_in_quotes_is_a_number(make_run: RunMaker) -> None:
+    assert only(of_a_stranger(make_run(), value="0.25", turn_index="0")).scores[0].values == "0.25"
 
 
 def test_criteria_are_named_for_people() -> None:
