@@ -16,7 +16,16 @@ from reeltalk.video.downscale import Downscaler, Picture, small_size
 from reeltalk.video.encode import Thumbs, contact_sheet, jpeg
 from reeltalk.video.missing import gaps
 from reeltalk.video.picture import as_shown
-from reeltalk.video.records import AdaptiveSettings, ContentSettings, DetectorSettings, Sample, Scan, ScanSettings
+from reeltalk.video.records import (
+    AdaptiveSettings,
+    ContentSettings,
+    DetectorSettings,
+    HashSettings,
+    Sample,
+    Scan,
+    ScanSettings,
+    ThresholdSettings,
+)
 from reeltalk.video.stream import Source, VideoError, open_video
 from reeltalk_build.video import measure
 from reeltalk_build.video.shots import CutFinder, NoFlash, PySceneDetectFinder, SmallFrame, content_score
@@ -75,11 +84,10 @@ class _Scanner:
     def __init__(self, source: Source, settings: ScanSettings, make_finder: FinderMaker) -> None:
         self.source, self.settings = source, settings
         self.make_finder = make_finder
-        self.small = Downscaler()
+        # These two look at the picture itself, where a rounding may decide.
+        self.small = Downscaler(exact=isinstance(settings.detector, HashSettings | ThresholdSettings))
         self.motion = measure.Motion()
         self.thumbs = Thumbs()
-        # Two, because the frame before is still in use. Made once, because allocating memory of this size is slow.
-        self.hsv: list[Any] = [None, None]
         self.samples: list[Sample] = []
         self.hashes: list[str] = []
         self.cuts: dict[int, float] = {}
@@ -103,9 +111,7 @@ class _Scanner:
             if finder is None:
                 finder = self.make_finder(self.settings.detector, self.source)
             bgra = self.small(picture)
-            self.hsv.reverse()
-            hsv: Picture = cv2.cvtColor(bgra, cv2.COLOR_BGR2HSV, dst=self.hsv[0])
-            self.hsv[0] = hsv
+            hsv: Picture = cv2.cvtColor(bgra, cv2.COLOR_BGR2HSV)
             content = content_score(hsv, before.hsv if before else None)
             # The frame before is on the screen until this one, so it is the frame for the times in between.
             if before is not None and pts_s > before.pts_s and self.next_sample / self.settings.sample_fps < pts_s:

@@ -58,7 +58,7 @@ def content_score(hsv: Picture, before: Picture | None) -> float:
         before: The frame before, or None for the first.
 
     Returns:
-        0–255; bit for bit what ContentDetector computes.
+        0–255; bit for bit what ContentDetector computes from the same pictures.
     """
     if before is None:
         return 0.0
