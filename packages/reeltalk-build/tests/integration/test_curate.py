@@ -24,7 +24,6 @@ from reeltalk.parallel.local import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
 from reeltalk.store.validate import validate
-from reeltalk.video.stream import try_nvdec
 
 WIDE = [
     "--min-duration-s",
@@ -114,17 +113,6 @@ def test_media_can_be_linked_in_place_of_copies(tmp_path: Path, capsys: pytest.C
     kept.write_bytes(b"edited in place")
     assert run(["validate", str(into)]) == 1
     assert "does not have the hash" in capsys.readouterr().out
-
-
-def test_decoding_on_a_gpu_is_refused_where_there_is_none(
-    clips: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if try_nvdec({})["why"] is None:
-        pytest.skip("a GPU decodes here")
-    assert run(["curate", str(clips["bikes"]), "--into", str(tmp_path / "bench"), "--decoder", "nvdec"]) == 2
-    said = capsys.readouterr().err
-    assert "--decoder nvdec: no NVIDIA GPU decodes here" in said
-    assert "leave it out to decode on the CPU" in said
 
 
 def test_a_link_to_another_file_system_is_refused_before_anything_is_decoded(

@@ -360,7 +360,7 @@ def test_mutated_videos_never_take_the_parent_with_them(
             path.write_bytes(MUTATIONS[chance.randrange(len(MUTATIONS))](data, chance))
             calls.append(path)
         for function, told in (
-            ("reeltalk_build.curate.workers:ingest", {"judge": True, "pictures": False, "shortest_s": 0}),
+            ("reeltalk_build.curate.workers:ingest", {"pictures": False, "shortest_s": 0}),
             ("reeltalk_build.curate.scanning:scan", {"rotation_deg": 0, "settings": settings}),
         ):
             for _, outcome in executor.map(function, [Call({"path": str(path), **told}, limits) for path in calls]):

@@ -20,7 +20,7 @@ from reeltalk.attach.records import FileFacts
 from reeltalk.attach.sources import SourceVideo
 from reeltalk.attach.transcripts import Transcript
 from reeltalk.attach.wholeness import full_reason, missing
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
 from reeltalk.progress import Progress
 from reeltalk.schema.intervals import Interval
@@ -77,8 +77,6 @@ SMALL_FILE_S: Final = 25.0
 SECONDS_A_MEGABYTE: Final = 10.0
 TORCH_MEMORY_BYTES: Final = 2 << 30
 """Memory that a network may use on top of the limit in the settings."""
-CUDA_ADDRESS_BYTES: Final = 1 << 40
-"""CUDA reserves address space for the memory of all GPUs and of the machine, so no useful limit can hold."""
 
 
 @dataclass
@@ -120,26 +118,9 @@ class Calls:
         self.benchmark, self.settings, self.executor, self.progress = benchmark, settings, executor, progress
         self.journal = Journal(benchmark.path, STAGE)
 
-    def check_decoder(self) -> None:
-        """Decode a sample on the GPU, if the settings ask for one.
-
-        Raises:
-            SettingError: The GPU cannot decode.
-        """
-        if self.settings.decoder == "software":
-            return
-        call = Call({}, Limits(wall_s=60.0, memory_bytes=CUDA_ADDRESS_BYTES))
-        ((_, outcome),) = self.executor.map("reeltalk.video.stream:try_nvdec", [call])
-        why = str(outcome) if isinstance(outcome, Failure) else outcome["why"]
-        if why is not None:
-            raise SettingError(
-                f"--decoder nvdec: no NVIDIA GPU decodes here ({why}); leave it out to decode on the CPU"
-            )
-
     def ingest(self, candidates: list[Candidate]) -> None:
         """Read facts, hash and quality of every file."""
         argument = {
-            "judge": True,
             "pictures": self.settings.aesthetic_model is not None,
             "shortest_s": self.settings.shortest_s,
         }
@@ -193,7 +174,6 @@ class Calls:
             min_sharpness=self.settings.min_sharpness,
             max_similarity=self.settings.max_similarity,
             max_shots=self.settings.max_shots,
-            decoder=self.settings.decoder,
         ).model_dump(mode="json")
         calls = {}
         for index, candidate in enumerate(candidates):
@@ -216,12 +196,6 @@ class Calls:
         for index, outcome in self._results("decoding", "reeltalk_build.curate.scanning:scan", Scan, calls, candidates):
             candidate = candidates[index]
             if isinstance(outcome, Failure):
-                if self.settings.decoder == "nvdec" and outcome.kind is FailureKind.ERROR:
-                    # A GPU that fails says nothing about the video, so the video is not rejected for it.
-                    raise BenchmarkError(
-                        f"{candidate.source.place} was not decoded on the GPU: {outcome}; run the command again, "
-                        "with fewer --workers or without --decoder nvdec"
-                    )
                 candidate.reason = self._failure("it cannot be decoded", outcome, candidate)
                 continue
             candidate.reason = outcome.reason
@@ -353,8 +327,6 @@ class Calls:
         memory_bytes = self.settings.max_memory_mib << 20
         if self.settings.detector == "transnetv2":
             wall_s, memory_bytes = wall_s + self.settings.max_minutes * 60, memory_bytes + TORCH_MEMORY_BYTES
-        if self.settings.decoder == "nvdec":
-            memory_bytes += CUDA_ADDRESS_BYTES
         return Limits(wall_s=wall_s, memory_bytes=memory_bytes)
 
     def _failure(self, what: str, failure: Failure, candidate: Candidate) -> str:

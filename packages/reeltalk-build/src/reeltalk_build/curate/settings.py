@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from reeltalk.attach.transcripts import LANGUAGE
 from reeltalk.attach.wholeness import MAX_MISSING
 from reeltalk.errors import SettingError
-from reeltalk.video.records import DETECTORS, Decoder, DetectorSettings
+from reeltalk.video.records import DETECTORS, DetectorSettings
 
 NonNegative = Annotated[float, Field(ge=0)]
 PRESETS: Final[Mapping[str, Mapping[str, int | float]]] = {
@@ -105,8 +105,6 @@ class CurateSettings(BaseModel):
     language in its name, or the only one."""
     save_frames: bool = False
     """Write the key frames as JPEG files."""
-    decoder: Decoder = "software"
-    """nvdec: decode on an NVIDIA GPU, which is refused where there is none; then --max-memory-mib does not hold."""
     max_minutes: Annotated[float, Field(gt=0)] = 60.0
     """Longest time for one video, in minutes; less for small files."""
     max_memory_mib: Annotated[int, Field(ge=128)] = 1024

@@ -59,7 +59,7 @@ def curate(
 
     Raises:
         InputError: An input does not exist, or a file cannot be read, if `strict`.
-        SettingError: Settings contradict each other, or no GPU can decode.
+        SettingError: Settings contradict each other.
         BenchmarkError: The benchmark has tables of other stages, or cannot be written.
     """
     detector = settings.detector_settings
@@ -76,7 +76,6 @@ def curate(
         for candidate in candidates:
             benchmark.media.check_link(candidate.source.path)
     run = Calls(benchmark, settings, executor, progress)
-    run.check_decoder()
     run.ingest(candidates)
     unread = [(row.place or row.record_id, row.reason) for row in rejected]
     unread += [(c.source.place, c.reason) for c in candidates if c.reason is not None]

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.attach.records import FileFacts
+from reeltalk.attach.workers import facts_of
 from reeltalk.schema.intervals import Interval
-from reeltalk.store.manifest import hash_file
 from reeltalk.video.cut import cut_clip
 from reeltalk.video.encode import centre_square
-from reeltalk.video.probe import probe
 from reeltalk.video.records import Probe
 from reeltalk.video.stream import VideoError, open_video
 from reeltalk_build.curate.records import CutClip
@@ -22,31 +21,30 @@ LOOKED_AT: Final = (1 / 6, 1 / 2, 5 / 6)
 
 
 def ingest(argument: dict[str, Any]) -> dict[str, Any]:
-    """Ingest one file.
+    """Look at one file.
 
     Args:
-        argument: `path`; `judge`, true to measure its quality if it lasts `shortest_s`; `pictures`, true to return key
+        argument: `path`; `shortest_s`, the length from which its quality is measured; `pictures`, true to return key
             frames.
 
     Returns:
         `FileFacts` as JSON.
     """
     path = Path(argument["path"])
-    sha256, _ = hash_file(path)
-    try:
-        facts = probe(path)
-        found: dict[str, Any] = {"probe": facts}
-        if argument["judge"] and facts.duration_s >= argument["shortest_s"]:
-            pictures = _key_frames(path, facts)
-            scores = [score for picture in pictures if (score := brisque(picture)) is not None]
-            found["quality"] = round(sum(scores) / len(scores), 3) if scores else None
-            if argument["pictures"]:
-                found["pictures"] = [
-                    base64.b64encode(centre_square(picture).tobytes()).decode() for picture in pictures
-                ]
-    except VideoError as error:
-        return FileFacts(sha256=sha256, reason=str(error)).model_dump(mode="json")
-    return FileFacts(sha256=sha256, **found).model_dump(mode="json")
+    found = facts_of(path)
+    if found.probe is not None and found.probe.duration_s >= argument["shortest_s"]:
+        try:
+            pictures = _key_frames(path, found.probe)
+        except VideoError as error:
+            return FileFacts(sha256=found.sha256, reason=str(error)).model_dump(mode="json")
+        scores = [score for picture in pictures if (score := brisque(picture)) is not None]
+        squares = map(centre_square, pictures if argument["pictures"] else ())
+        more = {
+            "quality": round(sum(scores) / len(scores), 3) if scores else None,
+            "pictures": tuple(base64.b64encode(square.tobytes()).decode() for square in squares),
+        }
+        found = found.model_copy(update=more)
+    return found.model_dump(mode="json")
 
 
 def _key_frames(path: Path, facts: Probe) -> list[Any]:
@@ -61,9 +59,9 @@ def _key_frames(path: Path, facts: Probe) -> list[Any]:
     with open_video(path) as source:
         for key_s in wanted:
             source.seek(source.zero_or(0) + round(key_s / source.time_base))
-            picture = source.next_frame()
-            if picture is not None:
-                pictures.append(source.shown(picture))
+            frame = source.next_frame()
+            if frame is not None:
+                pictures.append(source.shown(frame.picture))
     return pictures
 
 

@@ -48,7 +48,7 @@ def scan_video(path: Path, settings: ScanSettings, *, make_finder: "FinderMaker 
     # Processes run in parallel, so threads are not needed.
     cv2.setNumThreads(1)
     try:
-        with open_video(path, settings.decoder) as source:
+        with open_video(path) as source:
             return _Scanner(source, settings, make_finder or pyscenedetect_finder).run()
     except VideoError as error:
         return Scan(reason=str(error))

@@ -5,7 +5,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import cv2
 import numpy as np
 import pytest
@@ -15,12 +14,11 @@ from sample_videos import FILMS, Numbered, number_of
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
-from reeltalk.video.downscale import rows_of
 from reeltalk.video.frames import frames_at
 from reeltalk.video.picture import rgb
 from reeltalk.video.probe import probe
 from reeltalk.video.records import ContentSettings, How, ScanSettings
-from reeltalk.video.stream import DeviceError, VideoError, open_video, planar, try_nvdec
+from reeltalk.video.stream import VideoError, open_video
 from reeltalk_build.video.scan import scan_video
 from reeltalk_build.video.write import write_video
 
@@ -175,33 +173,3 @@ def test_a_cut_keeps_its_score_however_long_the_video_goes_on(tmp_path: Path) ->
     found = scan_video(tmp_path / "long.mp4", settings)
     assert found.cuts_s == (2.0,)
     assert found.cut_contents[0] > 27
-
-
-@pytest.mark.parametrize("layouts", [("yuv420p", "nv12"), ("yuv420p10le", "p010le")])
-def test_a_frame_in_the_layout_of_a_gpu_becomes_that_of_the_cpu_without_a_change(layouts: tuple[str, str]) -> None:
-    usual, gpu = layouts
-    picture = av.VideoFrame(64, 48, usual)
-    generator = np.random.default_rng(2)
-    for plane in picture.planes:
-        values = rows_of(plane).view(np.uint8 if usual == "yuv420p" else np.uint16)
-        values[:] = generator.integers(0, 256 if usual == "yuv420p" else 1024, values.shape)
-    picture.pts = 7
-    back = planar(picture.reformat(format=gpu))
-    assert (back.format.name, back.pts) == (usual, 7)
-    assert np.array_equal(back.to_ndarray(), picture.to_ndarray())
-    assert planar(picture) is picture
-
-
-def test_a_gpu_gives_the_same_frames_or_says_that_it_cannot_be_used(tmp_path: Path) -> None:
-    path, _ = FILMS[0].make()
-    if try_nvdec({})["why"] is None:
-        with open_video(path) as usual, open_video(path, "nvdec") as gpu:
-            for one, other in zip(usual.frames(), gpu.frames(), strict=True):
-                assert one.pts == other.pts
-                assert np.array_equal(one.picture.to_ndarray(), other.picture.to_ndarray())
-        return
-    with pytest.raises(DeviceError, match="CUDA cannot be used"), open_video(path, "nvdec"):
-        pass
-    (tmp_path / "text.mp4").write_text("no video")
-    with pytest.raises(VideoError, match="no container"), open_video(tmp_path / "text.mp4", "nvdec"):
-        pass

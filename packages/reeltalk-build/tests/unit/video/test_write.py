@@ -71,4 +71,4 @@ def test_the_same_pictures_give_the_same_bytes_and_colours_come_back(tmp_path: P
     with open_video(one) as source:
         first = source.next_frame()
         assert first is not None
-        assert np.abs(rgb(first).astype(int) - pictures(1)[0]).mean() < 6
+        assert np.abs(rgb(first.picture).astype(int) - pictures(1)[0]).mean() < 6

@@ -161,8 +161,8 @@ def test_a_filmed_benchmark_is_valid_and_whole(filmed: Path) -> None:
         assert 60 <= video.duration_s <= 75
         with open_video(benchmark.media.path(video.sha256)) as source:
             count = 0
-            while (picture := source.next_frame()) is not None:
-                assert rgb(picture).shape == (180, 320, 3)
+            while (frame := source.next_frame()) is not None:
+                assert rgb(frame.picture).shape == (180, 320, 3)
                 count += 1
         assert count == round(video.duration_s * 2)
         own = [clip for clip in clips if clip.video_id == video.id and clip.interval is not None]

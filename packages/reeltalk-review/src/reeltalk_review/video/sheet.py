@@ -70,4 +70,4 @@ def _key_frames(path: Path, times_s: Sequence[float]) -> Iterator[Any]:
         for time_s in times_s:
             source.seek(source.zero + round((time_s + MARGIN_S) / source.time_base))
             shown = source.next_frame() or shown
-            yield shown
+            yield shown.picture

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.video.serving import sized
-from reeltalk.video.stream import Frame, Source, VideoError, open_video
+from reeltalk.video.stream import Frame, Source, VideoError, describe, open_video
 
 HEAD: Final = struct.Struct(">dHH")
 """Header of a frame: presentation time in seconds, height, width."""
@@ -97,7 +97,7 @@ def _open_device(device: str, format: str) -> Iterator[Any]:
         # No protocol is allowed: a driver reads the device.
         container = av.open(device, format=format, options={"protocol_whitelist": "none"})
     except (av.error.FFmpegError, ValueError, OSError) as error:
-        raise VideoError(f"the camera cannot be opened ({_words(error)})") from None
+        raise VideoError(f"the camera cannot be opened ({describe(error)})") from None
     with container:
         yield container
 
@@ -123,7 +123,7 @@ def _open_address(address: str) -> Iterator[Any]:
     except (av.error.FFmpegError, ValueError, OSError) as error:
         if NOT_LISTED in _said(error):
             raise VideoError("it sends us to another address, and only the one that was typed is opened") from None
-        raise VideoError(f"the address cannot be opened ({_words(error)})") from None
+        raise VideoError(f"the address cannot be opened ({describe(error)})") from None
     with container:
         yield container
 
@@ -131,8 +131,3 @@ def _open_address(address: str) -> Iterator[Any]:
 def _said(error: Exception) -> str:
     log = getattr(error, "log", None)
     return str(log[2]) if log else ""
-
-
-def _words(error: Exception) -> str:
-    text = getattr(error, "strerror", None) or str(error)
-    return " ".join(str(text).split())[:120] or type(error).__name__

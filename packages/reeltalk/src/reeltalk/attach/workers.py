@@ -9,19 +9,15 @@ from reeltalk.video.probe import probe
 from reeltalk.video.stream import VideoError
 
 
-def look(argument: dict[str, Any]) -> dict[str, Any]:
-    """Hash and probe one file.
-
-    Args:
-        argument: `path`.
-
-    Returns:
-        `FileFacts` as JSON.
-    """
-    path = Path(argument["path"])
+def facts_of(path: Path) -> FileFacts:
+    """The hash of a file, and its facts as a video or the reason why it is none."""
     sha256, _ = hash_file(path)
     try:
-        facts = FileFacts(sha256=sha256, probe=probe(path))
+        return FileFacts(sha256=sha256, probe=probe(path))
     except VideoError as error:
-        facts = FileFacts(sha256=sha256, reason=str(error))
-    return facts.model_dump(mode="json")
+        return FileFacts(sha256=sha256, reason=str(error))
+
+
+def look(argument: dict[str, Any]) -> dict[str, Any]:
+    """`facts_of` the file at `path`, as JSON."""
+    return facts_of(Path(argument["path"])).model_dump(mode="json")

@@ -38,7 +38,7 @@ SECONDS_A_FRAME: Final = 10.0
 """Time limit of a call for each frame. A long video with a damaged index is decoded from its start."""
 LONGEST_S: Final = 14 * 86400
 MEMORY_BYTES: Final = 1 << 30
-WRITE: Final = "reeltalk.video.serving:write"
+SERVE: Final = "reeltalk.video.serving:serve"
 LOOK: Final = "reeltalk.video.serving:probe_length"
 HINT: Final = "replace the file, or leave the video out"
 META: Final = {"streamingchat": "meta.json", "sharegpt": "dataset_info.json"}
@@ -271,18 +271,20 @@ def _write_frames(
             part = missing[start : start + FRAMES_A_CALL]
             argument = {
                 "path": str(film.path),
-                "stills": part,
+                "times_s": [at_s for at_s, _ in part],
+                "names": [name for _, name in part],
+                "longest_side_px": None,
                 "square_px": options.size,
                 "quality": options.quality,
                 "folder": str(folder),
             }
             calls.append(Call(argument, Limits(DECODE_S + SECONDS_A_FRAME * len(part), MEMORY_BYTES)))
             paths.append(film.path)
-    to_do, done = sum(len(call.argument["stills"]) for call in calls), 0
+    to_do, done = sum(len(call.argument["names"]) for call in calls), 0
     if calls:
         progress("frames", 0, to_do, 0.0)
-    for place, outcome in executor.map(WRITE, calls) if calls else ():
-        asked = len(calls[place].argument["stills"])
+    for place, outcome in executor.map(SERVE, calls) if calls else ():
+        asked = len(calls[place].argument["names"])
         found = _answer(outcome, paths[place]).get("pts_s")
         if not isinstance(found, list) or len(found) != asked:
             raise InputError("the data that are read from the video are not valid", file=paths[place], hint=HINT)

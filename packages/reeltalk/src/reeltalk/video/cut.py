@@ -19,7 +19,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.video.frames import MARGIN_S
 from reeltalk.video.picture import state_colours
 from reeltalk.video.records import Cut, How
-from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video
+from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, describe, open_video
 
 COPIED_CODECS: Final = frozenset({"h264", "hevc", "mpeg4", "av1", "vp9"})
 """Codecs that an MP4 file may hold and that browsers or FFmpeg play from it."""
@@ -69,11 +69,6 @@ def _cut(path: Path, interval: Interval, target: Path, lossless: bool) -> Cut:
         return Cut(how=How.ENCODE, interval=shown)
 
 
-def _told(error: Exception) -> str:
-    """The reason, without the temporary file name, which changes each time."""
-    return str(getattr(error, "strerror", None) or error)[:100]
-
-
 def _ticks(seconds: float, source: Source) -> int:
     # A frame whose time was rounded earlier still lies inside.
     return round((Fraction(seconds) - Fraction(1, 1_000_000)) / source.time_base)
@@ -116,7 +111,7 @@ def _copy(source: Source, target: Path, first: int, end: int) -> Interval:
     except (av.error.FFmpegError, OSError, ValueError) as error:
         target.unlink(missing_ok=True)
         place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
-        raise VideoError(f"the clip cannot be copied{place} ({_told(error)})") from None
+        raise VideoError(f"the clip cannot be copied{place} ({describe(error)})") from None
     return _interval(source, first, last_end)
 
 
@@ -167,13 +162,12 @@ def _encode(source: Source, target: Path, first: int, end: int) -> Interval:
     try:
         with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}) as output:
             stream: Any = None
-            while (picture := source.next_frame()) is not None:
-                if picture.pts is None or picture.pts < first:
+            while (frame := source.next_frame()) is not None:
+                if frame.pts < first:
                     continue
-                if picture.pts >= end:
+                if frame.pts >= end:
                     break
-                pts = picture.pts - first
-                picture = source.ready(picture)
+                picture = source.ready(frame.picture)
                 if stream is None:
                     width, height = picture.width, picture.height
                     stream = output.add_stream("libx264", rate=rate, options=ENCODER_OPTIONS)
@@ -184,7 +178,7 @@ def _encode(source: Source, target: Path, first: int, end: int) -> Interval:
                     stream.codec_context.time_base = source.time_base
                     copied = output.add_stream_from_template(audio, opaque=True) if audio is not None else None
                 picture = picture.reformat(stream.width, stream.height, "yuv420p")
-                picture.pts, picture.time_base = pts, source.time_base
+                picture.pts, picture.time_base = frame.pts - first, source.time_base
                 picture.pict_type = 0
                 output.mux(stream.encode(picture))
             if stream is None:
@@ -204,7 +198,7 @@ def _encode(source: Source, target: Path, first: int, end: int) -> Interval:
     except (av.error.FFmpegError, OSError, ValueError) as error:
         target.unlink(missing_ok=True)
         place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
-        raise VideoError(f"the clip cannot be encoded{place} ({_told(error)})") from None
+        raise VideoError(f"the clip cannot be encoded{place} ({describe(error)})") from None
     return _interval(source, first, end)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reeltalk.video.encode import within
 from reeltalk.video.picture import Look, Pixels, as_shown, black
-from reeltalk.video.stream import Source, VideoError, open_video
+from reeltalk.video.stream import Frame, Source, VideoError, open_video
 
 SEEK_AHEAD_S: Final = 4.0
 """The reader seeks a frame that is further ahead than this. It reaches a nearer one by decoding, which is cheaper."""
@@ -70,53 +70,46 @@ class _Reader:
         first = source.next_frame()
         if first is None:
             raise VideoError("no frame can be decoded")
-        self.start = self._pts(first, None)
-        self.shown: tuple[int, av.VideoFrame] = (self.start, first)
+        self.start, self.shown = first.pts, first
         self.damaged = deque([0], maxlen=DELAY)
-        self.next: tuple[int, av.VideoFrame] | None = self._read()
+        self.next = self._read()
 
     def at(self, time_s: float) -> FrameAt:
         # A tiny amount is added, so that a time that was rounded earlier still falls on its frame.
         target = self.source.zero + int((Fraction(time_s) + Fraction(1, 1_000_000)) / self.source.time_base)
         if target < self.start and self.source.seconds(self.start):
             return FrameAt(0.0, black(self.source.look), False, self.source.look)
-        far = self.next is not None and target - self.next[0] > SEEK_AHEAD_S / self.source.time_base
+        far = self.next is not None and target - self.next.pts > SEEK_AHEAD_S / self.source.time_base
         if far and not self.source.joined:
             self._seek(target)
-        while self.next is not None and self.next[0] <= target:
+        while self.next is not None and self.next.pts <= target:
             self.shown, self.next = self.next, self._read()
-        pts, picture = self.shown
-        return FrameAt(self.source.seconds(pts), picture, self.source.damaged > self.damaged[0], self.source.look)
+        stands_in = self.source.damaged > self.damaged[0]
+        return FrameAt(self.shown.pts_s, self.shown.picture, stands_in, self.source.look)
 
     def _seek(self, target: int) -> None:
         wanted, margin = target, int(MARGIN_S / self.source.time_base)
         while wanted > self.start:
-            self.source.seek(max(self.start, wanted - margin))
-            found = self._read()
-            if found is not None and found[0] <= target:
-                self.shown, self.next = found, self._read()
+            if self._begin(max(self.start, wanted - margin), target):
                 return
             wanted, margin = wanted - 8 * margin, 2 * margin
         # The index leads nowhere: decode from the start. If you ask a transport stream for its first frame, it gives
         # the key frame after it.
-        self.source.seek(self.start - int(MARGIN_S / self.source.time_base))
-        found = self._read()
-        if found is None or found[0] > target:
+        if not self._begin(self.start - int(MARGIN_S / self.source.time_base), target):
             raise VideoError("cannot find the way back to a frame before a moment")
+
+    def _begin(self, pts: int, target: int) -> bool:
+        """Go on from a time stamp; False if that leads beyond the target."""
+        self.source.seek(pts)
+        found = self._read()
+        if found is None or found.pts > target:
+            return False
         self.shown, self.next = found, self._read()
+        return True
 
-    def _read(self) -> tuple[int, av.VideoFrame] | None:
-        if hasattr(self, "damaged"):
-            self.damaged.append(self.source.damaged)
-        picture = self.source.next_frame()
-        if picture is None:
-            return None
-        return self._pts(picture, self.shown[0] if hasattr(self, "shown") else None), picture
-
-    def _pts(self, picture: av.VideoFrame, before: int | None) -> int:
-        if picture.pts is None:
-            return 0 if before is None else before + self.source.step
-        return int(picture.pts)
+    def _read(self) -> Frame | None:
+        self.damaged.append(self.source.damaged)
+        return self.source.next_frame()
 
 
 FUNCTION: Final = "reeltalk.video.frames:decode_whole_frames"

@@ -66,7 +66,7 @@ def _first(path: Path) -> tuple[av.VideoFrame | None, Look]:
         except VideoError:
             first = None
         plain = Look(source.width_px, source.height_px, Fraction(1), 0, False)
-        return first, plain if first is None else source.look
+        return (None, plain) if first is None else (first.picture, source.look)
 
 
 class _Times:

@@ -144,10 +144,6 @@ class Sample(NamedTuple):
     dropped: str | None
 
 
-Decoder = Literal["software", "nvdec"]
-"""Where frames are decoded: on the CPU, or on an NVIDIA GPU."""
-
-
 class ScanSettings(BaseModel):
     """The settings of curation that a scan depends on."""
 
@@ -158,7 +154,6 @@ class ScanSettings(BaseModel):
     min_sharpness: float
     max_similarity: float
     max_shots: int
-    decoder: Decoder = "software"
     save_frames: str | None = None
     """Folder for the key frames as JPEG files."""
 

@@ -42,12 +42,12 @@ def probe_length(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(argument: dict[str, Any]) -> dict[str, Any]:
-    """Write the frames that are on the screen at some times, each once, whole or not at all.
+    """Write the frames that are on the screen at some times, each whole or not at all.
 
     Args:
         argument: `path` of the video; `times_s` in rising order, seconds on the clock of a player;
             `longest_side_px` and `square_px`, or null; `quality`, 1–100; `folder`; `name`, a file's name with a `%f`
-            for the frame's time in seconds.
+            for the frame's time in seconds, or `names`, one for each time.
 
     Returns:
         `pts_s`, the presentation time of the frame at each requested time, and `lost`, the times whose own frame could
@@ -55,13 +55,19 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
     """
     found: list[float] = []
     lost: list[float] = []
+    content = b""
     times_s = argument["times_s"]
+    names = argument.get("names") or [argument["name"]] * len(times_s)
+    written: set[str] = set()
     try:
-        for time_s, frame in zip(times_s, frames_at(Path(argument["path"]), times_s), strict=True):
+        for time_s, pattern, frame in zip(times_s, names, frames_at(Path(argument["path"]), times_s), strict=True):
             if not found or found[-1] != frame.pts_s:
                 picture = sized(frame.pixels, argument["longest_side_px"], argument["square_px"])
                 content = jpeg(picture, quality=argument["quality"])
-                write_picture(Path(argument["folder"]), argument["name"] % frame.pts_s, content)
+            name = pattern if "names" in argument else pattern % frame.pts_s
+            if name not in written:
+                write_picture(Path(argument["folder"]), name, content)
+                written.add(name)
             found.append(frame.pts_s)
             if frame.stands_in and time_s - frame.pts_s > LOST_S:
                 lost.append(time_s)
@@ -105,32 +111,3 @@ def write_picture(folder: Path, name: str, content: bytes) -> None:
         partial.replace(folder / name)
     except OSError as error:
         raise UnwritableError(error.strerror or str(error)) from None
-
-
-def write(argument: dict[str, Any]) -> dict[str, Any]:
-    """Write the frames that are on the screen at some times, each whole or not at all.
-
-    Args:
-        argument: `path` of the video; `stills`, pairs of a time in seconds and a file name, in rising order of time;
-            `square_px`, width and height; `quality`, 1 to 100; `folder`.
-
-    Returns:
-        `pts_s`, the presentation time of the frame at each requested time; or `refused`, or `unwritable`.
-    """
-    found: list[float] = []
-    content = b""
-    stills = argument["stills"]
-    try:
-        for (_, name), frame in zip(
-            stills, frames_at(Path(argument["path"]), [at_s for at_s, _ in stills]), strict=True
-        ):
-            if not found or found[-1] != frame.pts_s:
-                picture = sized(frame.pixels, None, argument["square_px"])
-                content = jpeg(picture, quality=argument["quality"])
-            write_picture(Path(argument["folder"]), name, content)
-            found.append(frame.pts_s)
-    except VideoError as error:
-        return {REFUSED: str(error)}
-    except UnwritableError as error:
-        return {UNWRITABLE: str(error)}
-    return {"pts_s": found}

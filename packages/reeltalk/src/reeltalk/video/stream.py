@@ -17,14 +17,11 @@ from typing import Any, Final, NamedTuple
 
 import av
 import av.error
-import numpy as np
-from av.codec.hwaccel import HWAccel
 from av.stream import Disposition
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.video.missing import unfinished_box
 from reeltalk.video.picture import Look, Pixels, as_shown, find_look, shown_frame
-from reeltalk.video.records import Decoder
 
 CONTAINERS: Final = (
     "mov,mp4,m4a,3gp,3g2,mj2",
@@ -48,8 +45,6 @@ CONTAINERS: Final = (
     "gif",
 )
 """FFmpeg's names of the allowed demuxers. None of them reads a second file by default."""
-PLANAR_OF: Final = {"nv12": "yuv420p", "p010le": "yuv420p10le"}
-"""Layouts of frames from a GPU, with those of the same frames from a decoder of the CPU."""
 JOINABLE: Final = frozenset({"mpegts", "mpeg"})
 """Containers whose files stay playable if they are joined byte by byte."""
 GOES_BACK_S: Final = 0.1
@@ -72,10 +67,6 @@ class VideoError(ReeltalkError):
     """A file cannot be read as a video. The message is the reason, in lower case, without the file name."""
 
 
-class DeviceError(ReeltalkError):
-    """A GPU cannot decode a file that can be opened without it."""
-
-
 class Frame(NamedTuple):
     """A decoded frame."""
 
@@ -87,27 +78,18 @@ class Frame(NamedTuple):
 
 
 @contextlib.contextmanager
-def open_video(path: Path, decoder: Decoder = "software") -> Iterator["Source"]:
+def open_video(path: Path) -> Iterator["Source"]:
     """Opens a video file for one pass.
-
-    Args:
-        path: The file.
-        decoder: `nvdec` decodes on an NVIDIA GPU. What the GPU does not support is decoded on the CPU.
 
     Raises:
         VideoError: The file is not a supported video; the message gives the reason.
-        DeviceError: The GPU cannot be used.
     """
-    accelerator = _nvdec() if decoder == "nvdec" else None
     options = {"protocol_whitelist": "file", "format_whitelist": ",".join(CONTAINERS)}
     try:
         # With this prefix, a name such as `concat:a|b` is a file name and not a protocol.
-        container = av.open(f"file:{path.absolute()}", options=options, metadata_errors="replace", hwaccel=accelerator)
+        container = av.open(f"file:{path.absolute()}", options=options, metadata_errors="replace")
     except (av.error.FFmpegError, ValueError, OSError, IndexError, UnicodeDecodeError) as error:
-        if accelerator is not None:
-            with open_video(path):
-                raise DeviceError(f"CUDA cannot be used ({_words(error)})") from None
-        why = unfinished_box(path) or _words(error)
+        why = unfinished_box(path) or describe(error)
         raise VideoError(f"no container that we read ({why})") from None
     with container:
         yield Source(container, path)
@@ -172,7 +154,7 @@ class Source:
         self._look: Look | None = None
         self._start: int | None = None
         # One generator until the next seek, because a packet may hold several frames and the decoder holds more.
-        self._decoding: Iterator[av.VideoFrame] | None = None
+        self._decoding: Iterator[Frame] | None = None
         self._offset = 0
         self._first: _Place | None = None
         self._last: _Place | None = None
@@ -225,22 +207,23 @@ class Source:
         Raises:
             VideoError: Nothing can be decoded.
         """
-        last_pts: int | None = None
-        for decoded in self._decoded():
-            picture = planar(decoded)
-            pts = picture.pts
-            if pts is None:
-                pts = self._pts_after(last_pts)
-            last_pts = pts
-            yield Frame(self.seconds(pts), picture, pts)
-        if last_pts is None:
+        frame = None
+        for frame in self._timed():
+            yield frame
+        if frame is None:
             raise VideoError("no frame can be decoded")
 
-    def _pts_after(self, last_pts: int | None) -> int:
-        # Raw streams have no time stamps, only a rate.
-        if self.frame_rate is None:
-            raise VideoError("its frames have no presentation times and no rate")
-        return 0 if last_pts is None else last_pts + self.step
+    def _timed(self) -> Iterator[Frame]:
+        pts: int | None = None
+        for picture in self._decoded():
+            if picture.pts is not None:
+                pts = picture.pts
+            elif self.frame_rate is None:
+                raise VideoError("its frames have no presentation times and no rate")
+            else:
+                # Raw streams have no time stamps, only a rate.
+                pts = 0 if pts is None else pts + self.step
+            yield Frame(self.seconds(pts), picture, pts)
 
     def _decoded(self) -> Iterator[av.VideoFrame]:
         pictures = self._as_decoded()
@@ -265,9 +248,7 @@ class Source:
             except (av.error.FFmpegError, ValueError, OSError, IndexError) as error:
                 if isinstance(error, av.error.MemoryError):
                     raise MemoryError from None
-                if isinstance(error, av.error.ExternalError) and self.stream.codec_context.is_hwaccel:
-                    raise DeviceError(f"the GPU stopped decoding ({_words(error)})") from None
-                raise VideoError(f"it cannot be decoded ({_words(error)})") from None
+                raise VideoError(f"it cannot be decoded ({describe(error)})") from None
 
     def _begin(self, first: av.VideoFrame) -> None:
         self._look = find_look(self.stream, first, turns=self.heeds_rotation)
@@ -328,12 +309,12 @@ class Source:
         try:
             self.container.seek(pts, stream=self.stream, backward=True)
         except (av.error.FFmpegError, OSError) as error:
-            raise VideoError(f"cannot seek in it ({_words(error)})") from None
+            raise VideoError(f"cannot seek in it ({describe(error)})") from None
 
-    def next_frame(self) -> av.VideoFrame | None:
+    def next_frame(self) -> Frame | None:
         """The next frame after a `seek`, or None at the end."""
         if self._decoding is None:
-            self._decoding = self._decoded()
+            self._decoding = self._timed()
         return next(self._decoding, None)
 
 
@@ -360,13 +341,8 @@ def _in_turn(pictures: Iterator[av.VideoFrame]) -> Iterator[av.VideoFrame]:
         yield held
 
 
-def planar(picture: av.VideoFrame) -> av.VideoFrame:
-    """A frame in the layout of the decoders of the CPU; NVDEC's has its two chroma planes in one. No value changes."""
-    layout = PLANAR_OF.get(picture.format.name)
-    return picture if layout is None else picture.reformat(format=layout)
-
-
-def _words(error: Exception) -> str:
+def describe(error: Exception) -> str:
+    """What FFmpeg says of an error, on one line."""
     text = getattr(error, "strerror", None) or str(error)
     return " ".join(str(text).split())[:120] or type(error).__name__
 
@@ -377,53 +353,18 @@ SIDE_PX: Final = 128
 
 def try_encoder() -> str | None:
     """Write a few frames with libx264 and read them back; the reason if that fails."""
-    try:
-        frames = _decoded(_encoded("libx264"))
-    except (av.error.FFmpegError, OSError, ValueError) as error:
-        return _words(error)
-    return None if frames == FRAMES else f"{frames} of {FRAMES} frames came back"
-
-
-def try_nvdec(argument: dict[str, Any]) -> dict[str, Any]:
-    """Decode a few frames of H.264 on the GPU.
-
-    Args:
-        argument: Empty.
-
-    Returns:
-        `why`: the reason of a failure, or null.
-    """
-    container: Any
-    try:
-        with av.open(io.BytesIO(_encoded("libx264")), hwaccel=_nvdec()) as container:
-            stream = container.streams.video[0]
-            frames = len(list(container.decode(stream)))
-            if not stream.codec_context.is_hwaccel:
-                return {"why": "this build of FFmpeg has no NVDEC"}
-    except (av.error.FFmpegError, OSError, ValueError) as error:
-        return {"why": f"CUDA: {_words(error)}"}
-    return {"why": None if frames == FRAMES else f"{frames} of {FRAMES} frames came back"}
-
-
-def _nvdec() -> HWAccel:
-    return HWAccel("cuda", allow_software_fallback=True)
-
-
-def _encoded(encoder: str) -> bytes:
-    av.codec.Codec(encoder, "w")
     written = io.BytesIO()
-    with av.open(written, "w", format="matroska") as output:
-        stream: Any = output.add_stream(encoder, rate=25)
-        stream.width = stream.height = SIDE_PX
-        stream.pix_fmt = "yuv420p"
-        for number in range(FRAMES):
-            picture = np.full((SIDE_PX, SIDE_PX, 3), 40 * number, np.uint8)
-            output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")))
-        output.mux(stream.encode(None))
-    return written.getvalue()
-
-
-def _decoded(sample: bytes) -> int:
-    container: Any
-    with av.open(io.BytesIO(sample)) as container:
-        return len(list(container.decode(video=0)))
+    try:
+        with av.open(written, "w", format="matroska") as output:
+            stream: Any = output.add_stream("libx264", rate=25)
+            stream.width = stream.height = SIDE_PX
+            stream.pix_fmt = "yuv420p"
+            for _ in range(FRAMES):
+                output.mux(stream.encode(av.VideoFrame(SIDE_PX, SIDE_PX, "yuv420p")))
+            output.mux(stream.encode(None))
+        container: Any
+        with av.open(io.BytesIO(written.getvalue())) as container:
+            frames = len(list(container.decode(video=0)))
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        return describe(error)
+    return None if frames == FRAMES else f"{frames} of {FRAMES} frames came back"
