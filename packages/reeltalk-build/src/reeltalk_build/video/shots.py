@@ -74,18 +74,19 @@ def tiny_rgb(bgra: Picture) -> Picture:
     return rgb
 
 
-class _Content(ContentDetector):
-    """ContentDetector that receives the score in place of the picture."""
+class _Scored:
+    """A detector that receives the score in place of the picture."""
 
     def _calculate_frame_score(self, timecode: FrameTimecode, frame_img: NDArray[np.uint8]) -> float:
         return float(frame_img[0])
 
 
-class _Adaptive(AdaptiveDetector):
-    """AdaptiveDetector that receives the score in place of the picture."""
+class _Content(_Scored, ContentDetector):
+    pass
 
-    def _calculate_frame_score(self, timecode: FrameTimecode, frame_img: NDArray[np.uint8]) -> float:
-        return float(frame_img[0])
+
+class _Adaptive(_Scored, AdaptiveDetector):
+    pass
 
 
 class PySceneDetectFinder:

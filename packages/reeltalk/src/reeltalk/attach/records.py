@@ -40,24 +40,7 @@ def decoded_of(probe: Probe, lost: Sequence[Gap] = ()) -> float | None:
 
 def encoding_of(probe: Probe) -> Encoding:
     """The encoding of a video, for its row."""
-    return Encoding(
-        container=probe.container,
-        codec=probe.codec,
-        pixel_format=probe.pixel_format,
-        frames=probe.frames,
-        variable_frame_rate=probe.variable_frame_rate,
-        rotation_deg=probe.rotation_deg,
-        mirrored=probe.mirrored,
-        pixel_aspect=probe.pixel_aspect,
-        transfer=probe.transfer,
-        interlaced=probe.interlaced,
-        start_s=probe.start_s,
-        hidden_frames=probe.hidden_frames,
-        recordings=probe.recordings,
-        streams=probe.streams,
-        audio_codec=probe.audio_codec,
-        subtitles=probe.subtitles,
-    )
+    return Encoding.model_validate(probe.model_dump(include=set(Encoding.model_fields)))
 
 
 def unusual(videos: Iterable[Video]) -> list[str]:

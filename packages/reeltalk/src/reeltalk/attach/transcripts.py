@@ -381,13 +381,7 @@ def _times(text: str) -> tuple[str, str] | None:
 
 
 def _seconds(text: str, *, counted: bool, carried: bool) -> float | None:
-    """A moment in seconds, below 0 with a minus sign anywhere; None if it is none, or counts frames.
-
-    Args:
-        text: The moment, with what follows it on the line.
-        counted: True if fewer than three digits after the seconds count milliseconds, and are no decimals.
-        carried: True if 1000 after the seconds are milliseconds.
-    """
+    """A moment in seconds, below 0 with a minus sign anywhere; None if it is none, or counts frames."""
     found = _MOMENT.match(text)
     if found is None or (found[6] and found[6][0] in "0123456789:：,.;"):
         return None
@@ -404,16 +398,7 @@ def _seconds(text: str, *, counted: bool, carried: bool) -> float | None:
 
 
 def _take_label(texts: list[str], before: int | None, *, named: bool) -> int:
-    """Remove the number or name of the next cue from the lines before its times, and the empty lines around it.
-
-    Args:
-        texts: The lines, of the cue before.
-        before: The number of that cue; None before the first, `NO_NUMBER` if it has none.
-        named: True if any line may be a name, as in WebVTT.
-
-    Returns:
-        The number.
-    """
+    """Remove the number or name of the next cue from the lines before its times; gives the number."""
     filled = len(texts)
     while filled and not texts[filled - 1].strip():
         filled -= 1

@@ -5,6 +5,7 @@ tells players and FFmpeg (and so every decoder built on FFmpeg) where to begin. 
 With `encode` the file also starts at the right frame for readers that ignore edit lists.
 """
 
+import contextlib
 import secrets
 from collections.abc import Iterator
 from fractions import Fraction
@@ -74,51 +75,54 @@ def _ticks(seconds: float, source: Source) -> int:
     return round((Fraction(seconds) - Fraction(1, 1_000_000)) / source.time_base)
 
 
+@contextlib.contextmanager
+def _writing(target: Path, how: str, **options: str) -> Iterator[Any]:
+    try:
+        with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart", **options}) as output:
+            yield output
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
+        raise VideoError(f"the clip cannot be {how}{place} ({describe(error)})") from None
+
+
 def _copy(source: Source, target: Path, first: int, end: int) -> Interval:
     source.seek(first)
-    options = {"movflags": "+faststart", "avoid_negative_ts": "disabled"}
     audio = _audio(source)
     last_end = end
-    try:
-        with av.open(str(target), "w", format="mp4", options=options) as output:
-            copied: dict[int, Any] = {source.stream.index: output.add_stream_from_template(source.stream, opaque=True)}
-            if audio is not None:
-                copied[audio.index] = output.add_stream_from_template(audio, opaque=True)
-            held: list[Any] = []
-            seen_past_end = 0
-            frames = 0
-            for packet in _with_decoding_times(source, audio):
-                base = Fraction(packet.time_base)
-                zero = round(first * source.time_base / base)
-                if packet.stream.index == source.stream.index:
-                    if packet.pts >= end:
-                        # Frames before the end may be predicted from this one, so it is written only if one follows.
-                        seen_past_end += 1
-                        if packet.dts >= end or seen_past_end > MOST_REORDERED:
-                            break
-                        held.append((packet, zero))
-                        continue
-                    for earlier, its_zero in held:
-                        last_end = max(last_end, earlier.pts + (earlier.duration or 0))
-                        _mux(output, earlier, copied, its_zero)
-                    held.clear()
-                    frames += packet.pts >= first
-                elif not zero <= packet.pts < round(end * source.time_base / base):
+    with _writing(target, "copied", avoid_negative_ts="disabled") as output:
+        copied: dict[int, Any] = {source.stream.index: output.add_stream_from_template(source.stream, opaque=True)}
+        if audio is not None:
+            copied[audio.index] = output.add_stream_from_template(audio, opaque=True)
+        held: list[Any] = []
+        seen_past_end = 0
+        frames = 0
+        for packet in _with_decoding_times(source, audio):
+            base = Fraction(packet.time_base)
+            zero = round(first * source.time_base / base)
+            if packet.stream.index == source.stream.index:
+                if packet.pts >= end:
+                    # Frames before the end may be predicted from this one, so it is written only if one follows.
+                    seen_past_end += 1
+                    if packet.dts >= end or seen_past_end > MOST_REORDERED:
+                        break
+                    held.append((packet, zero))
                     continue
-                _mux(output, packet, copied, zero)
-            if not frames:
-                raise VideoError("no frame lies in the interval")
-    except (av.error.FFmpegError, OSError, ValueError) as error:
-        target.unlink(missing_ok=True)
-        place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
-        raise VideoError(f"the clip cannot be copied{place} ({describe(error)})") from None
+                for earlier, its_zero in held:
+                    last_end = max(last_end, earlier.pts + (earlier.duration or 0))
+                    _mux(output, earlier, copied, its_zero)
+                held.clear()
+                frames += packet.pts >= first
+            elif not zero <= packet.pts < round(end * source.time_base / base):
+                continue
+            _mux(output, packet, copied, zero)
+        if not frames:
+            raise VideoError("no frame lies in the interval")
     return _interval(source, first, last_end)
 
 
 def _with_decoding_times(source: Source, audio: Any) -> Iterator[Any]:
     """The packets from here on. Matroska gives the first ones no decoding time, so it is counted back from the next."""
     waiting: list[Any] = []
-    step = round(1 / ((source.frame_rate or Fraction(25)) * source.time_base))
     for packet in source.container.demux(*([source.stream] + ([audio] if audio else []))):
         if packet.pts is None or packet.size == 0:
             continue
@@ -130,7 +134,7 @@ def _with_decoding_times(source: Source, audio: Any) -> Iterator[Any]:
             waiting.append(packet)
             continue
         for earlier, held in enumerate(waiting):
-            held.dts = min(packet.dts - (len(waiting) - earlier) * step, held.pts)
+            held.dts = min(packet.dts - (len(waiting) - earlier) * source.step, held.pts)
             yield held
         waiting.clear()
         yield packet
@@ -159,46 +163,41 @@ def _encode(source: Source, target: Path, first: int, end: int) -> Interval:
     rate = source.frame_rate or Fraction(25)
     # The sound of joined recordings has time stamps that start again.
     audio = None if source.joined else _audio(source)
-    try:
-        with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}) as output:
-            stream: Any = None
-            while (frame := source.next_frame()) is not None:
-                if frame.pts < first:
-                    continue
-                if frame.pts >= end:
-                    break
-                picture = source.ready(frame.picture)
-                if stream is None:
-                    width, height = picture.width, picture.height
-                    stream = output.add_stream("libx264", rate=rate, options=ENCODER_OPTIONS)
-                    stream.width, stream.height = width - width % 2, height - height % 2
-                    stream.pix_fmt = "yuv420p"
-                    stream.time_base = source.time_base
-                    state_colours(stream.codec_context, picture)
-                    stream.codec_context.time_base = source.time_base
-                    copied = output.add_stream_from_template(audio, opaque=True) if audio is not None else None
-                picture = picture.reformat(stream.width, stream.height, "yuv420p")
-                picture.pts, picture.time_base = frame.pts - first, source.time_base
-                picture.pict_type = 0
-                output.mux(stream.encode(picture))
+    with _writing(target, "encoded") as output:
+        stream: Any = None
+        while (frame := source.next_frame()) is not None:
+            if frame.pts < first:
+                continue
+            if frame.pts >= end:
+                break
+            picture = source.ready(frame.picture)
             if stream is None:
-                raise VideoError("nothing of the interval can be decoded")
-            output.mux(stream.encode(None))
-            if audio is not None:
-                source.seek(first)
-                for packet in source.container.demux(audio):
-                    if packet.dts is None or packet.pts is None:
-                        continue
-                    base = Fraction(packet.time_base)
-                    zero = round(first * source.time_base / base)
-                    if packet.pts >= round(end * source.time_base / base):
-                        break
-                    if packet.pts >= zero:
-                        _mux(output, packet, {audio.index: copied}, zero)
-    except (av.error.FFmpegError, OSError, ValueError) as error:
-        target.unlink(missing_ok=True)
-        place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
-        raise VideoError(f"the clip cannot be encoded{place} ({describe(error)})") from None
+                width, height = picture.width, picture.height
+                stream = output.add_stream("libx264", rate=rate, options=ENCODER_OPTIONS)
+                stream.width, stream.height = width - width % 2, height - height % 2
+                stream.pix_fmt = "yuv420p"
+                stream.time_base = source.time_base
+                state_colours(stream.codec_context, picture)
+                stream.codec_context.time_base = source.time_base
+                copied = output.add_stream_from_template(audio, opaque=True) if audio is not None else None
+            picture = picture.reformat(stream.width, stream.height, "yuv420p")
+            picture.pts, picture.time_base = frame.pts - first, source.time_base
+            picture.pict_type = 0
+            output.mux(stream.encode(picture))
+        if stream is None:
+            raise VideoError("nothing of the interval can be decoded")
+        output.mux(stream.encode(None))
+        if audio is not None:
+            source.seek(first)
+            for packet in source.container.demux(audio):
+                if packet.dts is None or packet.pts is None:
+                    continue
+                base = Fraction(packet.time_base)
+                zero = round(first * source.time_base / base)
+                if packet.pts >= round(end * source.time_base / base):
+                    break
+                if packet.pts >= zero:
+                    _mux(output, packet, {audio.index: copied}, zero)
     return _interval(source, first, end)
 
 
