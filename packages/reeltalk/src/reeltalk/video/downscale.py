@@ -1,7 +1,7 @@
 """Makes the small pictures in which cuts are looked for: as PySceneDetect's, in a third of the time.
 
 PySceneDetect converts whole frames and shrinks the result. Here each plane is shrunk as it was decoded, from the rows
-that count, and only the small picture is converted. Content scores differ by less than 1 of 255, and cuts hardly ever.
+that count, and only the small picture is converted. Content scores differ by at most .8 of 255 on the tests' films.
 """
 
 from typing import Any, Final
