@@ -196,6 +196,25 @@ def packed_b_frames(path: Path) -> None:
             output.mux_one(packet)
 
 
+def with_late_stamp(number: int, late: int) -> Callable[[bytes, Path], bytes]:
+    """Does harm to the stamp of one stored picture of a transport stream, by a number of ticks."""
+
+    def harmed(content: bytes, path: Path) -> bytes:
+        with av.open(str(path)) as whole:
+            packets = [packet for packet in whole.demux(whole.streams.video[0]) if packet.size]
+        pts = packets[number].pts
+        start = packets[number].pos
+        assert pts is not None
+        assert start is not None
+        # Five bytes after the nine of a PES header: three, fifteen and fifteen bits, each with a mark behind.
+        at = content.index(b"\x00\x00\x01\xe0", start) + 9
+        stamp = pts + late
+        parts = ((stamp >> 29 & 0xE) | 0x21, stamp >> 22 & 0xFF, stamp >> 14 & 0xFE | 1, stamp >> 7 & 0xFF)
+        return content[:at] + bytes((*parts, stamp << 1 & 0xFE | 1)) + content[at + 5 :]
+
+    return harmed
+
+
 def with_edits(*edits: tuple[int, Fraction]) -> Callable[[bytes, Path], bytes]:
     """Other edits in place of those of an MP4 whose index stands last: how many milliseconds, from which time on."""
 
@@ -484,6 +503,26 @@ JOINED: Final = (
         ends=4.0,
         special="Two streams with continuous stamps, and a second set of tables in the middle.",
     ),
+    broken(
+        "one_stamp_back.ts",
+        film("", *TS_A, options=MUX_DELAY, tool="", source="", special=""),
+        with_late_stamp(30, -90_000),
+        tool="DVB and IPTV recorders with bad reception",
+        source="https://github.com/videojs/http-streaming/pull/1426",
+        verdict="repair",
+        special="The stamp of one picture is a second too early; those after it are right.",
+        judgement="One damaged stamp, and no second recording: the picture keeps its place.",
+    ),
+    broken(
+        "one_stamp_far.ts",
+        film("", *TS_A, options=MUX_DELAY, tool="", source="", special=""),
+        with_late_stamp(30, 90_000 * 3600),
+        tool="DVB and IPTV recorders with bad reception",
+        source="https://github.com/videojs/http-streaming/pull/1426; https://github.com/Zibbp/ganymede/issues/1330",
+        verdict="repair",
+        special="The stamp of one picture is an hour too late; those after it are right.",
+        judgement="As above.",
+    ),
     film(
         "lost_two_seconds.ts",
         Video((*steady(PAL, 25), *steady(PAL, 25, 75, 3)), 4 * Second),
@@ -559,6 +598,19 @@ VARIABLE: Final = (
         tool="mkvmerge, OBS Studio, MakeMKV: any Matroska",
         source="https://www.matroska.org/technical/notes.html",
         special="59.94 pictures a second with stamps in whole milliseconds: 0, 17, 33, 50 and so on.",
+    ),
+)
+
+RAW: Final = (
+    film(
+        "raw_stream.mp4",
+        even(PAL, 25, b_frames=2),
+        container="h264",
+        tool="x264 --output film.264, camera dumps, under the name of a film",
+        source="https://ffmpeg.org/ffmpeg-formats.html (raw muxers)",
+        special="H.264 alone: no stamps, no length, and nothing to seek by.",
+        verdict="refuse",
+        judgement="Copied into an MP4 by FFmpeg its B-frames get wrong times, so it is to be encoded again.",
     ),
 )
 
@@ -1226,6 +1278,15 @@ CONTAINERS: Final = (
         special="No stamps for showing; sound in MP3.",
     ),
     film(
+        "two_ticks.avi",
+        even(PAL, 50, clock=1 / (2 * PAL)),
+        Sound(2 * Second, codec="libmp3lame", rate=44_100),
+        tool="ffmpeg -i film.mp4 -c copy film.avi; DVRs",
+        source="https://github.com/HomeOfAviSynthPlusEvolution/L-SMASH-Works/issues/91; "
+        "https://github.com/paulpacifico/shutter-encoder/issues/52",
+        special="H.264, whose clock has two ticks a picture: the header counts twice as many frames as there are.",
+    ),
+    film(
         "dashcam.avi",
         even(30, 60, codec="mjpeg", pixel_format="yuvj420p", full=True, clock=Fraction(1, 30)),
         Sound(2 * Second, codec="pcm_s16le", rate=8000),
@@ -1357,6 +1418,7 @@ FILMS: Final[tuple[Film, ...]] = (
     *JOINED,
     *VARIABLE,
     *RATES,
+    *RAW,
     *TURNED,
     *SHAPES,
     *LIGHT,

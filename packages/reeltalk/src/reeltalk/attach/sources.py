@@ -30,7 +30,7 @@ PASSED_OVER: Final = {
             ".ass .dfxp .idx .itt .json3 .lrc .sbv .scc .smi .srv1 .srv2 .srv3 .ssa .stl .sub .sup .ttml"
         ),
         "pictures that move: convert them to .mp4": ".apng .mjpeg .webp .y4m",
-        "streams without times: ffmpeg -i FILE -c copy FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
+        "streams without times: ffmpeg -i FILE -crf 16 FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
         "neither transcripts nor descriptions of a video": ".json",
         "of no video, by their names": ".srt .vtt",
     }.items()

@@ -50,6 +50,8 @@ CONTAINERS: Final = (
 """FFmpeg's names of the allowed demuxers. None of them reads a second file by default."""
 PLANAR_OF: Final = {"nv12": "yuv420p", "p010le": "yuv420p10le"}
 """Layouts of frames from a GPU, with those of the same frames from a decoder of the CPU."""
+WITHOUT_TIMES: Final = frozenset({"h264", "hevc"})
+"""Raw streams, which no reader can seek in. Copying their packets into another container gives B-frames wrong times."""
 JOINABLE: Final = frozenset({"mpegts", "mpeg"})
 """Containers whose files stay playable if they are joined byte by byte."""
 GOES_BACK_S: Final = 0.1
@@ -152,6 +154,8 @@ class Source:
 
     def __init__(self, container: Any, path: Path | None = None) -> None:
         self.container, self.path = container, path
+        if container.format.name in WITHOUT_TIMES:
+            raise VideoError("a raw stream without times: ffmpeg -i FILE -crf 16 FILE.mp4 gives them")
         self.stream = _film_of(container)
         context = self.stream.codec_context
         if context is None or not context.name:
