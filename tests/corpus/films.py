@@ -601,19 +601,6 @@ VARIABLE: Final = (
     ),
 )
 
-RAW: Final = (
-    film(
-        "raw_stream.mp4",
-        even(PAL, 25, b_frames=2),
-        container="h264",
-        tool="x264 --output film.264, camera dumps, under the name of a film",
-        source="https://ffmpeg.org/ffmpeg-formats.html (raw muxers)",
-        special="H.264 alone: no stamps, no length, and nothing to seek by.",
-        verdict="refuse",
-        judgement="Copied into an MP4 by FFmpeg its B-frames get wrong times, so it is to be encoded again.",
-    ),
-)
-
 RATES: Final = (
     simple("rate_2.mp4", 2, 8, "slide and lecture recordings, time-lapse cameras", "2 pictures a second.", FORMATS),
     simple(
@@ -1239,7 +1226,8 @@ CONTAINERS: Final = (
         source="https://github.com/raspberrypi/rpicam-apps",
         special="A bare stream: no stamps, and no index; the rate stands in the stream, if at all.",
         times=None,
-        judgement="25 pictures a second, as ffmpeg takes a stream that says nothing; times are no facts of the file.",
+        judgement="25 pictures a second, as ffmpeg takes a stream that says nothing; times are no facts of the file. "
+        "Refusing it with a way on is right, too: nothing can seek in it, and copied packets get wrong times.",
     ),
     film(
         "raw.m2v",
@@ -1418,7 +1406,6 @@ FILMS: Final[tuple[Film, ...]] = (
     *JOINED,
     *VARIABLE,
     *RATES,
-    *RAW,
     *TURNED,
     *SHAPES,
     *LIGHT,
