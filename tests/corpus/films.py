@@ -196,6 +196,25 @@ def packed_b_frames(path: Path) -> None:
             output.mux_one(packet)
 
 
+def with_late_stamp(number: int, late: int) -> Callable[[bytes, Path], bytes]:
+    """Does harm to the stamp of one stored picture of a transport stream, by a number of ticks."""
+
+    def harmed(content: bytes, path: Path) -> bytes:
+        with av.open(str(path)) as whole:
+            packets = [packet for packet in whole.demux(whole.streams.video[0]) if packet.size]
+        pts = packets[number].pts
+        start = packets[number].pos
+        assert pts is not None
+        assert start is not None
+        # Five bytes after the nine of a PES header: three, fifteen and fifteen bits, each with a mark behind.
+        at = content.index(b"\x00\x00\x01\xe0", start) + 9
+        stamp = pts + late
+        parts = ((stamp >> 29 & 0xE) | 0x21, stamp >> 22 & 0xFF, stamp >> 14 & 0xFE | 1, stamp >> 7 & 0xFF)
+        return content[:at] + bytes((*parts, stamp << 1 & 0xFE | 1)) + content[at + 5 :]
+
+    return harmed
+
+
 def with_edits(*edits: tuple[int, Fraction]) -> Callable[[bytes, Path], bytes]:
     """Other edits in place of those of an MP4 whose index stands last: how many milliseconds, from which time on."""
 
@@ -483,6 +502,26 @@ JOINED: Final = (
         times=tuple(number / 25 for number in range(100)),
         ends=4.0,
         special="Two streams with continuous stamps, and a second set of tables in the middle.",
+    ),
+    broken(
+        "one_stamp_back.ts",
+        film("", *TS_A, options=MUX_DELAY, tool="", source="", special=""),
+        with_late_stamp(30, -90_000),
+        tool="DVB and IPTV recorders with bad reception",
+        source="https://github.com/videojs/http-streaming/pull/1426",
+        verdict="repair",
+        special="The stamp of one picture is a second too early; those after it are right.",
+        judgement="One damaged stamp, and no second recording: the picture keeps its place.",
+    ),
+    broken(
+        "one_stamp_far.ts",
+        film("", *TS_A, options=MUX_DELAY, tool="", source="", special=""),
+        with_late_stamp(30, 90_000 * 3600),
+        tool="DVB and IPTV recorders with bad reception",
+        source="https://github.com/videojs/http-streaming/pull/1426; https://github.com/Zibbp/ganymede/issues/1330",
+        verdict="repair",
+        special="The stamp of one picture is an hour too late; those after it are right.",
+        judgement="As above.",
     ),
     film(
         "lost_two_seconds.ts",
@@ -1187,7 +1226,8 @@ CONTAINERS: Final = (
         source="https://github.com/raspberrypi/rpicam-apps",
         special="A bare stream: no stamps, and no index; the rate stands in the stream, if at all.",
         times=None,
-        judgement="25 pictures a second, as ffmpeg takes a stream that says nothing; times are no facts of the file.",
+        judgement="25 pictures a second, as ffmpeg takes a stream that says nothing; times are no facts of the file. "
+        "Refusing it with a way on is right, too: nothing can seek in it, and copied packets get wrong times.",
     ),
     film(
         "raw.m2v",
@@ -1224,6 +1264,15 @@ CONTAINERS: Final = (
         tool="VirtualDub, XviD",
         source=FORMATS,
         special="No stamps for showing; sound in MP3.",
+    ),
+    film(
+        "two_ticks.avi",
+        even(PAL, 50, clock=1 / (2 * PAL)),
+        Sound(2 * Second, codec="libmp3lame", rate=44_100),
+        tool="ffmpeg -i film.mp4 -c copy film.avi; DVRs",
+        source="https://github.com/HomeOfAviSynthPlusEvolution/L-SMASH-Works/issues/91; "
+        "https://github.com/paulpacifico/shutter-encoder/issues/52",
+        special="H.264, whose clock has two ticks a picture: the header counts twice as many frames as there are.",
     ),
     film(
         "dashcam.avi",

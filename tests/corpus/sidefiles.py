@@ -366,6 +366,56 @@ SPEECH: Final = (
         kind="transcript",
     ),
     said(
+        "openai_words.json",
+        json.dumps(
+            {
+                "task": "transcribe",
+                "language": "english",
+                "duration": 6.0,
+                "text": "Kettle on.",
+                "words": [
+                    {"word": "Kettle", "start": 1.0, "end": 1.5},
+                    {"word": "on.", "start": 1.6, "end": 2.5},
+                ],
+            }
+        ),
+        (Cue(1.0, 1.5, "Kettle"), Cue(1.6, 2.5, "on.")),
+        "OpenAI's service, verbose_json with timestamp_granularities=word",
+        "https://github.com/openai/openai-python/blob/main/src/openai/types/audio/transcription_verbose.py",
+        "Words alone, without segments.",
+        kind="transcript",
+    ),
+    said(
+        "transcript_api.json",
+        json.dumps(
+            [
+                {"text": "The kettle is on.", "start": 1.0, "duration": 1.5},
+                {"text": "Two cups, please.", "start": 3.0, "duration": 1.5},
+            ]
+        ),
+        TWO,
+        "youtube-transcript-api 0.6 and 1.x",
+        "https://github.com/jdepoix/youtube-transcript-api/blob/master/youtube_transcript_api/_transcripts.py",
+        "Lengths in place of ends.",
+        kind="transcript",
+    ),
+    said(
+        "clock_segments.json",
+        json.dumps(
+            {
+                "segments": [
+                    {"start": "00:00:01.000", "end": "00:00:02.500", "text": "The kettle is on."},
+                    {"start": "00:00:03.000", "end": "00:00:04.500", "text": "Two cups, please."},
+                ]
+            }
+        ),
+        TWO,
+        "scripts and language models that write transcripts as JSON",
+        "https://github.com/m-bain/whisperX/issues/349 (such segments; the clock in no public thread)",
+        "Moments as a clock shows them.",
+        kind="transcript",
+    ),
+    said(
         "whisper.txt",
         "The kettle is on.\nTwo cups, please.\n",
         (Cue(None, None, "The kettle is on."), Cue(None, None, "Two cups, please.")),
@@ -595,6 +645,41 @@ STAMPS: Final = (
         "https://github.com/Dadangdut33/Speech-Translate/pull/20 (numbers harmed so; the blank in no public thread)",
         "A blank after each comma, as translators put it.",
         verdict="repair",
+    ),
+    said(
+        "fenced.srt",
+        f"```srt\n{TWO_SRT.rstrip()}\n```\n",
+        TWO,
+        "language models that translate an SRT file",
+        "https://github.com/LibreTranslate/LibreTranslate/issues/758 (harmed so; the marks in no public thread)",
+        "Between two lines of three marks, as in Markdown.",
+        verdict="repair",
+    ),
+    said(
+        "marks_before_times.srt",
+        TWO_SRT.replace("00:00:01", "\u200e00:00:01").replace("00:00:03", "\u202a00:00:03"),
+        TWO,
+        "faster-whisper; editors of Arabic and Hebrew subtitles",
+        "https://github.com/TypesettingTools/Aegisub/issues/614",
+        "An invisible mark of direction before the times.",
+        verdict="repair",
+    ),
+    said(
+        "microdvd_tags.srt",
+        TWO_SRT.replace("The kettle", "{y:i}The kettle").replace("Two", "{c:$0000ff}Two"),
+        TWO,
+        "converters from MicroDVD",
+        "https://github.com/tkarabela/pysubs2/blob/master/pysubs2/formats/microdvd.py",
+        "Tags of MicroDVD stand before the text.",
+        verdict="repair",
+    ),
+    said(
+        "jellyfin.en.hi.srt",
+        TWO_SRT,
+        TWO,
+        "Bazarr, Subliminal, Jellyfin",
+        "https://github.com/johnpc/subsyncarr/issues/2",
+        "For people who are hard of hearing: hi stands behind the language.",
     ),
     said(
         "translated_numbers.srt",

@@ -25,7 +25,14 @@ FILMS: Final = {film.name: film for film in films.entries()}
 H273: Final = {"bt601": 5, "bt709": 1}
 FIELDS: Final = 3
 """The place of a picture whose fields are looked at."""
-OWN_CLOCK: Final = ("joined_equal_stamps.ts", "joined_gap_of_an_hour.ts", "packed_b_frames.avi")
+OWN_CLOCK: Final = (
+    "joined_equal_stamps.ts",
+    "joined_gap_of_an_hour.ts",
+    "one_stamp_back.ts",
+    "one_stamp_far.ts",
+    "packed_b_frames.avi",
+    "two_ticks.avi",
+)
 """Films whose stamps are wrong: their times follow from their pictures, one after the other."""
 NOT_BY_OPENCV: Final = ("av1.mp4", "av1.webm")
 """OpenCV's own build has no decoder of AV1."""

@@ -92,6 +92,10 @@ def test_two_files_of_one_name_are_told_and_neither_is_taken(
     told = capsys.readouterr().out
     assert f"{names[0]}: 2 files have its name" in told
     assert f"{len(names) - 2} attached" in told
+    # An exact path is no name that two files have.
+    shutil.copy(film, tmp_path / "raw" / f"{names[0]}.mp4")
+    assert run(["attach", str(imported), str(tmp_path / "raw")]) == 0
+    assert "1 attached" in capsys.readouterr().out
 
 
 def test_files_that_cannot_belong_or_be_read_are_said(

@@ -189,11 +189,13 @@ def _matched(
     doubtful = []
     for video in videos:
         for name in _names_of(video):
-            fitting = [source.name for source in named.get(name, [])]
+            same = named.get(name, [])
+            same = [source for source in same if _composed(source.name) == name] or same
+            fitting = [source.name for source in same]
             # Two files whose paths differ only in their Unicode form: one of them is refused.
-            fitting += [source.name for source in named.get(name, []) if _composed(source.place) in refused]
+            fitting += [source.name for source in same if _composed(source.place) in refused]
             if len(fitting) == 1:
-                [found[video.id]] = named[name]
+                [found[video.id]] = same
             elif fitting:
                 doubtful.append((str(video.id), fitting))
             if fitting:

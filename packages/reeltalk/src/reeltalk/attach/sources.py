@@ -30,7 +30,7 @@ PASSED_OVER: Final = {
             ".ass .dfxp .idx .itt .json3 .lrc .sbv .scc .smi .srv1 .srv2 .srv3 .ssa .stl .sub .sup .ttml"
         ),
         "pictures that move: convert them to .mp4": ".apng .mjpeg .webp .y4m",
-        "streams without times: ffmpeg -i FILE -c copy FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
+        "streams without times: ffmpeg -i FILE -crf 16 FILE.mp4 gives them": ".264 .265 .h264 .h265 .hevc",
         "neither transcripts nor descriptions of a video": ".json",
         "of no video, by their names": ".srt .vtt",
     }.items()
@@ -282,10 +282,11 @@ def passed_over(inputs: Sequence[Path | FetchedSources], videos: Sequence[Source
     endings: dict[str, list[str]] = defaultdict(list)
     for folder in inputs:
         if isinstance(folder, Path) and folder.is_dir() and not folder.is_symlink():
-            for path, _ in sorted(walk(folder)):
+            for path, problem in sorted(walk(folder)):
                 stream = _merged(path.stem) != path.stem
                 if path not in used and (stream or path.suffix.lower() not in VIDEO_SUFFIXES):
-                    endings[path.suffix.lower()].append(_printable(path.relative_to(folder).as_posix()))
+                    ending = path.suffix.lower() if problem is None else f"not read, as {problem}"
+                    endings[ending].append(_printable(path.relative_to(folder).as_posix()))
     return tuple(
         f"{len(names):,} {ending or 'without an ending'}"
         f"{f' ({PASSED_OVER[ending]})' if ending in PASSED_OVER else ''}: {', '.join(names[:NAMED])}"

@@ -29,8 +29,11 @@ SUFFIXES: Final = (".vtt", ".srt", ".json")
 """Endings of the files, the preferred first: WebVTT names speakers, and people correct subtitles, seldom JSON."""
 LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 """The tag in `NAME.en.srt` or `NAME.pt-BR.vtt`."""
-_KIND: Final = re.compile(r"(?:\.(?:auto|captions?|cc|default|sdh|subtitles?|transcript|whisperx?))+$", re.IGNORECASE)
-"""What a name says after the video and the language, as `NAME.transcript.vtt` of Zoom."""
+_KIND: Final = re.compile(
+    r"(?:\.(?:auto|captions?|cc|default|sdh|subtitles?|transcript|whisperx?)|(?<=\.[a-z]{2})\.hi)+$", re.IGNORECASE
+)
+"""What a name says after the video and the language, as `NAME.transcript.vtt` of Zoom, and `NAME.en.hi.srt`, for people
+who are hard of hearing."""
 REPAIRS: Final = {
     "encoding": "files in Windows-1252, or converted to UTF-8 twice",
     "characters": "broken or control characters",
@@ -68,8 +71,10 @@ _NOT_SPOKEN: Final = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
 _WORD_TIME: Final = re.compile(r"<(?:\d{1,4}:)?\d{1,2}:\d{2}[.,]\d{1,3}>")
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]([^<>]*)>")
 _TAG: Final = re.compile(
-    r"</?(?:b|i|u|s|c|v|a|p|em|strong|span|font|lang|ruby|rt)(?:[\s./][^<>]*)?>|\{\\[^{}]*\}", re.IGNORECASE
+    r"</?(?:b|i|u|s|c|v|a|p|em|strong|span|font|lang|ruby|rt)(?:[\s./][^<>]*)?>|\{(?:\\|[cfopsy]:)[^{}]*\}",
+    re.IGNORECASE,
 )
+"""Tags of HTML, of WebVTT, of Advanced SubStation Alpha, and of MicroDVD, which converters to SubRip leave."""
 _MARKUP: Final = re.compile(r"[<{&\\]")
 _LINE_BREAK: Final = re.compile(r"\\[Nh]|<br\s?/?>", re.IGNORECASE)
 """Of Advanced SubStation Alpha, left by a conversion, and of HTML."""
@@ -77,8 +82,20 @@ _LABEL: Final = re.compile(r"\[?(SPEAKER_\d+)\]?:\s+")
 """How WhisperX writes speakers into subtitles."""
 _NOT_SAID: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 """Marks of the direction of writing, which tools leave open, and of byte order between joined files."""
-_SEGMENTS: Final = ("segments", "transcription", "chunks")
-"""Lists of openai-whisper, faster-whisper and WhisperX; of whisper.cpp; and of transformers."""
+_SEGMENTS: Final = ("segments", "transcription", "chunks", "words")
+"""Lists of openai-whisper, faster-whisper and WhisperX; of whisper.cpp; of transformers; and of OpenAI's service, if it
+was asked for words alone."""
+_LONG_CODES: Final = {
+    long: short
+    for short, codes in {
+        "ar": "ara", "cs": "ces cze", "da": "dan", "de": "deu ger", "el": "ell gre", "en": "eng", "es": "spa",
+        "fi": "fin", "fr": "fra fre", "he": "heb", "hi": "hin", "hu": "hun", "id": "ind", "it": "ita", "ja": "jpn",
+        "ko": "kor", "nl": "nld dut", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron rum", "ru": "rus", "sv": "swe",
+        "th": "tha", "tr": "tur", "uk": "ukr", "vi": "vie", "zh": "zho chi",
+    }.items()
+    for long in codes.split()
+}  # fmt: skip
+"""Short codes of languages, by the long ones that MakeMKV, Jellyfin and others write."""
 
 
 class TranscriptFile(NamedTuple):
@@ -210,7 +227,9 @@ def is_whisper(path: Path) -> bool:
         listed = _segments(parse_side_json(read_side_text(path).text, str(path)))
     except InputError:
         return False
-    return listed is not None and all(isinstance(segment, dict) and "text" in segment for segment in listed[1][:1])
+    return listed is not None and all(
+        isinstance(segment, dict) and {"text", "word"} & segment.keys() for segment in listed[1][:1]
+    )
 
 
 def choose_transcript(video: str, files: Sequence[TranscriptFile], language: str | None) -> TranscriptFile | None:
@@ -231,7 +250,7 @@ def choose_transcript(video: str, files: Sequence[TranscriptFile], language: str
     order = sorted(files, key=lambda file: (len(file.language or ""), SUFFIXES.index(file.path.suffix.lower()), file))
     unnamed = [file for file in order if file.language is None]
     if language is not None:
-        wanted = _tag(language)
+        wanted = _LONG_CODES.get(_tag(language), _tag(language))
         named = [file for file in order if file.language is not None and _tag(file.language) == wanted]
         named += [file for file in order if file.language is not None and _main(file.language) == wanted]
         return next(iter([*named, *unnamed]), None)
@@ -248,7 +267,8 @@ def _tag(language: str) -> str:
 
 
 def _main(language: str) -> str:
-    return _tag(language).partition("-")[0]
+    main = _tag(language).partition("-")[0]
+    return _LONG_CODES.get(main, main)
 
 
 def speech_of(transcript: Transcript, video_id: VideoId, duration_s: float) -> tuple[list[Utterance], int]:
@@ -298,7 +318,8 @@ def read_transcript(
     if path.suffix.lower() == ".json":
         cues = _cues_of_json(text, shown)
     else:
-        lines = re.split(r"\r\n|\n|\r", text)
+        # A language model that translates a file writes it between lines of three marks.
+        lines = ["" if line.startswith("```") else line for line in re.split(r"\r\n|\n|\r", text)]
         web = path.suffix.lower() == ".vtt" or text.lstrip().startswith("WEBVTT")
         cues = _without_repeats(_cues_of_lines(lines, shown, repairs, web=web), repairs)
     if len(cues) > MOST_UTTERANCES:
@@ -374,7 +395,10 @@ def _cues_of_lines(lines: Sequence[str], name: str, repairs: Repairs, *, web: bo
 
 def _times(text: str) -> tuple[str, str] | None:
     """The halves of a line that is meant as a pair of times; None for one that is spoken."""
-    if not (":" in text or "：" in text) or len(text) > LONGEST_TIMES or not _CLOCK.match(text):
+    if not (":" in text or "：" in text) or len(text) > LONGEST_TIMES:
+        return None
+    text = text if text.isascii() else _NOT_SAID.sub("", text)
+    if not _CLOCK.match(text):
         return None
     start, *end = _ARROW.split(text, maxsplit=1)
     return (start.strip(), end[0].strip()) if end else None
@@ -423,7 +447,8 @@ def _cues_of_json(text: str, name: str) -> list[_Cue]:
     cues = []
     for index, segment in enumerate(segments):
         place: dict[str, Any] = {"place": f"{root}[{index}]"}
-        if not isinstance(segment, dict) or not isinstance(segment.get("text"), str):
+        words = segment.get("text", segment.get("word")) if isinstance(segment, dict) else None
+        if not isinstance(segment, dict) or not isinstance(words, str):
             cues.append(_Cue(None, None, (), place | {"value": segment}))
             continue
         start, end = segment.get("start"), segment.get("end")
@@ -433,12 +458,11 @@ def _cues_of_json(text: str, name: str) -> list[_Cue]:
         if isinstance(offsets := segment.get("offsets"), dict):
             start, end, scale = offsets.get("from"), offsets.get("to"), 1000.0
         speaker = segment.get("speaker")
-        said = segment["text"].replace("<", "&lt;") if "<" in segment["text"] else segment["text"]
-        cues.append(
-            _Cue(
-                _number(start, scale), _number(end, scale), (said,), place | {"value": [start, end]}, str(speaker or "")
-            )
-        )
+        start_s, end_s = _number(start, scale), _number(end, scale)
+        if end is None and start_s is not None and (lasts_s := _number(segment.get("duration"), scale)) is not None:
+            end_s = start_s + lasts_s
+        said = words.replace("<", "&lt;") if "<" in words else words
+        cues.append(_Cue(start_s, end_s, (said,), place | {"value": [start, end]}, str(speaker or "")))
     return cues
 
 
@@ -451,6 +475,8 @@ def _segments(value: Json) -> tuple[str, list[Json]] | None:
 
 
 def _number(value: Json, scale: float) -> float | None:
+    if isinstance(value, str) and ":" in value:
+        return _seconds(value, counted=False, carried=False)
     try:
         number = float(value) / scale
     except (TypeError, ValueError, OverflowError):

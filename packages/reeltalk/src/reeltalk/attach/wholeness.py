@@ -23,7 +23,8 @@ def missing(max_missing: float, *, decoded_s: float, duration_s: float) -> Filte
             f"it was cut off or is damaged: {decoded_s:.1f} of {duration_s:.1f} s can be decoded, {value:.1f} % are "
             f"missing, above {max_missing:g} % = --max-missing"
         )
-    return filter_result("missing", value, None, max_missing, reason, "get the whole file, or raise it")
+    advice = "get the whole file, or raise it in curate or attach"
+    return filter_result("missing", value, None, max_missing, reason, advice)
 
 
 def full_reason(result: FilterResult) -> str:

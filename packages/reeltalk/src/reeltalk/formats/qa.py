@@ -202,7 +202,9 @@ class _Reader:
             raise InputError("the table has no rows", file=path, hint="write a question a row")
         if left := self._leave_out_files(path, table.rows, meanings):
             self.content.warnings.append(f"{name}: columns that hold files are left out: {', '.join(left)}")
-        found = (self._question(row, meanings) for row in table.rows)
+        # Spreadsheets export empty rows below a table.
+        filled = [row for row in table.rows if any(str(cell or "").strip() for cell in row.cells.values())]
+        found = (self._question(row, meanings) for row in filled)
         self.tables[name] = [question for question in found if question is not None]
         return True
 
@@ -583,8 +585,9 @@ def _video_names(cells: Iterable[str]) -> dict[str, str]:
     names = {}
     for cell in listed:
         path = _path_of(unicodedata.normalize("NFC", cell))
-        several = len(by_stem[stems[cell]] - {""}) > 1
-        names[cell] = path.as_posix() if several and path is not None else stems[cell]
+        stem = stems[cell]
+        whole = len(by_stem[stem] - {""}) > 1 or not stem or stem != stem.strip()
+        names[cell] = path.as_posix() if whole and path is not None else stem
     return names
 
 

@@ -83,6 +83,10 @@ def _refuse_holes(path: Path, descriptor: int, size_bytes: int) -> None:
         raise OSError(errno.EINVAL, problem, str(path))
 
 
+NOWHERE: Final = "a link to nothing"
+"""Why a link is refused whose target is missing, as in a data set of git-annex whose files were not brought yet."""
+
+
 def visible_files(folder: Path) -> list[Path]:
     """All files in and below a folder, in order, without hidden ones (`.cache`, `.DS_Store`).
 
@@ -91,6 +95,8 @@ def visible_files(folder: Path) -> list[Path]:
     """
     found = []
     for path, problem in walk(folder):
+        if problem == NOWHERE:
+            continue
         if problem is not None:
             raise InputError(
                 problem, file=escape_path(path), hint="rename it, put a copy in its place, or take it away"
@@ -102,7 +108,7 @@ def visible_files(folder: Path) -> list[Path]:
 def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """All files in and below a folder without hidden ones, in no order, each with the reason if it is refused.
 
-    A link to a file inside the folder is a file. A link to nothing, or to a folder inside the folder, is skipped. Links
+    A link to a file inside the folder is a file. A link to a folder inside the folder is skipped. Links to nothing or
     out of the folder, pipes, devices and names with forbidden characters are refused and never read.
 
     Raises:
@@ -140,6 +146,8 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
                 waiting.append((path, depth + 1))
             else:
                 is_file, problem = _look(path, roots)
+                if not is_file and problem is None and not path.exists():
+                    problem = NOWHERE
                 if is_file or problem:
                     yield path, problem
 

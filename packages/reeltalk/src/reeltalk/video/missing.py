@@ -51,8 +51,9 @@ def promised_s(
         if index[-1].timestamp > last_dts:
             found = float((index[-1].timestamp + ahead - zero) * source.time_base)
             found += float(1 / source.frame_rate) if source.frame_rate else 0.0
-    elif name == "avi" and stream.frames and source.frame_rate:
-        found += float(stream.frames / source.frame_rate - (last_dts + 1) * source.time_base)
+    elif name == "avi" and stream.frames:
+        # Its length counts ticks; a writer may give two of them to a frame, the second empty.
+        found += float((stream.frames - last_dts - 1) * source.time_base)
     elif name == "mxf" and stream.duration:
         found = float(stream.duration * source.time_base)
     elif name in LENGTH_IN_HEADER and source.container.duration:

@@ -45,6 +45,8 @@ CONTAINERS: Final = (
     "gif",
 )
 """FFmpeg's names of the allowed demuxers. None of them reads a second file by default."""
+WITHOUT_TIMES: Final = frozenset({"h264", "hevc"})
+"""Raw streams, which no reader can seek in. Copying their packets into another container gives B-frames wrong times."""
 JOINABLE: Final = frozenset({"mpegts", "mpeg"})
 """Containers whose files stay playable if they are joined byte by byte."""
 GOES_BACK_S: Final = 0.1
@@ -117,6 +119,13 @@ class _Place(NamedTuple):
     pos: int
 
 
+class _Doubt(NamedTuple):
+    """What was known before the last joint, which may be one damaged time stamp."""
+
+    last: _Place
+    offset: int
+
+
 class Source:
     """One open file. Made by `open_video`.
 
@@ -127,6 +136,8 @@ class Source:
 
     def __init__(self, container: Any, path: Path | None = None) -> None:
         self.container, self.path = container, path
+        if container.format.name in WITHOUT_TIMES:
+            raise VideoError("a raw stream without times: ffmpeg -i FILE -crf 16 FILE.mp4 gives them")
         self.stream = _film_of(container)
         context = self.stream.codec_context
         if context is None or not context.name:
@@ -158,6 +169,7 @@ class Source:
         self._offset = 0
         self._first: _Place | None = None
         self._last: _Place | None = None
+        self._doubt: _Doubt | None = None
 
     @property
     def zero(self) -> int:
@@ -272,8 +284,13 @@ class Source:
         if self._first is None or self._last is None:
             self._first = here
         else:
+            doubt, self._doubt = self._doubt, None
+            if doubt is not None and 0 < here.dts - doubt.last.dts <= GOES_BACK_S / self.time_base + 2 * self.step:
+                # Time goes on where it was before one damaged stamp.
+                (self._last, self._offset), self.joints = doubt, self.joints - 1
             ahead_s = float((here.dts - self._last.dts) * self.time_base)
             if ahead_s < -GOES_BACK_S or (ahead_s > JUMPS_S and not self._lost(self._first, self._last, here)):
+                self._doubt = _Doubt(self._last, self._offset)
                 self._offset -= here.dts - self._last.dts - self.step
                 self.joints += 1
         self._last = here
@@ -303,7 +320,7 @@ class Source:
         Raises:
             VideoError: The container cannot seek.
         """
-        self._decoding, self._offset, self._last = None, 0, None
+        self._decoding, self._offset, self._last, self._doubt = None, 0, None, None
         if self.joined:
             pts = self.zero - round(JUMPS_S / self.time_base)
         try:
@@ -323,9 +340,8 @@ def _is_joined(path: Path, size: int, modified_ns: int) -> bool:
     # Only reading all packets tells, so the answer is kept while the process lives.
     with open_video(path) as source, contextlib.suppress(av.error.FFmpegError, ValueError, OSError):
         for _ in source.packets():
-            if source.joints:
-                return True
-    return False
+            pass
+    return source.joints > 0
 
 
 def _in_turn(pictures: Iterator[av.VideoFrame]) -> Iterator[av.VideoFrame]:

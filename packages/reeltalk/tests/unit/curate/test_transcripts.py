@@ -341,6 +341,9 @@ def test_the_wanted_language_is_taken_and_webvtt_first() -> None:
     assert chosen("PT_br", "film.pt.srt", "film.pt-BR.srt") == "film.pt-BR.srt"
     assert chosen("fr", "film.en.srt", "film.srt") == "film.srt"
     assert chosen("fr", "film.en.srt") is None
+    assert chosen("en", "film.eng.srt", "film.ger.srt") == "film.eng.srt"
+    assert chosen("deu", "film.en.srt", "film.de.srt") == "film.de.srt"
+    assert chosen(None, "film.eng.srt", "film.en.srt") == "film.en.srt"
     assert chosen(None) is None
 
 
@@ -377,6 +380,16 @@ def test_files_that_are_not_read_are_named_by_their_ending(tmp_path: Path) -> No
         "1 .part (unfinished downloads): c.mp4.part",
         "2 .txt: e.txt, f.txt",
     )
+
+
+def test_links_that_lead_nowhere_or_out_are_named(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "a.mp4").symlink_to("not-brought-yet.mp4")
+    (raw / "linked").symlink_to(tmp_path)
+    videos, rejected = find_videos([raw])
+    assert (videos, [(row.record_id, row.reason) for row in rejected]) == ([], [("a", "it is a link to nothing")])
+    assert passed_over([raw], videos) == (f"1 not read, as a link that leads out of the folder, to {tmp_path}: linked",)
 
 
 def test_times_that_begin_at_a_full_hour_are_read_from_0_if_all_lie_in_the_video_then(tmp_path: Path) -> None:

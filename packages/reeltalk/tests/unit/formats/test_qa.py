@@ -57,6 +57,15 @@ def test_a_row_is_a_dialogue_or_a_video_is_one(tmp_path: Path) -> None:
     assert [[turn.question for turn in dialogue.turns] for dialogue in joined] == [["Early?", "Late?"], ["Which?"]]
 
 
+def test_empty_rows_of_a_spreadsheet_and_blanks_around_the_name_of_a_video(tmp_path: Path) -> None:
+    path = table(tmp_path, "video,question,answer\nfilm .mp4,Which?,it\nfilm.mp4,Who?,she\n,,\n , ,\n")
+    content = read_questions(path).content
+    assert [(str(video.id), video.file) for video in content.videos] == [
+        ("film .mp4", "film .mp4"), ("film", "film.mp4"),
+    ]  # fmt: skip
+    assert len(content.dialogues) == 2
+
+
 def test_tabs_and_names_of_columns_are_understood(tmp_path: Path) -> None:
     text = "Video\tQuestion\tOption A\tOption-B\tCorrect\nk\tWho?\the\tshe\toption_b\n"
     turn = read_questions(table(tmp_path, text)).content.dialogues[0].turns[0]
