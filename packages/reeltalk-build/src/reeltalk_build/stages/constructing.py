@@ -164,8 +164,8 @@ class ConstructReport(HasOverview):
 
     @property
     def complete(self) -> bool:
-        """True if all models' replies were valid. Otherwise the command line exits with 1."""
-        return not self.counted.malformed
+        """True if all replies were valid and all films could be shown. Otherwise the command line exits with 1."""
+        return not self.counted.malformed and self.stage.complete
 
     def lines(self) -> Iterable[str]:
         """The lines that the command line prints."""
