@@ -14,7 +14,7 @@ from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME, VideoId
 from reeltalk.schema.texts import fold_name, name_problem
-from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, file_inside, walk
+from reeltalk.store.foreign import UNREADABLE, MOST_DOCUMENT_BYTES, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
@@ -212,7 +212,11 @@ def _named(inputs: Sequence[Path | FetchedSources]) -> Iterator[tuple[SourceVide
         elif source.is_dir() and not source.is_symlink():
             files = sorted(walk(source))
             spoken = _transcripts_of(path.relative_to(source).as_posix() for path, _ in files)
-            films = {path: problem for path, problem in files if path.suffix.lower() in VIDEO_SUFFIXES}
+            films = {
+                path: problem
+                for path, problem in files
+                if path.suffix.lower() in VIDEO_SUFFIXES or (problem or "").startswith(UNREADABLE)
+            }
             stems = {str(path.with_suffix("")) for path in films}
             for path, problem in films.items():
                 stem = str(path.with_suffix(""))
@@ -282,7 +286,9 @@ def passed_over(inputs: Sequence[Path | FetchedSources], videos: Sequence[Source
     endings: dict[str, list[str]] = defaultdict(list)
     for folder in inputs:
         if isinstance(folder, Path) and folder.is_dir() and not folder.is_symlink():
-            for path, _ in sorted(walk(folder)):
+            for path, problem in sorted(walk(folder)):
+                if (problem or "").startswith(UNREADABLE):
+                    continue  # it may hold videos, and is listed with them
                 stream = _merged(path.stem) != path.stem
                 if path not in used and (stream or path.suffix.lower() not in VIDEO_SUFFIXES):
                     endings[path.suffix.lower()].append(_printable(path.relative_to(folder).as_posix()))

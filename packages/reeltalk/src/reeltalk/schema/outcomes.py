@@ -1,12 +1,14 @@
 """What a stage or a check reports: rejected records, screened videos, imported files, counts and problems."""
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from reeltalk.errors import InputError, shorten
 from reeltalk.schema.overview import HasOverview, Overview
-from reeltalk.schema.record import Finite, Json, Name, Record, Seconds, VideoKey
+from reeltalk.schema.record import LONGEST_NAME, Finite, Json, Name, Record, Seconds, VideoKey
 from reeltalk.schema.texts import path_problem
 
 
@@ -15,6 +17,11 @@ def _stays_inside(path: str) -> str:
     if problem := path_problem(path):
         raise ValueError(f"must be a relative path with forward slashes that stays inside its folder, not {problem}")
     return path
+
+
+def _plain(text: str) -> str:
+    """A text in one line, with escapes for characters that a table does not hold."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class Rejected(Record):
@@ -27,6 +34,18 @@ class Rejected(Record):
     """Place of the record: file, line or JSON path."""
     content: Json = None
     """The refused record in the source's own form."""
+
+    @classmethod
+    def of(cls, table: str, fault: InputError) -> "Rejected":
+        """A row, or a whole file, that is left out of a table because of a fault."""
+        row = re.match(r"\$\[\d+\]|row \d+", fault.place or "")
+        name = fault.file.name + (f":{fault.line}" if fault.line is not None else f" at {row[0]}" if row else "")
+        got = f", got {shorten(fault.value)}" if fault.value is not None else ""
+        reason = f"{fault.problem}{got}" + (f"; {fault.hint}" if fault.hint else "")
+        place = None if fault.place in (None, "$", row and row[0]) else fault.place
+        return cls(
+            table=table, record_id=_plain(name)[:LONGEST_NAME], reason=_plain(reason), place=place and _plain(place)
+        )
 
 
 class FilterResult(BaseModel):

@@ -90,6 +90,7 @@ def import_questions(
     videos: Path | str | None = None,
     columns: Mapping[str, str] | None = None,
     one_dialogue_per_video: bool = False,
+    strict: bool = False,
     overwrite: bool = False,
     progress: Progress = unseen,
 ) -> StageReport:
@@ -104,15 +105,16 @@ def import_questions(
             a folder with videos.
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The questions of a video are one dialogue, in order.
+        strict: Raise the first fault of a row, in place of leaving the row out.
         overwrite: Replace the content of the benchmark.
         progress: Called while videos are looked at.
 
     Returns:
-        The counts, rows without a video as `rejected`, and warnings: a video without a file, a question after the end
-        of its video.
+        The counts, damaged rows and rows without a video as `rejected`, and warnings: a video without a file, a
+        question after the end of its video.
 
     Raises:
-        InputError: A column is missing, or rows are damaged.
+        InputError: A column is missing, or no row can be read.
         SettingError: `columns` contradicts the table.
         BenchmarkError: The benchmark holds something else, or no file of `videos` belongs to a question.
     """
@@ -125,7 +127,7 @@ def import_questions(
     searched = Path(videos) if videos is not None else beside
     if searched is not None and not searched.exists():
         raise InputError("no such folder of videos", file=searched, hint="check the path")
-    table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
+    table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video, strict=strict)
     options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
     if one_dialogue_per_video:
         options["dialogues"] = "one a video"
@@ -236,7 +238,7 @@ def _check_characters(content: Content, source: Path) -> None:
 
 def _left_packed(content: Content, source: Path) -> list[str]:
     read = {file.path for file in content.source_files}
-    files = visible_files(source) if source.is_dir() else []
+    files = visible_files(source, []) if source.is_dir() else []
     names = [path.relative_to(source).as_posix() for path in files if is_archive_name(path.name)]
     left = [name for name in names if name not in read]
     return [f"{len(left):,} archives were not read, {left[0]} first: unpack them and import again"] if left else []

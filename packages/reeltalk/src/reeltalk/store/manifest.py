@@ -251,8 +251,11 @@ def hash_source(source: Path) -> str:
         if not source.is_dir():
             return hash_file(source)[0]
         digest = hashlib.sha256()
-        for path in visible_files(source):
+        refused: list[InputError] = []
+        for path in visible_files(source, refused):
             digest.update(f"{hash_file(path)[0]}  {path.relative_to(source).as_posix()}\n".encode())
+        for fault in refused:
+            digest.update(f"{fault.problem}  {fault.file.name}\n".encode())
         return digest.hexdigest()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=error.filename or source) from None
