@@ -14,7 +14,7 @@ from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME, VideoId
 from reeltalk.schema.texts import fold_name, name_problem
-from reeltalk.store.foreign import UNREADABLE, MOST_DOCUMENT_BYTES, file_inside, walk
+from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, UNREADABLE, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
@@ -222,7 +222,8 @@ def _named(inputs: Sequence[Path | FetchedSources]) -> Iterator[tuple[SourceVide
                 stem = str(path.with_suffix(""))
                 if _merged(stem) == stem or _merged(stem) not in stems:
                     name = path.relative_to(source).as_posix()
-                    yield _here(path, name, source, spoken), problem and f"it is {problem}"
+                    verb = "it" if (problem or "").startswith(UNREADABLE) else "it is"
+                    yield _here(path, name, source, spoken), problem and f"{verb} {problem}"
         elif os.path.lexists(source):
             problem = "a link, which may lead anywhere; give the file itself" if source.is_symlink() else None
             with os.scandir(source.parent) as entries:

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -14,6 +14,7 @@ from reeltalk.errors import BenchmarkError
 if TYPE_CHECKING:
     from reeltalk.schema.outcomes import StageReport
     from reeltalk.stages.run import RunReport
+    from reeltalk.store.runs import Run
 
 
 def say(message: str) -> None:
@@ -25,6 +26,20 @@ def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
     """Raise `BenchmarkError` if a file exists and must not be replaced."""
     if out is not None and out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+
+
+def whole_runs(runs: "Sequence[Path]", *, strict: bool) -> "tuple[Sequence[Run | Path], int]":
+    """The runs that can be read, and the exit code: 1 if one of several is damaged, which is told and left out.
+
+    Raises:
+        ReeltalkError: None can be read, or one is damaged and `strict`.
+    """
+    from reeltalk.stages.reporting import readable_runs
+
+    whole, faults = (runs, []) if strict else readable_runs(runs)
+    for fault in faults:
+        say(f"left out: {fault}")
+    return whole, 1 if faults else 0
 
 
 def print_report(report: "StageReport") -> None:

@@ -153,7 +153,7 @@ class _Reader:
 
     def read_metadata(self, path: Path) -> None:
         same: list[dict[str, Json]] = []
-        ids = []
+        ids: list[str] = []
         folder = path.relative_to(self.root).parent.as_posix()
         try:
             rows = read_table(path, faults=self.faults).rows
