@@ -64,6 +64,18 @@ def test_damaged_rows_are_listed_and_the_others_imported(
     assert not (tmp_path / "other").exists()
 
 
+def test_a_long_list_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "questions.csv"
+    source.write_bytes(csv_of(*["kitchen.mp4,Why?"] * 30))
+    assert run(["import", "qa", str(source), str(tmp_path / "mine")]) == 1
+    said = capsys.readouterr().out
+    assert said.count("  rejected ") == 5
+    assert f"and 25 more: all are in {tmp_path / 'mine' / 'report.txt'}" in said
+    assert (tmp_path / "mine" / "report.txt").read_text().count("  rejected questions.csv:") == 30
+    assert run(["validate", str(tmp_path / "mine")]) == 0
+    assert "report.txt" not in capsys.readouterr().out
+
+
 TABLES: dict[str, bytes] = {
     "cut off": b'[{"video": "kitchen.mp4", "question": "Why?", "answer": "so"}, {"vid',
     "zero bytes": b"",

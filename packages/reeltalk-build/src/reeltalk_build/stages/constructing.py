@@ -167,9 +167,9 @@ class ConstructReport(HasOverview):
         """True if all replies were valid and all films could be shown. Otherwise the command line exits with 1."""
         return not self.counted.malformed and self.stage.complete
 
-    def lines(self) -> Iterable[str]:
-        """The lines that the command line prints."""
-        yield from self.stage.lines()
+    def lines(self, *, shown: int | None = 5, listed: Path | None = None) -> Iterable[str]:
+        """The lines that the command line prints; the arguments are those of `StageReport.lines`."""
+        yield from self.stage.lines(shown=shown, listed=listed)
         yield from counted_lines(self.counted)
         yield from self.balance
         yield from self.checked

@@ -37,8 +37,6 @@ PASSED_OVER: Final = {
     for ending in endings.split()
 }
 """What files are that are not read, by their ending."""
-NAMED: Final = 3
-"""Most names of files in a line."""
 _STREAM_OF_YT_DLP: Final = re.compile(r"\.f\d{2,4}(?:-\w+)?$")
 """Ends the name, without suffix, of a stream that yt-dlp has not merged yet, as `NAME.f137.mp4`."""
 SIDECAR_FIELDS: Final = {
@@ -295,8 +293,7 @@ def passed_over(inputs: Sequence[Path | FetchedSources], videos: Sequence[Source
                     endings[path.suffix.lower()].append(_printable(path.relative_to(folder).as_posix()))
     return tuple(
         f"{len(names):,} {ending or 'without an ending'}"
-        f"{f' ({PASSED_OVER[ending]})' if ending in PASSED_OVER else ''}: {', '.join(names[:NAMED])}"
-        f"{', …' if len(names) > NAMED else ''}"
+        f"{f' ({PASSED_OVER[ending]})' if ending in PASSED_OVER else ''}: {', '.join(names)}"
         for ending, names in sorted(endings.items())
     )
 

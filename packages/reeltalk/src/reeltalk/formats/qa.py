@@ -354,7 +354,7 @@ class _Reader:
         if unanswered:
             self.content.warnings.append(
                 f"questions without an answer, on which no model can be scored: {len(unanswered):,} "
-                f"({_some(unanswered)})"
+                f"({', '.join(unanswered)})"
             )
         first: dict[object, str] = {}
         again = [
@@ -366,7 +366,7 @@ class _Reader:
             if (before := first.setdefault(key, row.where)) != row.where
         ]  # fmt: skip
         if again:
-            self.content.warnings.append(f"the same row twice, which counts twice in scores: {_some(again)}")
+            self.content.warnings.append(f"the same row twice, which counts twice in scores: {', '.join(again)}")
         return QuestionTable(self.content, {row.place: row.where for row in rows if row.place}, self.files)
 
     def _fill_videos(self, rows: Sequence[_Question]) -> None:
@@ -481,10 +481,6 @@ class _Reader:
 def _end(turn: Turn) -> float:
     """When a turn is asked: without a moment, after the whole video."""
     return float("inf") if turn.asked_at_s is None else turn.asked_at_s
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ SCHEMA_VERSION: Final = 2
 
 MEDIA: Final = "media"
 REMOTE: Final = "remote.json"
+REPORT: Final = "report.txt"
+"""What the last command with a long report said about a benchmark, whole. It is no part of the benchmark."""
 """File next to the manifest with the address of the media."""
 REMOVED: Final = "removed.txt"
 """File of a write in progress that lists removed files, a line each."""
