@@ -358,3 +358,22 @@ def test_a_forecast_is_near_what_a_run_asks(filmed: Path, written: Written, caps
     total = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("in all "))
     expected = int(total.split()[2].replace(",", ""))
     assert 0.5 < expected / written.requests < 2
+
+
+def test_a_damaged_film_is_left_out_and_named_and_the_rest_goes_on(
+    filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(filmed, folder)
+    (film,) = (path for path in (folder / "media").iterdir())
+    whole = film.read_bytes()
+    film.write_bytes(whole[: len(whole) // 2])
+    with serve(scripted_vision.reply) as server:
+        assert construct(folder, server.base_url, "--steps", "chains") == 1
+        told = capsys.readouterr().out
+        assert server.count == 0
+        for clip in Benchmark.open(folder).read(CLIPS):
+            assert f"left out: clip {clip.id}: its film cannot be shown: " in told
+        film.write_bytes(whole)
+        assert construct(folder, server.base_url, "--steps", "chains") == 0
+    assert Benchmark.open(folder).rows(CHAINS) == Benchmark.open(folder).rows(CLIPS)

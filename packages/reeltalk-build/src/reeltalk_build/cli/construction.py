@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Group, Parameter
 
 from reeltalk.cli.options import BUDGET, FIRST, FLAG, HOW, MODEL, PLAN, START, ExecutorName, in_groups
-from reeltalk.cli.terminal import ProgressBar, say
+from reeltalk.cli.terminal import ProgressBar, print_report, print_some, say
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX
 from reeltalk_build.construct.settings import AskSettings, ConstructSettings, Step
@@ -120,8 +120,7 @@ def construct(
             progress=bar.show,
             tell=say,
         )
-    for line in done.lines():
-        print(line)
+    print_report(done, benchmark)
     print(f"benchmark: {benchmark}")
     return 0 if done.complete else 1
 
@@ -176,9 +175,6 @@ def _write_rubrics(benchmark: Path, writer: str, settings: ConstructSettings, as
 
             found = write_rubrics(opened, write, writer=writer)
     print(f"rubrics: {found.written:,} of {found.turns:,} turns, {found.items:,} parts; {found.single:,} of one part")
-    for reason in found.unwritten[:REASONS_SHOWN]:
-        print(f"  no rubric for {reason}")
-    if len(found.unwritten) > REASONS_SHOWN:
-        print(f"  and {len(found.unwritten) - REASONS_SHOWN:,} more")
+    print_some([f"  no rubric for {reason}" for reason in found.unwritten], benchmark, most=REASONS_SHOWN)
     print(f"benchmark: {benchmark}")
     return 1 if found.unwritten else 0

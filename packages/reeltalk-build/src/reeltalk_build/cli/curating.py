@@ -86,6 +86,6 @@ def curate(
             strict=strict,
             progress=bar.show,
         )
-    print_report(done)
+    print_report(done, into)
     print(f"benchmark: {into}")
     return 0 if Benchmark.open(into).rows(VIDEOS) and done.complete else 1

@@ -94,7 +94,7 @@ def tag(
         return 0
     with _tagger(opened, options) as tagger, ProgressBar() as bar:
         done = run_stage(opened, tagger, settings, review, progress=bar.show)
-    print_report(done.report)
+    print_report(done.report, opened.path)
     kept = done.turns - done.tagged - done.untagged
     print(f"{kept:,} of {done.turns:,} turns kept the tags they had")
     if done.counts:

@@ -19,8 +19,8 @@ from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import FRAMES, SIGHTINGS, SPEECH
 from reeltalk.video.sampling import evenly, uniform
-from reeltalk_build.construct.frames import read_frames
-from reeltalk_build.construct.prompting import VisualContext
+from reeltalk_build.construct.frames import FrameJpeg, read_frames
+from reeltalk_build.construct.prompting import UNSEEN, VisualContext
 
 FRAMES_BY_ROOT: Final = 1.5
 """Frames of a calm part, by the root of its seconds: 5 of 10 s, 9 of 30 s, 12 of 60 s."""
@@ -73,10 +73,10 @@ class VideoContext:
         self._kept: OrderedDict[tuple[str, tuple[Interval, ...]], VisualContext] = OrderedDict()
 
     def __call__(self, video: Video, intervals: Sequence[Interval]) -> VisualContext:
-        """Frames from inside the intervals, or the objects in them.
+        """Frames from inside the intervals, or the objects in them, or why there are none: `VisualContext.unseen`.
 
         Raises:
-            BenchmarkError: The video file is missing or cannot be decoded.
+            BenchmarkError: The benchmark has no file of any video.
         """
         if not self._sees:
             return VisualContext(
@@ -91,17 +91,21 @@ class VideoContext:
                 return self._kept[key]
         flows = [self._flow(video, interval) for interval in intervals]
         times = frame_times(intervals, self._frames, flows_px=flows, denser=self._denser)
-        found = read_frames(
-            video_path(self._benchmark, video),
-            times,
-            executor=self._executor,
-            longest_px=self._longest_px,
-        )
+        unseen, found = "", list[FrameJpeg]()
+        try:
+            found = read_frames(
+                video_path(self._benchmark, video), times, executor=self._executor, longest_px=self._longest_px
+            )
+        except BenchmarkError as error:
+            if not any(self._benchmark.media.names()):
+                raise
+            unseen = f"{UNSEEN}{error}"
         seen = VisualContext(
             images=tuple(frame.jpeg for frame in found),
             times_s=tuple(frame.pts_s for frame in found),
             title=title_of(video),
             speech=self._said(video, intervals),
+            unseen=unseen,
         )
         with self._lock:
             self._kept[key] = seen

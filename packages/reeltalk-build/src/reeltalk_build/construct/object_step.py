@@ -25,6 +25,7 @@ from reeltalk.schema.record import ClipId, EntityId, Json, VideoId, derive_id
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk.video.encode import pixels_of
+from reeltalk_build.construct.context import video_path
 from reeltalk_build.construct.memory import MemoryBank, MemorySettings, Observation
 from reeltalk_build.construct.objects import (
     Describe,
@@ -73,13 +74,10 @@ class ObjectSettings(BaseModel):
     """Seconds from its first to its last sighting, at least."""
 
 
-def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
+def run_object_step(run: ConstructRun) -> StageReport:
     """Write sightings, entities and identity changes.
 
     Without a detector the known boxes of filmed videos are used. If there are none, the step is skipped with a warning.
-
-    Returns:
-        Number of rows by table.
 
     Raises:
         SettingError: The detector cannot be loaded.
@@ -89,8 +87,8 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
     if spec is None and run.benchmark.rows(KNOWN_BOXES) and any(run.benchmark.media.names()):
         spec = "known"
     if spec is None:
-        warnings.append("objects: skipped, since no --detector is given and no boxes are known")
-        return {}
+        skipped = "objects: skipped, since no --detector is given and no boxes are known"
+        return StageReport(stage=STAGE, counts={}, warnings=(skipped,))
     describe = _Describe(run.writer) if run.settings.object_captions else None
 
     report = sight_objects(
@@ -104,12 +102,12 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
         limit=run.settings.limit,
         again=run.retries and describe is not None,
     )
-    warnings += [f"objects: {warning}" for warning in report.warnings]
+    warnings = [f"objects: {warning}" for warning in report.warnings]
     if describe is not None and describe.unwritten:
         warnings.append(
             f"objects: {len(describe.unwritten):,} captions are unwritten; class, colour and place are used instead"
         )
-    return dict(report.counts)
+    return report.model_copy(update={"warnings": tuple(warnings)})
 
 
 class _Describe:
@@ -183,7 +181,7 @@ def sight_objects(
     else:
         work.detect(watched, detector)
     work.look(watched)
-    failed = [f"{w.video.id} cannot be looked at: {w.failure}" for w in watched if w.failure is not None]
+    failed = [f"objects of {w.video.id}: {w.failure}" for w in watched if w.failure is not None]
     remembered = [remember(w, work.looks(w), settings) for w in watched if w.failure is None]
     if describe is not None:
         _describe_objects(remembered, describe, threads, progress or unseen)
@@ -198,7 +196,7 @@ def sight_objects(
             for name, content in found.crops.items():
                 writer.add_file(name, content)
     shutil.rmtree(work.folder, ignore_errors=True)
-    return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(*absent, *failed))
+    return StageReport(stage=STAGE, counts=_counts(benchmark), left_out=(*absent, *failed))
 
 
 def _counts(benchmark: Benchmark) -> dict[str, int]:
@@ -228,7 +226,7 @@ def _describe_objects(
 
 
 def _videos(benchmark: Benchmark, settings: ObjectSettings, limit: int | None) -> tuple[list[VideoWork], list[str]]:
-    """The videos in the media store, and a warning for each of the others."""
+    """The videos in the media store, and a line for each of the others."""
     frames: defaultdict[str, list[SampledFrame]] = defaultdict(list)
     for frame in benchmark.read(FRAMES):
         frames[frame.video_id].append(frame)
@@ -237,12 +235,14 @@ def _videos(benchmark: Benchmark, settings: ObjectSettings, limit: int | None) -
         clips[clip.video_id].append(clip)
     watched, absent = [], []
     for video in islice(benchmark.read(VIDEOS), limit):
-        if video.sha256 is None or not benchmark.media.has(video.sha256):
-            absent.append(f"{video.id} is not in the media store, so its objects are not looked for")
+        try:
+            path = video_path(benchmark, video)
+        except BenchmarkError as error:
+            absent.append(f"objects of {video.id}: {error}")
             continue
         times = sample_times(video, frames[video.id], fps=settings.fps)
         own = sorted((c for c in clips[video.id] if c.interval), key=lambda c: (c.interval.start_s, c.id))  # type: ignore[union-attr]
-        watched.append(VideoWork(video, benchmark.media.whole(video.sha256), own, times))
+        watched.append(VideoWork(video, path, own, times))
     if not watched:
         raise BenchmarkError(f"{benchmark.path} has no video in its media store; curate with --media copy")
     return watched, absent

@@ -67,6 +67,8 @@ MAY_LACK: Final = {
     }.items()
 }
 """Fields that a user's own prompt may omit: images are sent with the text, and the others say what helps."""
+UNSEEN: Final = "its film cannot be shown: "
+"""Beginning of the reason why nothing was written about a part of a video whose file is missing or damaged."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class VisualContext:
     """Title and category of the video; empty if they are not known."""
     speech: str = ""
     """What is said in it, one utterance a line with its times and speaker; empty if that is not known."""
+    unseen: str = ""
+    """Why its film cannot be shown; empty if it can."""
 
 
 class ContextOf(Protocol):
@@ -197,6 +201,8 @@ class PromptedModel:
         return before or [Message("system", self.part("system"))]
 
     def _missing(self, seen: VisualContext) -> str | None:
+        if seen.unseen:
+            return seen.unseen
         if self.model.sees_images:
             return None if seen.images else "there is no picture of this part of the video"
         return (

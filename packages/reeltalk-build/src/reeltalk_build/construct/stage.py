@@ -27,7 +27,15 @@ from reeltalk_build.construct.gate_steps import GATE_STEP
 from reeltalk_build.construct.object_step import run_object_step
 from reeltalk_build.construct.prompting import prompts
 from reeltalk_build.construct.settings import STEPS, Step
-from reeltalk_build.construct.step import WRITER, ConstructRun, StepResult, StepSpec, is_written, lacks_replies
+from reeltalk_build.construct.step import (
+    WRITER,
+    ConstructRun,
+    StepResult,
+    StepSpec,
+    is_written,
+    lacks_replies,
+    unseen_parts,
+)
 
 STAGE: Final = "construct"
 REVIEWED: Final = "review apply"
@@ -58,14 +66,18 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
         )
     counts: dict[str, int] = {}
     warnings: list[str] = []
+    left_out: list[str] = []
     for step in (name for name in STEPS if name in steps):
         run.watch.begin(step)
         if step == "objects":
-            counts |= run_object_step(run, warnings)
+            objects = run_object_step(run)
+            counts |= objects.counts
+            warnings += objects.warnings
+            left_out += objects.left_out
             continue
         spec = _SPECS[step]
         settings, parents = _settings_of(run, spec), _parents_of(run.benchmark, spec)
-        again = run.retries and lacks_replies(run.benchmark, step)
+        again = (run.retries and lacks_replies(run.benchmark, step)) or any(unseen_parts(run.benchmark, step))
         if not again and _is_up_to_date(run.benchmark, spec, settings, parents):
             warnings.append(f"{step}: nothing changed since the last run")
             counts |= {table.name: run.benchmark.rows(table) for table in spec.writes}
@@ -77,7 +89,8 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
         if blocks is not None:
             blocks.forget(run.benchmark, step)
     warnings += _out_of_date(run.benchmark, steps)
-    return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings))
+    left_out += (line for step in steps for line in unseen_parts(run.benchmark, step))
+    return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings), left_out=tuple(dict.fromkeys(left_out)))
 
 
 def _has_blocks(run: ConstructRun, spec: StepSpec) -> bool:

@@ -19,7 +19,7 @@ from reeltalk.store.rows import Rows, SpooledRows
 from reeltalk.store.tables import CLIPS, GATES, VIDEOS, Table
 from reeltalk_build.construct.equivalence import Equivalence
 from reeltalk_build.construct.gate_results import Subject
-from reeltalk_build.construct.prompting import PromptedModel
+from reeltalk_build.construct.prompting import UNSEEN, PromptedModel
 from reeltalk_build.construct.retries import ReplyWatch
 from reeltalk_build.construct.settings import ConstructSettings, Step
 from reeltalk_build.construct.writers import Unwritten, Writer
@@ -217,6 +217,13 @@ def lacks_replies(benchmark: Benchmark, step: Step) -> bool:
     return any(
         gate.raw and gate.outcome in lacking for gate in benchmark.read(GATES) if gate.gate.startswith(f"{step}:")
     )
+
+
+def unseen_parts(benchmark: Benchmark, step: Step) -> Iterator[str]:
+    """A line for each part of a video about which a step wrote nothing, since its film cannot be shown."""
+    for gate in benchmark.read(GATES):
+        if gate.gate.startswith(f"{step}:") and UNSEEN in (gate.reason or ""):
+            yield f"{gate.unit} {gate.unit_id}: {gate.reason}"
 
 
 def with_tags(run: ConstructRun, unit: C, gates: GateResults) -> C:

@@ -164,12 +164,12 @@ class ConstructReport(HasOverview):
 
     @property
     def complete(self) -> bool:
-        """True if all models' replies were valid. Otherwise the command line exits with 1."""
-        return not self.counted.malformed
+        """True if all replies were valid and all films could be shown. Otherwise the command line exits with 1."""
+        return not self.counted.malformed and self.stage.complete
 
-    def lines(self) -> Iterable[str]:
-        """The lines that the command line prints."""
-        yield from self.stage.lines()
+    def lines(self, *, shown: int | None = 5, listed: Path | None = None) -> Iterable[str]:
+        """The lines that the command line prints; the arguments are those of `StageReport.lines`."""
+        yield from self.stage.lines(shown=shown, listed=listed)
         yield from counted_lines(self.counted)
         yield from self.balance
         yield from self.checked

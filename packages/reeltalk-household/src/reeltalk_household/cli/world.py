@@ -48,7 +48,7 @@ def film(
         done = run_stage(
             into=into, settings=settings, executor=open_executor(executor, workers, shared=[into]), progress=bar.show
         )
-    print_report(done)
+    print_report(done, into)
     print(f"benchmark: {into}")
     return 0
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.attach.records import FileFacts, decoded_of, encoding_of, unusual
-from reeltalk.attach.sources import NAMED, SourceVideo, find_videos, read_beside
+from reeltalk.attach.sources import SourceVideo, find_videos, read_beside
 from reeltalk.attach.transcripts import Transcript, speech_of, told_repairs
 from reeltalk.attach.wholeness import MAX_MISSING, full_reason, missing
 from reeltalk.errors import BenchmarkError
@@ -168,7 +168,7 @@ def _add_speech(
 
 def _told(what: str, names: Sequence[str]) -> Iterator[str]:
     if names:
-        yield f"{len(names):,} {what}: {', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"
+        yield f"{len(names):,} {what}: {', '.join(names)}"
 
 
 def _composed(name: str) -> str:

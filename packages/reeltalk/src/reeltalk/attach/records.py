@@ -44,14 +44,12 @@ def encoding_of(probe: Probe) -> Encoding:
 
 
 def unusual(videos: Iterable[Video]) -> list[str]:
-    """What is unusual about some files and how they are read, with the first file of each kind."""
+    """What is unusual about some files and how they are read, with the files of each kind."""
     found: dict[str, list[str]] = {}
     for video in videos:
         for note in _notes(video.encoding) if video.encoding is not None else ():
             found.setdefault(note, []).append(video.file or video.id)
-    return [
-        f"{names[0]}{f' and {len(names) - 1:,} more' if names[1:] else ''}: {note}" for note, names in found.items()
-    ]
+    return [f"{note}: {', '.join(names)}" for note, names in found.items()]
 
 
 def _notes(encoding: Encoding) -> Iterator[str]:

@@ -14,7 +14,7 @@ from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME, VideoId
 from reeltalk.schema.texts import fold_name, name_problem
-from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, file_inside, walk
+from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, UNREADABLE, file_inside, walk
 from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
@@ -37,8 +37,6 @@ PASSED_OVER: Final = {
     for ending in endings.split()
 }
 """What files are that are not read, by their ending."""
-NAMED: Final = 3
-"""Most names of files in a line."""
 _STREAM_OF_YT_DLP: Final = re.compile(r"\.f\d{2,4}(?:-\w+)?$")
 """Ends the name, without suffix, of a stream that yt-dlp has not merged yet, as `NAME.f137.mp4`."""
 SIDECAR_FIELDS: Final = {
@@ -212,13 +210,18 @@ def _named(inputs: Sequence[Path | FetchedSources]) -> Iterator[tuple[SourceVide
         elif source.is_dir() and not source.is_symlink():
             files = sorted(walk(source))
             spoken = _transcripts_of(path.relative_to(source).as_posix() for path, _ in files)
-            films = {path: problem for path, problem in files if path.suffix.lower() in VIDEO_SUFFIXES}
+            films = {
+                path: problem
+                for path, problem in files
+                if path.suffix.lower() in VIDEO_SUFFIXES or (problem or "").startswith(UNREADABLE)
+            }
             stems = {str(path.with_suffix("")) for path in films}
             for path, problem in films.items():
                 stem = str(path.with_suffix(""))
                 if _merged(stem) == stem or _merged(stem) not in stems:
                     name = path.relative_to(source).as_posix()
-                    yield _here(path, name, source, spoken), problem and f"it is {problem}"
+                    verb = "it" if (problem or "").startswith(UNREADABLE) else "it is"
+                    yield _here(path, name, source, spoken), problem and f"{verb} {problem}"
         elif os.path.lexists(source):
             problem = "a link, which may lead anywhere; give the file itself" if source.is_symlink() else None
             with os.scandir(source.parent) as entries:
@@ -283,14 +286,15 @@ def passed_over(inputs: Sequence[Path | FetchedSources], videos: Sequence[Source
     for folder in inputs:
         if isinstance(folder, Path) and folder.is_dir() and not folder.is_symlink():
             for path, problem in sorted(walk(folder)):
+                if (problem or "").startswith(UNREADABLE):
+                    continue  # it may hold videos, and is listed with them
                 stream = _merged(path.stem) != path.stem
                 if path not in used and (stream or path.suffix.lower() not in VIDEO_SUFFIXES):
                     ending = path.suffix.lower() if problem is None else f"not read, as {problem}"
                     endings[ending].append(_printable(path.relative_to(folder).as_posix()))
     return tuple(
         f"{len(names):,} {ending or 'without an ending'}"
-        f"{f' ({PASSED_OVER[ending]})' if ending in PASSED_OVER else ''}: {', '.join(names[:NAMED])}"
-        f"{', …' if len(names) > NAMED else ''}"
+        f"{f' ({PASSED_OVER[ending]})' if ending in PASSED_OVER else ''}: {', '.join(names)}"
         for ending, names in sorted(endings.items())
     )
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import OUT, OVERWRITE, SELECT, SELECTION
-from reeltalk.cli.terminal import say
+from reeltalk.cli.options import FLAG, OUT, OVERWRITE, SELECT, SELECTION
+from reeltalk.cli.terminal import say, whole_runs
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import settings_of
 
@@ -32,11 +32,14 @@ def compare(
     target_power: Annotated[float, Parameter(group=PLANNING)] = 0.8,
     anyway: Annotated[bool, Parameter(negative="")] = False,
     unpaired: Annotated[bool, Parameter(negative="")] = False,
+    strict: Annotated[bool, FLAG] = False,
     format: Annotated[Literal["text", "json", "csv", "latex", "markdown"], OUT] = "text",
     out: Annotated[Path | None, OUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Is A better than B? Paired differences on the same turns, with intervals and tests clustered by source video.
+
+    Exit code 1 if a run of several is damaged: it is named, and the others are compared.
 
     Example: `reeltalk compare runs/a runs/b`, or `reeltalk compare runs/six --model gpt-4o --model llava --by skill`.
 
@@ -67,6 +70,8 @@ def compare(
     unpaired
         If two models have no common turn, compare their means, each over its own turns. Common turns are still
         compared in pairs.
+    strict
+        Stop at the first run that is damaged.
     format
         text is for a terminal; json and csv hold all values; latex and markdown are tables.
     out
@@ -96,17 +101,18 @@ def compare(
         anyway=anyway,
         unpaired=unpaired,
     )
-    found = run_stage(*runs, models=model or (), settings=settings)
+    whole, code = whole_runs(runs, strict=strict)
+    found = run_stage(*whole, models=model or (), settings=settings)
     if power:
         text = write_json(plan_records(found, points)) if format == "json" else plan_text(found, points)
     else:
         text = render_comparisons(found, format)
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
-        return 0
+        return code
     write_bytes(out, text.encode())
     print(f"comparison: {out}")
-    return 0
+    return code
 
 
 def _points(given: str) -> list[float]:
@@ -130,9 +136,12 @@ def calibrate(
     pass_mark: Annotated[list[str] | None, Parameter(negative="")] = None,
     resamples: int = 1000,
     seed: int = 17,
+    strict: Annotated[bool, FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Compare judges and text metrics with people who rated some of the same answers.
+
+    Exit code 1 if a run of several is damaged: it is named, and the others are used.
 
     Example: `reeltalk calibrate runs/qwen-judged --sheet ratings.csv` writes a blank, blinded sheet; filled in,
     `reeltalk calibrate runs/qwen-judged --human ratings.csv --out calibration`.
@@ -161,20 +170,23 @@ def calibrate(
         Number of bootstrap draws of the videos for each interval.
     seed
         Seed of the draws and of the choice of answers for the sheet.
+    strict
+        Stop at the first run that is damaged.
     overwrite
         Replace existing output.
     """
+    whole, code = whole_runs(runs, strict=strict)
     if sheet is not None:
         if human or out is not None:
             raise SettingError("--sheet writes a blank sheet and compares nothing; leave out --human and --out")
         from reeltalk.stages.calibrating import write_rating_sheet
 
         rows = write_rating_sheet(
-            *runs, out=sheet, items=items, criteria=criteria.split(","), seed=seed, overwrite=overwrite
+            *whole, out=sheet, items=items, criteria=criteria.split(","), seed=seed, overwrite=overwrite
         )
         say(f"fill in the columns rater and value, then: reeltalk calibrate RUN --human {sheet}")
         print(f"sheet: {sheet}" if rows else f"sheet: {sheet} (empty)")
-        return 0
+        return code
     marks = _marks(pass_mark or [])
     from reeltalk.analysis.calibration import CalibrationSettings
     from reeltalk.stages.calibrating import PAGE
@@ -188,14 +200,14 @@ def calibrate(
         people_pass=marks.pop("human", None),
         passes=marks,
     )
-    found = run_stage(*runs, human=human or (), out=out, settings=settings, overwrite=overwrite, tell=say)
+    found = run_stage(*whole, human=human or (), out=out, settings=settings, overwrite=overwrite, tell=say)
     for dimension in found.dimensions:
         _print(dimension)
     for line in found.unused_ratings():
         print(line)
     if out is not None:
         print(f"calibration: {out / PAGE}")
-    return 0
+    return code
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:

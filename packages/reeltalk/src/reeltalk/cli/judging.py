@@ -18,7 +18,7 @@ from reeltalk.cli.evaluation_options import (
     judge_settings,
 )
 from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, ExecutorName
-from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say
+from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say, whole_runs
 from reeltalk.errors import SettingError
 from reeltalk.schema.settings import check_counts, settings_of
 
@@ -39,12 +39,13 @@ def judge(
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
     delete_replies: Annotated[bool, DELETE_REPLIES] = False,
+    strict: Annotated[bool, FLAG] = False,
     verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
     """Judge existing answers: of a run, without playing it again, or of a published file.
 
     Run it again to continue after an interruption, or to repeat failed requests. Exit code 1 if turns have no score,
-    2 if there is no run.
+    or a run of several is damaged: it is named, and the others are judged. Exit code 2 if there is no run.
 
     With --attack, test the judge with adversarial answers that try to manipulate it: constants, fake verdicts, orders,
     and more. The judge also rates a plainly wrong answer and the reference. An attack fools the judge if its score is
@@ -77,6 +78,8 @@ def judge(
         Replace an existing run or file. Stored replies of a run are kept and used again.
     delete_replies
         With --overwrite: also delete the stored replies, so that every request is sent again.
+    strict
+        Stop at the first run that is damaged.
     verbose
         Also print every number, count and reason, and not only the table of the leading metric.
     """
@@ -95,10 +98,14 @@ def judge(
         raise SettingError("judge needs --out, the folder of the run that appears")
     from reeltalk.stages.judging import judge as run_stage
     from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.runs import INFO, Run
 
+    runs = [source for source in sources if (source / INFO).is_file()]
+    whole, code = whole_runs(runs, strict=strict)
+    damaged = {*runs} - {run.path if isinstance(run, Run) else run for run in whole}
     with ProgressBar() as bar:
         done = run_stage(
-            *sources,
+            *(source for source in sources if source not in damaged),
             out=out,
             judging=judge_settings(judging, None),
             judge_model=judge_model,
@@ -112,7 +119,7 @@ def judge(
             progress=bar.show,
             tell=say,
         )
-    return print_run(done, verbose=verbose)
+    return max(code, print_run(done, verbose=verbose))
 
 
 def _attack(

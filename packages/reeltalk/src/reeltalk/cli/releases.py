@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.cli.options import OVERWRITE
+from reeltalk.cli.options import FLAG, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.formats import FORMATS, TRAINING, WRITTEN
@@ -152,6 +152,7 @@ def export(
     part: Part = PART_DEFAULTS,
     hub: Hub = HUB_DEFAULTS,
     training: Training = TRAINING_DEFAULTS,
+    strict: Annotated[bool, FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write a benchmark in a published layout, as training data, or as questions.
@@ -160,7 +161,8 @@ def export(
     `export questions` writes what `evaluate` would ask, without answers, into such a file: run your own code on it, and
     evaluate its answers with `--model answers:FILE`.
 
-    Prints what a layout cannot express. --cite-as and --date-published are for hub, which has the version of a release;
+    Prints what a layout cannot express. Exit code 1 if media files are damaged: they are named, and the rest is
+    written. --cite-as and --date-published are for hub, which has the version of a release;
     --split, --tasks and --limit for training data and questions; --name for training data; --mode and --subtitles for
     questions. Pictures of training data are decoded once for all three layouts; run it again to continue after an
     interruption.
@@ -176,6 +178,8 @@ def export(
         Folder of the benchmark.
     out
         Folder or file to create.
+    strict
+        Stop at the first media file that is damaged.
     overwrite
         Replace existing output.
     """
@@ -209,11 +213,13 @@ def export(
         def write(content: "Content", folder: Path) -> list[str]:
             return write_hub(content, folder, version=opened.manifest.release, **hub.model_dump())
 
-    done = export_layout(opened, format, out, write=write, overwrite=overwrite)
+    done = export_layout(opened, format, out, write=write, strict=strict, overwrite=overwrite)
     for line in done.lost:
         print(f"not expressed: {line}")
+    for line in done.left_out:
+        print(f"left out: {line}")
     print(f"{out}" if out.is_file() else f"{done.files:,} files in {out}")
-    return 0
+    return 1 if done.left_out else 0
 
 
 def _chosen_turns(benchmark: "Benchmark", options: PartOptions) -> tuple["Content", list["AskedTurn"]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from cyclopts import Group, Parameter
 
 from reeltalk.cli.options import BENCH, FIRST, FLAG, HOW, OUT, OVERWRITE, ExecutorName
-from reeltalk.cli.terminal import refuse_existing, say
+from reeltalk.cli.terminal import refuse_existing, whole_runs
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.plugins import added, load
 from reeltalk.schema.settings import settings_of
@@ -119,7 +119,7 @@ def report(
     from reeltalk.pages.figure_files import FIGURE_FORMATS
     from reeltalk.pages.settings import ReportSettings, read_about
     from reeltalk.parallel import open_executor
-    from reeltalk.stages.reporting import opened_subjects, readable_runs, runs_table
+    from reeltalk.stages.reporting import opened_subjects, runs_table
     from reeltalk.stages.reporting import report as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
@@ -136,9 +136,7 @@ def report(
         frames=frames,
         most_frames=most_frames,
     )
-    whole, faults = (runs, []) if strict else readable_runs(runs)
-    for fault in faults:
-        say(f"left out: {fault}")
+    whole, code = whole_runs(runs, strict=strict)
     if format == "html":
         if out is None:
             opened_subjects(runs)  # a source that is not a run is reported first
@@ -153,20 +151,20 @@ def report(
             judged=judged,
         )
         print(f"report: {index}")
-        return 1 if faults else 0
+        return code
     if judged is not None:
         raise SettingError("--judged is for a site about runs of `proactive run`: give --format html")
     table = runs_table(*whole, format=format, settings=settings)
     if out is None:
         print(table, end="" if table.endswith("\n") else "\n")
-        return 1 if faults else 0
+        return code
     if out.is_dir():
         out = out / f"leaderboard.{ {'latex': 'tex', 'markdown': 'md'}.get(format, format) }"
     else:
         refuse_existing(out, overwrite=overwrite)
     write_bytes(out, table.encode())
     print(f"report: {out}")
-    return 1 if faults else 0
+    return code
 
 
 def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,16 +4,25 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.manifest import REPORT
 
 if TYPE_CHECKING:
-    from reeltalk.schema.outcomes import StageReport
     from reeltalk.stages.run import RunReport
+    from reeltalk.store.runs import Run
+
+
+class Report(Protocol):
+    """What a stage tells in lines of text."""
+
+    def lines(self, *, shown: int | None = ..., listed: Path | None = ...) -> Iterable[str]:
+        """The lines, as those of `StageReport`."""
 
 
 def say(message: str) -> None:
@@ -27,10 +36,35 @@ def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
 
 
-def print_report(report: "StageReport") -> None:
-    """Print the report of a stage."""
-    for line in report.lines():
-        print(line)
+def whole_runs(runs: "Sequence[Path]", *, strict: bool) -> "tuple[Sequence[Run | Path], int]":
+    """The runs that can be read, and the exit code: 1 if one of several is damaged, which is told and left out.
+
+    Raises:
+        ReeltalkError: None can be read, or one is damaged and `strict`.
+    """
+    from reeltalk.stages.reporting import readable_runs
+
+    whole, faults = (runs, []) if strict else readable_runs(runs)
+    for fault in faults:
+        say(f"left out: {fault}")
+    return whole, 1 if faults else 0
+
+
+def print_report(report: Report, folder: Path) -> None:
+    """Print the report of a stage; if it is long, its beginning, and write the whole into the benchmark's folder."""
+    shown = list(report.lines(listed=folder / REPORT))
+    whole = list(report.lines(shown=None))
+    if shown != whole:
+        write_bytes(folder / REPORT, "\n".join([*whole, ""]).encode())
+    print(*shown, sep="\n")
+
+
+def print_some(lines: Sequence[str], folder: Path, *, most: int = 10) -> None:
+    """Print some lines; if there are more, write all into a file of the benchmark's folder and name it."""
+    print(*lines[:most], sep="\n", end="\n" if lines else "")
+    if len(lines) > most:
+        write_bytes(folder / REPORT, "\n".join([*lines, ""]).encode())
+        print(f"  … and {len(lines) - most:,} more: all are in {folder / REPORT}")
 
 
 def print_run(done: "RunReport", *, verbose: bool) -> int:

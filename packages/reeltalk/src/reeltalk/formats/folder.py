@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 from reeltalk.errors import InputError
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, TableRow, is_text_table, read_table
 from reeltalk.schema.media import FrameRate, Video
-from reeltalk.schema.outcomes import SourceFile
+from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
@@ -92,22 +92,31 @@ def read(source: Path) -> Content:
     """
     if not source.is_dir():
         raise InputError("not a folder", file=source, hint="a folder of videos, with or without metadata")
-    files = visible_files(source)
+    faults: list[InputError] = []
+    files = visible_files(source, faults)
     present = {path.relative_to(source).as_posix(): path for path in files if path.suffix.lower() in VIDEO_SUFFIXES}
     metadata = [path for path in files if path.name in METADATA]
     if not present and not metadata:
+        if faults:
+            raise faults[0]
         raise InputError("no videos here", file=source, hint=f"expected {', '.join(METADATA)} or video files")
-    reader = _Reader(source, present)
+    reader = _Reader(source, present, faults)
     for path in metadata:
         reader.read_metadata(path)
     for name in present:
         if name not in reader.rows_of_files:
             if metadata:
                 reader.content.warnings.append(f"{name} has no row of metadata")
-            reader.add(FolderRow(file_name=name), name, TableRow(present[name], None, "$", {}))
+            try:
+                reader.add(FolderRow(file_name=name), name, TableRow(present[name], None, "$", {}))
+            except InputError as fault:
+                faults.append(fault)
     for name, path in present.items():
         if path.stat().st_size == 0:
             reader.content.warnings.append(f"{name} is empty: the download may have been cut off")
+    if faults and not reader.videos:
+        raise faults[0]
+    reader.content.rejected = [Rejected.of("videos", fault) for fault in faults]
     reader.content.videos = list(reader.videos.values())
     reader.content.warnings += _left_unread(reader, files)
     return reader.content
@@ -133,8 +142,8 @@ def _left_unread(reader: "_Reader", files: list[Path]) -> Iterable[str]:
 class _Reader:
     """A folder while it is read."""
 
-    def __init__(self, root: Path, present: dict[str, Path]) -> None:
-        self.root, self.present, self.content = root, present, Content()
+    def __init__(self, root: Path, present: dict[str, Path], faults: list[InputError]) -> None:
+        self.root, self.present, self.content, self.faults = root, present, Content(), faults
         names = Counter(unicodedata.normalize("NFC", name) for name in present)
         self.spelt = {plain: name for name in present if names[plain := unicodedata.normalize("NFC", name)] == 1}
         """Files by their names in one Unicode form, if only one file has it."""
@@ -144,24 +153,32 @@ class _Reader:
 
     def read_metadata(self, path: Path) -> None:
         same: list[dict[str, Json]] = []
-        ids = []
+        ids: list[str] = []
         folder = path.relative_to(self.root).parent.as_posix()
-        for row in read_table(path).rows:
-            typed = _typed(row) if is_text_table(path) else row.cells
-            found = parse(FolderRow, _with_main_column(row, typed), file=path, line=row.line, place=row.place)
-            name = (PurePosixPath(folder) / found.file_name).as_posix()
-            if not _stays_inside(found.file_name) or not _stays_inside(name):
-                raise row.error("not a path of a file inside the folder", "file_name", found.file_name)
-            name = self.spelt.get(unicodedata.normalize("NFC", name)) or name
-            if row.cells in same:
-                ids.append(self.rows_of_files[name])
-            elif name in self.rows_of_files:
-                raise row.error("this file has two rows", "file_name", found.file_name)
-            else:
-                ids.append(self.add(found, name, row))
-            same.append(row.cells)
+        try:
+            rows = read_table(path, faults=self.faults).rows
+        except InputError as fault:
+            self.faults.append(fault)
+            return
+        for row in rows:
+            try:
+                ids.append(ids[same.index(row.cells)] if row.cells in same else self._add_row(row, folder))
+                same.append(row.cells)
+            except InputError as fault:
+                self.faults.append(fault)
         name = path.relative_to(self.root).as_posix()
         self.content.source_files.append(SourceFile(format=FORMAT, path=name, kind="metadata", records=tuple(ids)))
+
+    def _add_row(self, row: TableRow, folder: str) -> str:
+        typed = _typed(row) if is_text_table(row.path) else row.cells
+        found = parse(FolderRow, _with_main_column(row, typed), file=row.path, line=row.line, place=row.place)
+        name = (PurePosixPath(folder) / found.file_name).as_posix()
+        if not _stays_inside(found.file_name) or not _stays_inside(name):
+            raise row.error("not a path of a file inside the folder", "file_name", found.file_name)
+        name = self.spelt.get(unicodedata.normalize("NFC", name)) or name
+        if name in self.rows_of_files:
+            raise row.error("this file has two rows", "file_name", found.file_name)
+        return self.add(found, name, row)
 
     def add(self, row: FolderRow, name: str, at: TableRow) -> str:
         """Add the video of a row, or of a file without a row; return its identifier."""

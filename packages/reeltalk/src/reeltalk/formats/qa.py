@@ -5,7 +5,6 @@ other column is kept with its turn. A table of answers to exported questions is 
 """
 
 import difflib
-import itertools
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -43,7 +42,7 @@ from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import DialogueId, Json, VideoId
 from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
-from reeltalk.store.documents import record_errors
+from reeltalk.store.documents import NO_LIST, record_errors
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.rows import NamedRows
 
@@ -93,21 +92,27 @@ def read(source: Path) -> Content:
 
 
 def read_questions(
-    source: Path, *, columns: Mapping[str, str] | None = None, one_dialogue_per_video: bool = False
+    source: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    one_dialogue_per_video: bool = False,
+    strict: bool = False,
 ) -> QuestionTable:
     """Read a table of questions, or a folder of tables.
 
     Rows with the same `dialogue` are the turns of a dialogue, in the order of `turn`, else of the table. A row without
     one is a dialogue of one turn. In a folder, the name of a file may name the split (`test.csv`), and files that are
-    neither tables of questions nor videos are listed as warnings.
+    neither tables of questions nor videos are listed as warnings. Damaged rows, and damaged tables of a folder, are
+    rejected with their line, and the rest is read.
 
     Args:
         source: A file with one of `TABLE_SUFFIXES`, or a folder.
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The rows of a video are one dialogue, in the order of `turn`, else of `asked_at_s`.
+        strict: Raise the first fault.
 
     Raises:
-        InputError: A column is missing, or rows are damaged; names the first and lists the lines of others.
+        InputError: A column is missing, or no row can be read; or any fault, if `strict`.
         SettingError: `columns` has a name that is not ours, or contradicts the table.
     """
     wanted = dict(columns or {})
@@ -118,7 +123,7 @@ def read_questions(
             )
     if not source.exists():
         raise InputError("no such file or folder", file=source, hint="check the path")
-    reader = _Reader(source, wanted, one_dialogue_per_video)
+    reader = _Reader(source, wanted, one_dialogue_per_video, strict=strict)
     if source.is_dir():
         reader.read_folder()
     elif source.suffix.lower() in TABLE_SUFFIXES:
@@ -154,11 +159,15 @@ class _Question:
 class _Reader:
     """Collects rows of tables, then makes videos and dialogues of them."""
 
-    def __init__(self, source: Path, columns: Mapping[str, str], one_dialogue_per_video: bool) -> None:
+    def __init__(self, source: Path, columns: Mapping[str, str], one_dialogue_per_video: bool, *, strict: bool) -> None:
         self.source, self.columns, self.one_dialogue_per_video = source, columns, one_dialogue_per_video
+        self.strict = strict
         self.tables: dict[str, list[_Question]] = {}
         """The questions of each table by its name."""
-        self.problems: list[InputError] = []
+        self.faults: list[InputError] = []
+        """What is wrong with rows and tables that are left out."""
+        self.refused: set[int] = set()
+        """Identities of rows that could be read, and contradict others."""
         self.files = FilesInside(".mp4", VIDEO_SUFFIXES)
         self.numbers: Counter[str] = Counter()
         """The number of the last dialogue of a video that got one."""
@@ -167,12 +176,17 @@ class _Reader:
     def read_folder(self) -> None:
         """Read every table of questions in the folder, and list the other files."""
         others = []
-        for path in visible_files(self.source):
+        for path in visible_files(self.source, self.faults):
             name = path.relative_to(self.source).as_posix()
             if path.suffix.lower() in VIDEO_SUFFIXES:
                 continue
-            if path.suffix.lower() not in TABLE_SUFFIXES or not self.read_table(path, name, optional=True):
-                others.append(name)
+            try:
+                if path.suffix.lower() not in TABLE_SUFFIXES or not self.read_table(path, name, optional=True):
+                    others.append(name)
+            except InputError as fault:
+                self.faults.append(fault)
+        if not self.tables and self.faults:
+            raise self.faults[0]
         if not self.tables:
             listed = f"; its tables: {', '.join(others[:SHOWN])}" if others else ""
             raise InputError(
@@ -183,12 +197,15 @@ class _Reader:
 
     def read_table(self, path: Path, name: str, *, optional: bool = False) -> bool:
         """Read one table; False if `optional` and it has none of the needed columns."""
+        faults: list[InputError] = []
         try:
-            table = read_table(path, repeated=True, files=self.files)
-        except InputError:
-            if optional and path.suffix.lower() == ".json":
-                return False  # a sidecar of a video, or a list of another kind
+            table = read_table(path, repeated=True, files=self.files, faults=faults)
+        except InputError as fault:
+            if optional and fault.problem == NO_LIST:
+                return False  # a sidecar of a video
             raise
+        if not table.rows:
+            raise faults[0] if faults else InputError("the table has no rows", file=path, hint="write a question a row")
         try:
             meanings = self._bind(path, table.header, in_folder=optional)
         except InputError:
@@ -198,8 +215,7 @@ class _Reader:
                 self._leave_out_files(path, [], {})
                 return False
             raise
-        if not table.rows:
-            raise InputError("the table has no rows", file=path, hint="write a question a row")
+        self.faults += faults
         if left := self._leave_out_files(path, table.rows, meanings):
             self.content.warnings.append(f"{name}: columns that hold files are left out: {', '.join(left)}")
         # Spreadsheets export empty rows below a table.
@@ -299,19 +315,23 @@ class _Reader:
                 split=cell("split").name() or (in_name[1] if in_name else None),
             )
         except InputError as problem:
-            self.problems.append(problem)
+            self.faults.append(problem)
             return None
 
     def finish(self) -> QuestionTable:
         """Make videos, dialogues and source files of all rows."""
-        self._raise_problems()
         rows = [row for table in self.tables.values() for row in table]
+        if self.faults and (self.strict or not rows):
+            raise self.faults[0]
         self._fill_videos(rows)
         names = _video_names([row.video for row in rows if row.video is not None])
         rows = self._without_rejected(rows)
         videos = self._videos(rows, names)
-        groups = self._dialogues(rows, names)
-        self._raise_problems()
+        groups = self._dialogues(self._not_refused(rows), names)
+        if self.faults and self.strict:
+            raise self.faults[0]
+        self.content.rejected += [Rejected.of("dialogues", fault) for fault in self.faults]
+        rows = self._not_refused(rows)
         for identifier, members in groups.items():
             tasks = {row.task for row in members}
             turns = []
@@ -327,7 +347,8 @@ class _Reader:
                     turns=tuple(turns),
                 )
             )
-        self.content.videos = list(videos.values())
+        used = {dialogue.video_id for dialogue in self.content.dialogues}
+        self.content.videos = [video for video in videos.values() if video.id in used]
         for name, table in self.tables.items():
             records = tuple(row.place[0] for row in table if row.place)
             self.content.source_files.append(SourceFile(format=FORMAT, path=name, kind="table", records=records))
@@ -335,7 +356,7 @@ class _Reader:
         if unanswered:
             self.content.warnings.append(
                 f"questions without an answer, on which no model can be scored: {len(unanswered):,} "
-                f"({_some(unanswered)})"
+                f"({', '.join(unanswered)})"
             )
         first: dict[object, str] = {}
         again = [
@@ -347,23 +368,8 @@ class _Reader:
             if (before := first.setdefault(key, row.where)) != row.where
         ]  # fmt: skip
         if again:
-            self.content.warnings.append(f"the same row twice, which counts twice in scores: {_some(again)}")
+            self.content.warnings.append(f"the same row twice, which counts twice in scores: {', '.join(again)}")
         return QuestionTable(self.content, {row.place: row.where for row in rows if row.place}, self.files)
-
-    def _raise_problems(self) -> None:
-        if not self.problems:
-            return
-        first, *others = self.problems
-        if others:
-            where = [
-                f"line {one.line} ({one.problem})" if one.line else f"{one.place} ({one.problem})" for one in others
-            ]
-            hint = f"{len(others):,} more problems: {_some(where)}"
-            hint = f"{first.hint}; {hint}" if first.hint else hint
-            raise InputError(
-                first.problem, file=first.file, line=first.line, place=first.place, value=first.value, hint=hint
-            )
-        raise first
 
     def _fill_videos(self, rows: Sequence[_Question]) -> None:
         """Rows of a dialogue that leave the video empty have the video of the dialogue's other rows."""
@@ -414,6 +420,7 @@ class _Reader:
                 if name in taken:
                     self._problem(row, f"this id is that of {taken[name].where} too", "id", name)
                 taken.setdefault(name, row)
+        listed = self._not_refused(listed)
         if self.one_dialogue_per_video and videos_of:
             raise SettingError("--one-dialogue-per-video: the table has a column 'dialogue'; leave the option out")
         shared = [name for name, videos in videos_of.items() if len(videos) > 1]
@@ -425,7 +432,10 @@ class _Reader:
         groups: dict[str, list[_Question]] = defaultdict(list)
         for row in listed:
             groups[self._dialogue_of(row, names[str(row.video)], shared, groups)].append(row)
-        return {name: self._in_order(members) for name, members in groups.items()}
+        return {name: kept for name, members in groups.items() if (kept := self._in_order(members))}
+
+    def _not_refused(self, rows: Iterable[_Question]) -> list[_Question]:
+        return [row for row in rows if id(row) not in self.refused]
 
     def _dialogue_of(self, row: _Question, video: str, shared: Sequence[str], taken: Mapping[str, object]) -> str:
         if self.one_dialogue_per_video:
@@ -451,28 +461,28 @@ class _Reader:
                     self._problem(row, f"the turn of {seen[row.order].where} too", "turn", row.order)
                 else:
                     seen[row.order] = row
-            rows = sorted(rows, key=lambda row: row.order or 0)
+            rows = sorted(self._not_refused(rows), key=lambda row: row.order or 0)
         elif self.one_dialogue_per_video:
             rows = sorted(rows, key=lambda row: _end(row.turn))
-        for before, row in itertools.pairwise(rows):
-            if _end(row.turn) < _end(before.turn):
+        before = None
+        for row in rows:
+            if before is not None and _end(row.turn) < _end(before.turn):
                 self._problem(
                     row, f"{before.where} comes before it in its dialogue and is asked later",
                     "asked_at_s", row.turn.asked_at_s, "order the turns of a dialogue by time",
                 )  # fmt: skip
-        return rows
+            else:
+                before = row
+        return self._not_refused(rows)
 
     def _problem(self, question: _Question, problem: str, column: str, value: object, hint: str | None = None) -> None:
-        self.problems.append(question.row.error(problem, column, value, hint))
+        self.faults.append(question.row.error(problem, column, value, hint))
+        self.refused.add(id(question))
 
 
 def _end(turn: Turn) -> float:
     """When a turn is asked: without a moment, after the whole video."""
     return float("inf") if turn.asked_at_s is None else turn.asked_at_s
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 @dataclass(frozen=True)

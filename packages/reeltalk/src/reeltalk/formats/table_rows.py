@@ -17,7 +17,14 @@ from reeltalk.errors import InputError
 from reeltalk.formats.parquet import FilesInside, read_arrow_rows, write_arrow_rows
 from reeltalk.schema.record import LONGEST_NAME, Json
 from reeltalk.schema.texts import name_problem
-from reeltalk.store.documents import read_json, read_json_lines, read_text, refuse_characters, write_json
+from reeltalk.store.documents import (
+    check_text,
+    read_json_lines,
+    read_json_list,
+    read_text,
+    refuse_characters,
+    write_json,
+)
 
 NEAR: Final = 0.35
 """Least similarity, 0 to 1, of two names that may be one misspelt."""
@@ -66,73 +73,92 @@ def is_text_table(path: Path) -> bool:
     return path.suffix.lower() in (".csv", ".tsv")
 
 
-def read_table(path: Path, *, repeated: bool = False, files: FilesInside | None = None) -> SourceTable:
+def read_table(
+    path: Path, *, repeated: bool = False, files: FilesInside | None = None, faults: list[InputError] | None = None
+) -> SourceTable:
     """Read a table.
 
     Args:
         path: A file with one of `TABLE_SUFFIXES`.
         repeated: A column of CSV or TSV may appear several times; its cells become a list. Otherwise that is an error.
         files: Receives the files that Parquet holds. Otherwise they are an error.
+        faults: Receives what is wrong with rows that cannot be read, which are left out. By default the first is
+            raised.
 
     Raises:
         InputError: It is damaged, or a row is not an object.
         MissingExtraError: Parquet needs the `hub` extra.
     """
     if is_text_table(path):
-        return _read_csv(path, repeated=repeated)
+        return _read_csv(path, repeated=repeated, faults=faults)
     suffix = path.suffix.lower()
     found: Iterable[tuple[int | None, str, Json]]
     if suffix == ".jsonl":
-        found = [(line, "$", value) for line, value in read_json_lines(path)]
+        found = [(line, "$", value) for line, value in read_json_lines(path, faults)]
     elif suffix == ".json":
-        document = read_json(path)
-        if not isinstance(document, list):
-            raise InputError("not a list of objects", file=path, value=document, hint="write [{…}, {…}], a row each")
-        found = [(None, f"$[{number}]", value) for number, value in enumerate(document)]
+        found = [(None, place, value) for place, value in read_json_list(path, faults)]
     else:
         found = [(None, f"row {number}", cells) for number, cells in enumerate(read_arrow_rows(path, files))]
     rows = []
     for line, place, value in found:
-        if not isinstance(value, dict):
-            raise InputError("not an object", file=path, line=line, place=place, value=value)
-        rows.append(TableRow(path, line, place, value))
+        if isinstance(value, dict):
+            rows.append(TableRow(path, line, place, value))
+            continue
+        fault = InputError("not an object", file=path, line=line, place=place, value=value)
+        if faults is None:
+            raise fault
+        faults.append(fault)
     return SourceTable(list(dict.fromkeys(key for row in rows for key in row.cells)), rows)
 
 
-def _read_csv(path: Path, *, repeated: bool) -> SourceTable:
-    text = read_text(path)
+def _read_csv(path: Path, *, repeated: bool, faults: list[InputError] | None) -> SourceTable:
+    text = read_text(path, checked=faults is None)
     first = text.partition("\n")[0]
+    check_text(first, file=path)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     if delimiter == "," and "," not in first and (other := next((one for one in ";\t" if one in first), None)):
         # Spreadsheets of many languages write semicolons, since their numbers have a comma.
         delimiter = other
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     rows: list[TableRow] = []
+    line = 1
     try:
         header = next(reader, [])
-        doubled = sorted({name for name in header if header.count(name) > 1})
-        if doubled and not repeated:
-            raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
-        if not header:
-            raise InputError("no line of column names", file=path, line=1)
-        before = reader.line_num
-        for cells in reader:
-            # A quoted cell may hold line ends; people look for the line on which a row begins.
-            line, before = before + 1, reader.line_num
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                problem = f"{len(cells)} cells under {len(header)} columns"
-                hint = "put a cell that holds a delimiter or a quote into double quotes"
-                raise InputError(problem, file=path, line=line, hint=hint)
-            pairs = list(zip(header, cells, strict=True))
-            for column, cell in pairs:
-                refuse_characters(cell, column, file=path, line=line)
-            lists = {name: [cell for column, cell in pairs if column == name] for name in doubled}
-            rows.append(TableRow(path, line, "$", {**dict(pairs), **lists}))
     except csv.Error as error:
-        raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None
-    return SourceTable(header, rows)
+        raise InputError(f"not CSV: {error}", file=path, line=line) from None
+    doubled = sorted({name for name in header if header.count(name) > 1})
+    if doubled and not repeated:
+        raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
+    if not header:
+        raise InputError("no line of column names", file=path, line=1)
+    while True:
+        # A quoted cell may hold line ends; people look for the line on which a row begins.
+        line = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+            if cells is None:
+                return SourceTable(header, rows)
+            if cells:
+                rows.append(_csv_row(path, line, header, cells, doubled))
+        except (csv.Error, InputError) as error:
+            fault = error if isinstance(error, InputError) else InputError(f"not CSV: {error}", file=path, line=line)
+            if faults is None:
+                raise fault from None
+            faults.append(fault)
+
+
+def _csv_row(path: Path, line: int, header: list[str], cells: list[str], doubled: list[str]) -> TableRow:
+    for cell in cells:
+        check_text(cell, file=path, line=line)
+    if len(cells) != len(header):
+        problem = f"{len(cells)} cells under {len(header)} columns"
+        hint = "put a cell that holds a delimiter or a quote into double quotes"
+        raise InputError(problem, file=path, line=line, hint=hint)
+    pairs = list(zip(header, cells, strict=True))
+    for column, cell in pairs:
+        refuse_characters(cell, column, file=path, line=line)
+    lists = {name: [cell for column, cell in pairs if column == name] for name in doubled}
+    return TableRow(path, line, "$", {**dict(pairs), **lists})
 
 
 def write_table_rows(path: Path, rows: Iterable[dict[str, Json]]) -> list[str]:

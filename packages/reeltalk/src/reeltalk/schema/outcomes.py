@@ -1,13 +1,19 @@
 """What a stage or a check reports: rejected records, screened videos, imported files, counts and problems."""
 
+import re
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from reeltalk.errors import InputError, shorten
 from reeltalk.schema.overview import HasOverview, Overview
-from reeltalk.schema.record import Finite, Json, Name, Record, Seconds, VideoKey
+from reeltalk.schema.record import LONGEST_NAME, Finite, Json, Name, Record, Seconds, VideoKey
 from reeltalk.schema.texts import path_problem
+
+LONGEST_LINE: Final = 300
+"""Most characters of a line of a report on a terminal."""
 
 
 def _stays_inside(path: str) -> str:
@@ -15,6 +21,11 @@ def _stays_inside(path: str) -> str:
     if problem := path_problem(path):
         raise ValueError(f"must be a relative path with forward slashes that stays inside its folder, not {problem}")
     return path
+
+
+def _plain(text: str) -> str:
+    """A text in one line, with escapes for characters that a table does not hold."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class Rejected(Record):
@@ -27,6 +38,18 @@ class Rejected(Record):
     """Place of the record: file, line or JSON path."""
     content: Json = None
     """The refused record in the source's own form."""
+
+    @classmethod
+    def of(cls, table: str, fault: InputError) -> "Rejected":
+        """A row, or a whole file, that is left out of a table because of a fault."""
+        row = re.match(r"\$\[\d+\]|row \d+", fault.place or "")
+        name = fault.file.name + (f":{fault.line}" if fault.line is not None else f" at {row[0]}" if row else "")
+        got = f", got {shorten(fault.value)}" if fault.value is not None else ""
+        reason = f"{fault.problem}{got}" + (f"; {fault.hint}" if fault.hint else "")
+        place = None if fault.place in (None, "$", row and row[0]) else fault.place
+        return cls(
+            table=table, record_id=_plain(name)[:LONGEST_NAME], reason=_plain(reason), place=place and _plain(place)
+        )
 
 
 class FilterResult(BaseModel):
@@ -115,25 +138,33 @@ class StageReport(HasOverview, Record):
         """True if every file could be read."""
         return not self.unread and not self.left_out
 
-    def lines(self, *, shown: int = 5) -> Iterable[str]:
-        """The report as lines of text; at most `shown` of the rejections and of the warnings, and more of the rest."""
+    def lines(self, *, shown: int | None = 5, listed: Path | None = None) -> Iterable[str]:
+        """The report as lines of text.
+
+        Args:
+            shown: Most rejections and most warnings, and a tenth of the most lines of the rest; None for all. Long
+                lines are cut, too, if it is given.
+            listed: The file that holds all, to be named where something is not shown.
+        """
         told = {table: count for table, count in self.counts.items() if table != "rejected" or not self.rejected}
         counts = ", ".join(f"{count:,} {table}" for table, count in told.items()) or "nothing"
         yield f"{self.stage}: {counts}" + (f"; {len(self.rejected):,} rejected" if self.rejected else "")
-        for rejected in self.rejected[:shown]:
-            yield f"  rejected {rejected.record_id}: {rejected.reason}" + (
-                f" ({rejected.place})" if rejected.place else ""
-            )
-        for warning in self.warnings[:shown]:
-            yield f"  warning: {warning}"
-        hidden = max(0, len(self.rejected) - shown) + max(0, len(self.warnings) - shown)
-        if hidden:
-            yield f"  … and {hidden:,} more"
-        for title, lines in (("left out", self.left_out), ("passed over", self.passed_over)):
-            for line in lines[: 10 * shown]:
-                yield f"  {title}: {line}"
-            if len(lines) > 10 * shown > 0:
-                yield f"  … and {len(lines) - 10 * shown:,} more left out"
+        rejected = [
+            f"rejected {row.record_id}: {row.reason}" + (f" ({row.place})" if row.place else "")
+            for row in self.rejected
+        ]
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        rest = [f"left out: {line}" for line in self.left_out] + [f"passed over: {line}" for line in self.passed_over]
+        hidden, is_cut = 0, False
+        for lines, most in ((rejected, shown), (warnings, shown), (rest, shown and 10 * shown)):
+            hidden += max(0, len(lines) - most) if most is not None else 0
+            for line in lines[:most]:
+                is_long = most is not None and len(line) > LONGEST_LINE
+                is_cut |= is_long
+                yield f"  {line[:LONGEST_LINE]} …" if is_long else f"  {line}"
+        if hidden or (is_cut and listed is not None):
+            more = f"… and {hidden:,} more" if hidden else "… and the rest of long lines"
+            yield f"  {more}" + (f": all are in {listed}" if listed is not None else "")
 
     def overview(self) -> Overview:
         """The rows written by table, the rejections and the warnings."""

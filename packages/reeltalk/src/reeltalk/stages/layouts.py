@@ -33,6 +33,8 @@ NAMED: Final = 10
 WITHOUT_VIDEO: Final = "questions without a video"
 WRONG: Final = "questions to correct"
 """Counts of the report of `import_questions`, which are not there if they are 0."""
+WITHOUT_MEDIA: Final = frozenset({"mt-video-bench", "qa", "svbench", "vdact"})
+"""Written layouts that hold no media files."""
 NAMED_ROWS: Final = 3
 """Maximum number of rows of a table that a warning names."""
 
@@ -90,6 +92,7 @@ def import_questions(
     videos: Path | str | None = None,
     columns: Mapping[str, str] | None = None,
     one_dialogue_per_video: bool = False,
+    strict: bool = False,
     overwrite: bool = False,
     progress: Progress = unseen,
 ) -> StageReport:
@@ -104,15 +107,16 @@ def import_questions(
             a folder with videos.
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The questions of a video are one dialogue, in order.
+        strict: Raise the first fault of a row, in place of leaving the row out.
         overwrite: Replace the content of the benchmark.
         progress: Called while videos are looked at.
 
     Returns:
-        The counts, rows without a video as `rejected`, and warnings: a video without a file, a question after the end
-        of its video.
+        The counts, damaged rows and rows without a video as `rejected`, and warnings: a video without a file, a
+        question after the end of its video.
 
     Raises:
-        InputError: A column is missing, or rows are damaged.
+        InputError: A column is missing, or no row can be read.
         SettingError: `columns` contradicts the table.
         BenchmarkError: The benchmark holds something else, or no file of `videos` belongs to a question.
     """
@@ -125,7 +129,7 @@ def import_questions(
     searched = Path(videos) if videos is not None else beside
     if searched is not None and not searched.exists():
         raise InputError("no such folder of videos", file=searched, hint="check the path")
-    table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
+    table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video, strict=strict)
     options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
     if one_dialogue_per_video:
         options["dialogues"] = "one a video"
@@ -236,7 +240,7 @@ def _check_characters(content: Content, source: Path) -> None:
 
 def _left_packed(content: Content, source: Path) -> list[str]:
     read = {file.path for file in content.source_files}
-    files = visible_files(source) if source.is_dir() else []
+    files = visible_files(source, []) if source.is_dir() else []
     names = [path.relative_to(source).as_posix() for path in files if is_archive_name(path.name)]
     left = [name for name in names if name not in read]
     return [f"{len(left):,} archives were not read, {left[0]} first: unpack them and import again"] if left else []
@@ -252,11 +256,14 @@ class ExportReport(HasOverview):
     """Number of its files."""
     lost: tuple[str, ...]
     """Data that the layout cannot hold, one line each."""
+    left_out: tuple[str, ...] = ()
+    """Media files that are damaged, and why."""
 
     def overview(self) -> Overview:
         """The files written, and the data that is lost."""
         lost = f"; the layout cannot hold {len(self.lost):,} kinds of data" if self.lost else "; nothing is lost"
-        return Overview(f"export: {self.files:,} files in {self.folder}{lost}", notes=self.lost)
+        notes = (*(f"left out: {line}" for line in self.left_out), *self.lost)
+        return Overview(f"export: {self.files:,} files in {self.folder}{lost}", notes=notes)
 
 
 def export_layout(
@@ -265,6 +272,7 @@ def export_layout(
     out: Path | str,
     *,
     write: Callable[[Content, Path], list[str]] | None = None,
+    strict: bool = False,
     overwrite: bool = False,
 ) -> ExportReport:
     """Write a benchmark in a published layout.
@@ -274,6 +282,7 @@ def export_layout(
         format: Name of the layout. `reeltalk.formats.WRITTEN` lists the layouts that are written.
         out: Folder to write; for `qa` also one file, such as `questions.jsonl`. It is written completely or not at all.
         write: Function that replaces the layout's own writer, for example to pass other options.
+        strict: Raise the fault of the first media file that is damaged, in place of leaving the file out.
         overwrite: Replace existing files.
 
     Raises:
@@ -282,8 +291,15 @@ def export_layout(
     """
     out, layout = Path(out), load_format(format)
     content = benchmark.stored_content()
-    for sha256 in content.media:
-        benchmark.media.whole(sha256)
+    left_out = []
+    for sha256 in list(content.media) if format not in WITHOUT_MEDIA else ():
+        try:
+            benchmark.media.whole(sha256)
+        except BenchmarkError as fault:
+            if strict:
+                raise
+            del content.media[sha256]
+            left_out.append(str(fault))
     if format == "qa" and out.suffix.lower() in TABLE_SUFFIXES:
         return _export_table(content, out, overwrite=overwrite)
     pictures = sum("/" in name and not name.startswith("graphs/") for name in benchmark.manifest.files)
@@ -291,7 +307,7 @@ def export_layout(
         lost = (write or layout.write)(content, folder)
         lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
         files = sum(path.is_file() for path in folder.rglob("*"))
-    return ExportReport(out, files, tuple(lost))
+    return ExportReport(out, files, tuple(lost), tuple(left_out))
 
 
 def _export_table(content: Content, out: Path, *, overwrite: bool) -> ExportReport:

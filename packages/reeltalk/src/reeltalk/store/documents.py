@@ -28,6 +28,7 @@ T = TypeVar("T")
 LARGEST_TEXT_BYTES: Final = 1 << 30
 """Largest text or JSON file, since it is read into memory."""
 REMOVE: Final = "remove it from the file, and run the command again"
+NO_LIST: Final = "not a list of objects"
 DEEPEST: Final = 64
 """Deepest nesting; beyond it, parsers and serialisers fail without naming a place."""
 
@@ -47,12 +48,20 @@ _ESCAPED_CONTROL: Final = re.compile(r"\\(?:[bf]|u00(?:[01]|7[fF])|u20(?:2[a-eA-
 """Escapes in a JSON text that may be refused characters; raw control characters are not valid JSON."""
 
 
+_UNDECODED: Final = re.compile("[\udc80-\udcff]")
+"""Bytes that are not UTF-8, as `surrogateescape` stands for them."""
+
+
 class _Refused(ValueError):
     pass
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, checked: bool = True) -> str:
     """The text of a UTF-8 file, without a byte order mark.
+
+    Args:
+        path: The file.
+        checked: False to leave the check of its characters to `check_text`, for a file that is checked line by line.
 
     Raises:
         InputError: The file is absent, unreadable, too long, not UTF-8, or holds a control character; names the line.
@@ -66,7 +75,7 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     if len(content) > LARGEST_TEXT_BYTES:
         raise InputError(f"longer than {LARGEST_TEXT_BYTES:,} bytes", file=path, hint="split the file, or give a part")
-    return decode_text(content, file=path)
+    return decode_text(content, file=path) if checked else content.decode("utf-8-sig", "surrogateescape")
 
 
 def decode_text(content: bytes, *, file: Path | str) -> str:
@@ -75,15 +84,27 @@ def decode_text(content: bytes, *, file: Path | str) -> str:
     Raises:
         InputError: It is not UTF-8, or holds a control character other than tab and line ends; names the line.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        problem, line = f"not UTF-8: byte 0x{content[error.start]:02x}", content.count(b"\n", 0, error.start) + 1
-        raise InputError(problem, file=file, line=line, hint="convert the file to UTF-8") from None
-    if found := refused_in_text(text):
-        problem, line = f"holds the control character {code_point(found)}", text.count("\n", 0, text.index(found)) + 1
-        raise InputError(problem, file=file, line=line, hint="convert it to UTF-8" if found == "\0" else REMOVE)
+    text = content.decode("utf-8-sig", "surrogateescape")
+    check_text(text, file=file)
     return text
+
+
+def check_text(text: str, *, file: Path | str, line: int = 1) -> None:
+    """Check a text, or the part of it that begins at `line`, that was decoded with `surrogateescape`.
+
+    Raises:
+        InputError: As `decode_text`.
+    """
+    if undecoded := _UNDECODED.search(text):
+        problem = f"not UTF-8: byte 0x{ord(undecoded[0]) - 0xDC00:02x}"
+        line += text.count("\n", 0, undecoded.start())
+        raise InputError(problem, file=file, line=line, hint="convert the file to UTF-8")
+    if found := refused_in_text(text):
+        problem, line = (
+            f"holds the control character {code_point(found)}",
+            line + text.count("\n", 0, text.index(found)),
+        )
+        raise InputError(problem, file=file, line=line, hint="convert it to UTF-8" if found == "\0" else REMOVE)
 
 
 def read_json(path: Path) -> Json:
@@ -112,15 +133,59 @@ def read_document(folder: Path, name: str) -> Json:
     return parse_json(read_text(path), file=path, own=True)
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
+def read_json_lines(path: Path, faults: list[InputError] | None = None) -> Iterator[tuple[int, Json]]:
     """The values of a JSON Lines file with their line numbers, from 1. Blank lines are skipped.
+
+    Args:
+        path: The file.
+        faults: Receives what is wrong with lines that cannot be read. By default the first is raised.
 
     Raises:
         InputError: As `read_json`, with the line.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path, checked=faults is None).split("\n"), start=1):
         if line.strip():
-            yield number, parse_json(line, file=path, line=number)
+            try:
+                if faults is not None:
+                    check_text(line, file=path, line=number)
+                yield number, parse_json(line, file=path, line=number)
+            except InputError as fault:
+                if faults is None:
+                    raise
+                faults.append(fault)
+
+
+def read_json_list(path: Path, faults: list[InputError] | None = None) -> list[tuple[str, Json]]:
+    """The members of a JSON list with their places.
+
+    Args:
+        path: The file.
+        faults: Receives what is wrong with members that hold NaN and the like. By default the first is raised.
+
+    Raises:
+        InputError: As `read_json`, or it is no list.
+    """
+    text = read_text(path)
+    try:
+        document = parse_json(text, file=path)
+    except InputError as fault:
+        try:
+            # Python's own reader takes NaN, so that the members which hold it are found.
+            document = json.loads(text, object_pairs_hook=_unique_keys) if faults is not None else None
+        except (ValueError, RecursionError):
+            document = None
+        if faults is None or not isinstance(document, list):
+            raise fault from None
+        found = []
+        for number, value in enumerate(document):
+            try:
+                found.append((f"$[{number}]", parse_json(json.dumps(value), file=path)))
+            except InputError as of_member:
+                faults.append(InputError(of_member.problem, file=path, place=f"$[{number}]", hint=of_member.hint))
+        return found
+    if not isinstance(document, list):
+        raise InputError(NO_LIST, file=path, value=document, hint="write [{…}, {…}], a row each")
+    return [(f"$[{number}]", value) for number, value in enumerate(document)]
 
 
 def parse_json(text: str, *, file: Path | str, line: int | None = None, own: bool = False) -> Json:

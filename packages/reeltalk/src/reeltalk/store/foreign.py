@@ -26,6 +26,8 @@ LEAST_WRITTEN: Final = 0.01
 """Least written share of such a file. A file with holes is cheap to write and takes hours to read."""
 MOST_EXTENTS: Final = 100_000
 
+UNREADABLE: Final = "cannot be read"
+
 _KINDS: Final = {
     stat.S_IFIFO: "a FIFO, not a file",
     stat.S_IFSOCK: "a socket, not a file",
@@ -87,8 +89,12 @@ NOWHERE: Final = "a link to nothing"
 """Why a link is refused whose target is missing, as in a data set of git-annex whose files were not brought yet."""
 
 
-def visible_files(folder: Path) -> list[Path]:
+def visible_files(folder: Path, faults: list[InputError] | None = None) -> list[Path]:
     """All files in and below a folder, in order, without hidden ones (`.cache`, `.DS_Store`).
+
+    Args:
+        folder: The folder.
+        faults: Receives what is wrong with files and folders that are refused. By default the first is raised.
 
     Raises:
         InputError: As `walk`, and for the first refused file, which it names.
@@ -97,11 +103,14 @@ def visible_files(folder: Path) -> list[Path]:
     for path, problem in walk(folder):
         if problem == NOWHERE:
             continue
-        if problem is not None:
-            raise InputError(
-                problem, file=escape_path(path), hint="rename it, put a copy in its place, or take it away"
-            )
-        found.append(path)
+        if problem is None:
+            found.append(path)
+            continue
+        hint = None if problem.startswith(UNREADABLE) else "rename it, put a copy in its place, or take it away"
+        fault = InputError(problem, file=escape_path(path), hint=hint)
+        if faults is None:
+            raise fault
+        faults.append(fault)
     return sorted(found)
 
 
@@ -109,10 +118,11 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """All files in and below a folder without hidden ones, in no order, each with the reason if it is refused.
 
     A link to a file inside the folder is a file. A link to a folder inside the folder is skipped. Links to nothing or
-    out of the folder, pipes, devices and names with forbidden characters are refused and never read.
+    out of the folder, pipes, devices and names with forbidden characters are refused and never read. A folder in it
+    that cannot be read is refused as a whole.
 
     Raises:
-        InputError: A folder cannot be read, there are too many or too deep, or it is a hub's cache of all revisions.
+        InputError: The folder cannot be read, there are too many or too deep, or it is a hub's cache of all revisions.
     """
     if (folder / "blobs").is_dir() and (folder / "snapshots").is_dir():
         raise InputError(
@@ -126,7 +136,10 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
                 # List only enough entries to detect that there are too many.
                 listed = sorted(itertools.islice(below, MOST_ENTRIES - entries + 1), key=lambda entry: entry.name)
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=escape_path(current)) from None
+            if depth == 0:
+                raise InputError(f"{UNREADABLE}: {error.strerror}", file=escape_path(current)) from None
+            yield current, f"{UNREADABLE}: {error.strerror}"
+            continue
         entries += len(listed)
         if entries > MOST_ENTRIES:
             raise InputError(

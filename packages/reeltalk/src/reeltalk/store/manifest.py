@@ -25,6 +25,8 @@ SCHEMA_VERSION: Final = 2
 
 MEDIA: Final = "media"
 REMOTE: Final = "remote.json"
+REPORT: Final = "report.txt"
+"""What the last command with a long report said about a benchmark, whole. It is no part of the benchmark."""
 """File next to the manifest with the address of the media."""
 REMOVED: Final = "removed.txt"
 """File of a write in progress that lists removed files, a line each."""
@@ -251,8 +253,11 @@ def hash_source(source: Path) -> str:
         if not source.is_dir():
             return hash_file(source)[0]
         digest = hashlib.sha256()
-        for path in visible_files(source):
+        refused: list[InputError] = []
+        for path in visible_files(source, refused):
             digest.update(f"{hash_file(path)[0]}  {path.relative_to(source).as_posix()}\n".encode())
+        for fault in refused:
+            digest.update(f"{fault.problem}  {fault.file.name}\n".encode())
         return digest.hexdigest()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=error.filename or source) from None

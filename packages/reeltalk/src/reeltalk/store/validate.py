@@ -22,6 +22,7 @@ from reeltalk.store.manifest import (
     MANIFEST,
     MEDIA,
     REMOTE,
+    REPORT,
     FileEntry,
     Origin,
     Part,
@@ -107,7 +108,7 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
         if is_whole and whole.hexdigest() != entry.sha256:
             yield Finding("error", table, "its hash in the manifest is not that of its parts together")
     media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
-    known = {*benchmark.manifest.stored(), MANIFEST, LOCK, REMOTE, *media, *foreign}
+    known = {*benchmark.manifest.stored(), MANIFEST, LOCK, REMOTE, REPORT, *media, *foreign}
     for path in sorted(benchmark.path.rglob("*")):
         name = escape_path(path.relative_to(benchmark.path))
         if (path.is_dir() and not path.is_symlink()) or name in known or name.split("/")[0] in (COMMIT, WORK):

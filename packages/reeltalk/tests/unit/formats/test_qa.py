@@ -138,13 +138,24 @@ WRONG = {
 def test_wrong_tables_are_refused_with_the_line(name: str, tmp_path: Path) -> None:
     text, message = WRONG[name]
     with pytest.raises(InputError, match=message):
-        read_questions(table(tmp_path, text))
+        read_questions(table(tmp_path, text), strict=True)
 
 
-def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
+def test_damaged_rows_are_all_listed_and_the_others_read(tmp_path: Path) -> None:
     path = table(tmp_path, f"{HEAD},asked_at_s\nk,Who?,x,soon\nk,,x,2\nk,Why?,x,3\nk,How?,x,late\n")
-    with pytest.raises(InputError, match=r"2 more problems: line 3 \(the question is empty\), line 5"):
-        read_questions(path)
+    found = read_questions(path).content
+    assert [turn.question for dialogue in found.dialogues for turn in dialogue.turns] == ["Why?"]
+    assert [row.record_id for row in found.rejected] == ["questions.csv:2", "questions.csv:3", "questions.csv:5"]
+    assert found.rejected[1].reason == "the question is empty"
+
+
+def test_rows_that_contradict_others_are_left_out(tmp_path: Path) -> None:
+    rows = ["k,Who?,x,d,1,3,1", "k,Why?,y,d,1,4,2", "k,How?,y,d,,5,3", "k,When?,y,d,3,2,4", "m,What?,y,e,1,5,1"]
+    path = table(tmp_path, "\n".join([f"{HEAD},dialogue,turn,asked_at_s,id", *rows, ""]))
+    found = read_questions(path).content
+    assert [turn.question for dialogue in found.dialogues for turn in dialogue.turns] == ["Who?"]
+    assert [row.record_id for row in found.rejected] == [f"questions.csv:{line}" for line in (6, 3, 4, 5)]
+    assert [video.id for video in found.videos] == ["k"]
 
 
 def test_wrong_options_of_the_command_are_refused(tmp_path: Path) -> None:
