@@ -103,7 +103,7 @@ def read_questions(
     Rows with the same `dialogue` are the turns of a dialogue, in the order of `turn`, else of the table. A row without
     one is a dialogue of one turn. In a folder, the name of a file may name the split (`test.csv`), and files that are
     neither tables of questions nor videos are listed as warnings. Damaged rows, and damaged tables of a folder, are
-    rejected with their line, and the rest is read.
+    rejected with their line, and with them the other turns of their dialogue. The rest is read.
 
     Args:
         source: A file with one of `TABLE_SUFFIXES`, or a folder.
@@ -168,6 +168,8 @@ class _Reader:
         """What is wrong with rows and tables that are left out."""
         self.refused: set[int] = set()
         """Identities of rows that could be read, and contradict others."""
+        self.torn: set[str | None] = set()
+        """Dialogues of which a row is left out, or videos if each has one dialogue."""
         self.files = FilesInside(".mp4", VIDEO_SUFFIXES)
         self.numbers: Counter[str] = Counter()
         """The number of the last dialogue of a video that got one."""
@@ -316,6 +318,8 @@ class _Reader:
             )
         except InputError as problem:
             self.faults.append(problem)
+            named = cell("video" if self.one_dialogue_per_video else "dialogue").value
+            self.torn.add(None if named is None else str(named).strip() or None)
             return None
 
     def finish(self) -> QuestionTable:
@@ -330,6 +334,7 @@ class _Reader:
         groups = self._dialogues(self._not_refused(rows), names)
         if self.faults and self.strict:
             raise self.faults[0]
+        groups = {name: members for name, members in groups.items() if not self._is_torn(members)}
         self.content.rejected += [Rejected.of("dialogues", fault) for fault in self.faults]
         rows = self._not_refused(rows)
         for identifier, members in groups.items():
@@ -383,6 +388,7 @@ class _Reader:
 
     def _without_rejected(self, rows: Sequence[_Question]) -> list[_Question]:
         without = [row for row in rows if row.video is None]
+        self.torn |= {row.dialogue for row in without}
         self.content.rejected += [
             Rejected(
                 table="dialogues", record_id=row.where, reason=_NO_VIDEO, place=row.where, content=row.turn.question
@@ -434,6 +440,14 @@ class _Reader:
             groups[self._dialogue_of(row, names[str(row.video)], shared, groups)].append(row)
         return {name: kept for name, members in groups.items() if (kept := self._in_order(members))}
 
+    def _is_torn(self, members: Sequence[_Question]) -> bool:
+        """True for turns that are left out since a turn of their dialogue is: the others build on it."""
+        first = members[0]
+        torn = (first.video if self.one_dialogue_per_video else first.dialogue) in self.torn - {None}
+        for row in members if torn else ():
+            self._problem(row, "another turn of its dialogue is rejected", "dialogue", None)
+        return torn
+
     def _not_refused(self, rows: Iterable[_Question]) -> list[_Question]:
         return [row for row in rows if id(row) not in self.refused]
 
@@ -478,6 +492,7 @@ class _Reader:
     def _problem(self, question: _Question, problem: str, column: str, value: object, hint: str | None = None) -> None:
         self.faults.append(question.row.error(problem, column, value, hint))
         self.refused.add(id(question))
+        self.torn.add(question.video if self.one_dialogue_per_video else question.dialogue)
 
 
 def _end(turn: Turn) -> float:

@@ -151,11 +151,21 @@ def test_damaged_rows_are_all_listed_and_the_others_read(tmp_path: Path) -> None
 
 def test_rows_that_contradict_others_are_left_out(tmp_path: Path) -> None:
     rows = ["k,Who?,x,d,1,3,1", "k,Why?,y,d,1,4,2", "k,How?,y,d,,5,3", "k,When?,y,d,3,2,4", "m,What?,y,e,1,5,1"]
+    rows.append("k,Where?,y,f,1,6,6")
     path = table(tmp_path, "\n".join([f"{HEAD},dialogue,turn,asked_at_s,id", *rows, ""]))
     found = read_questions(path).content
-    assert [turn.question for dialogue in found.dialogues for turn in dialogue.turns] == ["Who?"]
-    assert [row.record_id for row in found.rejected] == [f"questions.csv:{line}" for line in (6, 3, 4, 5)]
+    assert [turn.question for dialogue in found.dialogues for turn in dialogue.turns] == ["Where?"]
+    assert [row.record_id for row in found.rejected] == [f"questions.csv:{line}" for line in (6, 3, 4, 5, 2)]
     assert [video.id for video in found.videos] == ["k"]
+
+
+def test_no_turn_loses_the_turns_before_it(tmp_path: Path) -> None:
+    rows = ["k,Who?,x,d,1,1", "k,Why?,y,d,2,soon", "k,How?,y,d,3,3", "k,Where?,y,,,9", "k,When?,y,,,late"]
+    found = read_questions(table(tmp_path, "\n".join([f"{HEAD},dialogue,turn,asked_at_s", *rows, ""]))).content
+    assert [turn.question for dialogue in found.dialogues for turn in dialogue.turns] == ["Where?"]
+    assert [row.reason for row in found.rejected if "another turn" in row.reason] == [
+        "another turn of its dialogue is rejected"
+    ] * 2
 
 
 def test_wrong_options_of_the_command_are_refused(tmp_path: Path) -> None:
