@@ -7,8 +7,8 @@ import pytest
 
 from corpus import sidefiles
 from corpus.entry import SideFile
-from reeltalk.attach.sources import find_videos, passed_over, read_beside
-from reeltalk.attach.transcripts import SUFFIXES, speech_of
+from reeltalk.curate.sources import find_videos, passed_over, read_beside
+from reeltalk.curate.transcripts import SUFFIXES, speech_of
 from reeltalk.schema.record import VideoId
 
 REFUSED: Final = {"windows_1251.srt": "bytes alone do not say which code page"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from reeltalk.attach.sources import find_videos
 from reeltalk.cli import run
+from reeltalk.curate.sources import find_videos
 from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video

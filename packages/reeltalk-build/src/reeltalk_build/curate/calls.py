@@ -16,10 +16,10 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from reeltalk._version import __version__
-from reeltalk.attach.records import FileFacts
-from reeltalk.attach.sources import SourceVideo
-from reeltalk.attach.transcripts import Transcript
-from reeltalk.attach.wholeness import full_reason, missing
+from reeltalk.curate.records import FileFacts
+from reeltalk.curate.sources import SourceVideo
+from reeltalk.curate.transcripts import Transcript
+from reeltalk.curate.wholeness import full_reason, missing
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
 from reeltalk.progress import Progress

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from reeltalk.attach.wholeness import filter_result, missing
+from reeltalk.curate.wholeness import filter_result, missing
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
 from reeltalk_build.curate.settings import PRESETS, CurateSettings
 

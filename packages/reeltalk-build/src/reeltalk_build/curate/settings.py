@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.attach.transcripts import LANGUAGE
-from reeltalk.attach.wholeness import MAX_MISSING
+from reeltalk.curate.transcripts import LANGUAGE
+from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import SettingError
 from reeltalk.video.records import DETECTORS, DetectorSettings
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk._version import __version__
-from reeltalk.attach.records import decoded_of, encoding_of, unusual
-from reeltalk.attach.sources import VIDEO_SUFFIXES, find_videos, passed_over, read_beside
-from reeltalk.attach.transcripts import speech_of, told_repairs
+from reeltalk.curate.records import decoded_of, encoding_of, unusual
+from reeltalk.curate.sources import VIDEO_SUFFIXES, find_videos, passed_over, read_beside
+from reeltalk.curate.transcripts import speech_of, told_repairs
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen

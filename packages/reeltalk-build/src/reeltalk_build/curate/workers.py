@@ -4,8 +4,8 @@ import base64
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.attach.records import FileFacts
-from reeltalk.attach.workers import facts_of
+from reeltalk.curate.records import FileFacts
+from reeltalk.curate.workers import facts_of
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
 from reeltalk.video.encode import centre_square

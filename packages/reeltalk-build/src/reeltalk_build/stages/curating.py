@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from reeltalk.attach.sources import companion_names, wanted_files
+from reeltalk.curate.sources import companion_names, wanted_files
 from reeltalk.errors import SettingError
 from reeltalk.parallel import Executor, open_executor
 from reeltalk.progress import Progress, unseen

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.attach.sources import find_videos, read_sidecar
-from reeltalk.attach.wholeness import full_reason, missing
+from reeltalk.curate.sources import find_videos, read_sidecar
+from reeltalk.curate.wholeness import full_reason, missing
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening

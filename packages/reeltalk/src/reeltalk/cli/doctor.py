@@ -101,7 +101,7 @@ def _checks(targets: Sequence[Path], *, quick: bool, bar: ProgressBar) -> Iterat
 
 
 def _check_benchmark(benchmark: "Benchmark", *, quick: bool, bar: ProgressBar) -> Iterator[Check]:
-    from reeltalk.attach.records import unusual
+    from reeltalk.curate.records import unusual
     from reeltalk.store.media_remote import check_media
     from reeltalk.store.tables import VIDEOS
     from reeltalk.store.validate import validate

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.attach.wholeness import MAX_MISSING
 from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, print_report, print_some, say
+from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import SettingError
 from reeltalk.formats import FORMATS
 
@@ -190,7 +190,7 @@ def attach(
     workers
         Files that are checked at a time; by default one for each core.
     """
-    from reeltalk.attach.attaching import attach as run_stage
+    from reeltalk.curate.attaching import attach as run_stage
     from reeltalk.parallel import open_executor
     from reeltalk.store.benchmark import Benchmark
 

@@ -120,8 +120,8 @@ def import_questions(
         SettingError: `columns` contradicts the table.
         BenchmarkError: The benchmark holds something else, or no file of `videos` belongs to a question.
     """
-    from reeltalk.attach.attaching import attach
-    from reeltalk.attach.sources import find_videos
+    from reeltalk.curate.attaching import attach
+    from reeltalk.curate.sources import find_videos
     from reeltalk.parallel import open_executor
 
     source, into = Path(source), Path(into)
@@ -207,7 +207,7 @@ def _without_video(
         searched: The folder of videos.
         refused: The reason why the file of a video was refused, by the video.
     """
-    from reeltalk.attach.sources import find_videos
+    from reeltalk.curate.sources import find_videos
 
     files = [found.name for found in find_videos([searched])[0]]
     lines = []

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sample_videos import Numbered
 
-from reeltalk.attach.sources import companion_names, find_videos, read_sidecar, wanted_files
 from reeltalk.cli import run
+from reeltalk.curate.sources import companion_names, find_videos, read_sidecar, wanted_files
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.sources import fetch_sources
 from reeltalk.store.tables import REJECTED, SPEECH, VIDEOS

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.attach.side_files import LARGEST_BYTES
-from reeltalk.attach.sources import find_videos, passed_over, read_beside
-from reeltalk.attach.transcripts import (
+from reeltalk.curate.side_files import LARGEST_BYTES
+from reeltalk.curate.sources import find_videos, passed_over, read_beside
+from reeltalk.curate.transcripts import (
     Repairs,
     TranscriptFile,
     choose_transcript,

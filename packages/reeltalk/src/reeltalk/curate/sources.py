@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from reeltalk.attach.side_files import BROKEN, parse_side_json, read_side_text
-from reeltalk.attach.transcripts import Transcript, TranscriptFile, is_whisper, open_transcript, videos_of_transcript
+from reeltalk.curate.side_files import BROKEN, parse_side_json, read_side_text
+from reeltalk.curate.transcripts import Transcript, TranscriptFile, is_whisper, open_transcript, videos_of_transcript
 from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME, VideoId

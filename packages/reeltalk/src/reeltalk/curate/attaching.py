@@ -6,10 +6,10 @@ from collections.abc import Container, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from reeltalk.attach.records import FileFacts, decoded_of, encoding_of, unusual
-from reeltalk.attach.sources import SourceVideo, find_videos, read_beside
-from reeltalk.attach.transcripts import Transcript, speech_of, told_repairs
-from reeltalk.attach.wholeness import MAX_MISSING, full_reason, missing
+from reeltalk.curate.records import FileFacts, decoded_of, encoding_of, unusual
+from reeltalk.curate.sources import SourceVideo, find_videos, read_beside
+from reeltalk.curate.transcripts import Transcript, speech_of, told_repairs
+from reeltalk.curate.wholeness import MAX_MISSING, full_reason, missing
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress, unseen
@@ -79,7 +79,7 @@ def attach(
     pairs = [(video, found[video.id]) for video in wanted if video.id in found]
     calls = (Call({"path": str(source.path)}, LOOKING) for _, source in pairs)
     try:
-        for done, (index, outcome) in enumerate(executor.map("reeltalk.attach.workers:look", calls), start=1):
+        for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.workers:look", calls), start=1):
             video, source = pairs[index]
             attached, reason = _looked_at(video, outcome, max_missing)
             if attached is None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from reeltalk.attach.records import FileFacts
+from reeltalk.curate.records import FileFacts
 from reeltalk.store.manifest import hash_file
 from reeltalk.video.probe import probe
 from reeltalk.video.stream import VideoError

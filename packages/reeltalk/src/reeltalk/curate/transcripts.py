@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from reeltalk.attach.side_files import BROKEN, parse_side_json, read_side_text
+from reeltalk.curate.side_files import BROKEN, parse_side_json, read_side_text
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json, VideoId
