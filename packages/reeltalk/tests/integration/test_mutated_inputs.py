@@ -171,9 +171,10 @@ def test_damaged_files_are_refused_in_one_paragraph(
         code = run(["import", FORMAT_OF[name], str(source), str(bench)])
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err, told
-        if code == 0 or (code == 1 and name == "qa"):
-            # What was accepted is whole, readable, and comes out again if the layout is written; rows without a video
-            # are set aside.
+        if code == 0 or (code == 1 and name in ("qa", "folder")):
+            # What was accepted is whole, readable, and comes out again if the layout is written; damaged rows and rows
+            # without a video are set aside.
+            refused += code
             validate(Benchmark.open(bench))
             if FORMAT_OF[name] in WRITTEN:
                 assert run(["export", FORMAT_OF[name], str(bench), str(tmp_path / f"out{number}")]) == 0, told

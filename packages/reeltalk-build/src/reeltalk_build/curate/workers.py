@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.curate.records import FileFacts
-from reeltalk.curate.workers import facts_of
+from reeltalk.curate.workers import file_facts
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
 from reeltalk.video.encode import centre_square
@@ -31,7 +31,7 @@ def ingest(argument: dict[str, Any]) -> dict[str, Any]:
         `FileFacts` as JSON.
     """
     path = Path(argument["path"])
-    found = facts_of(path)
+    found = file_facts(path)
     if found.probe is not None and found.probe.duration_s >= argument["shortest_s"]:
         try:
             pictures = _key_frames(path, found.probe)

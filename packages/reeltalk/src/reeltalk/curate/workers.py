@@ -9,7 +9,7 @@ from reeltalk.video.probe import probe
 from reeltalk.video.stream import VideoError
 
 
-def facts_of(path: Path) -> FileFacts:
+def file_facts(path: Path) -> FileFacts:
     """The hash of a file, and its facts as a video or the reason why it is none."""
     sha256, _ = hash_file(path)
     try:
@@ -19,5 +19,5 @@ def facts_of(path: Path) -> FileFacts:
 
 
 def look(argument: dict[str, Any]) -> dict[str, Any]:
-    """`facts_of` the file at `path`, as JSON."""
-    return facts_of(Path(argument["path"])).model_dump(mode="json")
+    """`file_facts` the file at `path`, as JSON."""
+    return file_facts(Path(argument["path"])).model_dump(mode="json")
