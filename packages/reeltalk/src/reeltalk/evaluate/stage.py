@@ -458,7 +458,7 @@ class EvaluationRunner:
             return
         self._null_begun.add(key)
         nothing = with_empty_answers(unit)
-        self.collected.add_null(judge, nothing, await judge.judge(nothing, self._judging.model))
+        self.collected.add_null(judge, nothing, await judge_unit(judge, nothing, self._judging.model))
 
     def _count(self, what: str, turns: int = 1) -> None:
         self._done += turns
