@@ -324,7 +324,7 @@ def _told_of(walks: PathStatistics) -> str:
     if jumped.share is not None:
         rate = f"jumps at {jumped.share:.2f} [{jumped.low:.2f}, {jumped.high:.2f}] of {walks.chances:,} chances"
     return (
-        f"new paths: {walks.paths:,} different of {walks.drawn:,} walks drawn, {rate}, stated as 0.8; "
+        f"new paths: {walks.paths:,}, {walks.different:,} of them different, {rate}, stated as 0.8; "
         f"{walks.links - walks.refused.total():,} of {walks.links:,} links can be landed on"
     )
 
