@@ -16,6 +16,7 @@ from reeltalk.evaluate.settings import ModelSettings, RunConfig
 from reeltalk.judge.asking import judge_prompt_group
 from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.llm.model import ReplyOrigin
 from reeltalk.llm.prompts import prompts_in
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import hash_texts, plain_value, short_hash
@@ -78,6 +79,7 @@ def run_signature(
     *,
     wrong: WrongAnswers | None,
     subtitles: Subtitles | None,
+    origins: Iterable[ReplyOrigin] = (),
 ) -> tuple[tuple[str, str], ...]:
     """How the answers of a run were produced: the parts of its signatures that do not depend on a judge or metric.
 
@@ -88,6 +90,7 @@ def run_signature(
         player: The player.
         wrong: Gives the wrong answers of corrupted histories; None if histories are not corrupted.
         subtitles: Gives the spoken lines; None if they were not shown.
+        origins: Who gave the replies.
     """
     play = config.play
     return (
@@ -96,8 +99,23 @@ def run_signature(
         *((("planted", planted_hash(scripts, wrong, play.corrupt_turn)),) if wrong is not None else ()),
         ("shown", shown_hash(scripts, turns, subtitles=subtitles)),
         *player.player.signature,
+        *served_part("served", player.player.name, origins),
         *((("knows", scripts_hash(scripts, player.knows)),) if player.knows is not None else ()),
     )
+
+
+def served_part(key: str, asked: str, origins: Iterable[ReplyOrigin]) -> tuple[tuple[str, str], ...]:
+    """The names that a server reported with its replies, as a part of a signature.
+
+    Args:
+        key: Key of the part.
+        asked: Name of the model that was asked for. Without another name, there is no part.
+        origins: Who gave the replies.
+    """
+    names = sorted({origin.model for origin in origins})
+    if all(asked == name or asked.endswith((f"/{name}", f":{name}")) for name in names):
+        return ()
+    return ((key, "+".join(names).replace("|", "/")),)
 
 
 def asked_hash(turns: Iterable[AnsweredTurn]) -> str:

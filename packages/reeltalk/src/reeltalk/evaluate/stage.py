@@ -29,6 +29,7 @@ from reeltalk.evaluate.playing.play import (
 )
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluate.signing import served_part
 from reeltalk.judge.judge import (
     NULL_MODEL,
     AddsUnits,
@@ -266,7 +267,9 @@ class JudgingSetup:
         if judge.needs_model and self.model is not None and asked is not None and asked != self.model.sampling:
             told = ",".join(f"{key}={value}" for key, value in sorted(self.model.sampling.items()))
             sent = (("judge-sampling", told or "none"),)
-        return (("judge", self.name(judge)), *judge.signature, *sent)
+        origins = self.logged.origins if self.logged is not None and judge.needs_model else ()
+        served = served_part("judge-served", self.name(judge), origins)
+        return (("judge", self.name(judge)), *judge.signature, *sent, *served)
 
 
 class EvaluationRunner:

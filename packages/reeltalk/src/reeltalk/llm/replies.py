@@ -218,6 +218,8 @@ class ReplyStore:
                 took_s=found.get("took_s"),
                 first_token_s=found.get("first_token_s"),
                 logprobs=None if found.get("logprobs") is None else tuple(found["logprobs"]),
+                host=found.get("host"),
+                dialect=found.get("dialect"),
             )
         except (KeyError, TypeError, ValueError):
             raise BenchmarkError(

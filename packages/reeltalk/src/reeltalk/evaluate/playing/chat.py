@@ -95,14 +95,7 @@ class ChatPlayer:
             reply = await self._model.ask(self.conversation(seen))
         except ModelError as error:
             return Response(None, str(error))
-        return Response(
-            reply.text,
-            took_s=reply.took_s,
-            first_token_s=reply.first_token_s,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cached=reply.cached,
-        )
+        return Response.of(reply)
 
     def conversation(self, seen: TurnInput) -> list[Message]:
         """The messages that ask one turn.
@@ -292,14 +285,7 @@ class SummaryPlayer:
             raise
         except ReeltalkError as error:
             return Response(text=None, reason=str(error))
-        return Response(
-            text=reply.text,
-            took_s=reply.took_s,
-            first_token_s=reply.first_token_s,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cached=reply.cached,
-        )
+        return Response.of(reply)
 
     def _text(self, seen: TurnInput, summary: str) -> str:
         said = "\n".join(f"Question: {past.question}\nAnswer: {past.answer}" for past in seen.history)
