@@ -1,6 +1,7 @@
 """Play scripts and judge their answers, several at a time; results are collected per script, then put in order."""
 
 import asyncio
+import inspect
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from reeltalk.evaluate.playing.play import (
 )
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.evaluate.signing import served_part
+from reeltalk.evaluate.signing import code_hash, served_part
 from reeltalk.judge.judge import (
     NULL_MODEL,
     AddsUnits,
@@ -269,7 +270,8 @@ class JudgingSetup:
             sent = (("judge-sampling", told or "none"),)
         origins = self.logged.origins if self.logged is not None and judge.needs_model else ()
         served = served_part("judge-served", self.name(judge), origins)
-        return (("judge", self.name(judge)), *judge.signature, *sent, *served)
+        code = () if judge.needs_model else (("code", code_hash(inspect.getfile(type(judge)))),)
+        return (("judge", self.name(judge)), *judge.signature, *code, *sent, *served)
 
 
 class EvaluationRunner:

@@ -96,8 +96,10 @@ class ChecklistJudge:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Checklists; numbers are broken down by scenes and lengths."""
-        return frozenset({"checklist", "clips", "duration_s"})
+        """Checklists, and references if the judge is shown any; numbers are broken down by scenes and lengths."""
+        fields = self.prompts[PUBLISHED].fields if PUBLISHED in self.prompts and self.published else {"reference"}
+        shown = {"references"} if self.version == "v1" and "reference" in fields else set[str]()
+        return frozenset({"checklist", "clips", "duration_s"} | shown)
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:

@@ -111,8 +111,8 @@ class SVBenchJudge:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Relations between turns."""
-        return frozenset({"linked"})
+        """References, and relations between turns."""
+        return frozenset({"references", "linked"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:

@@ -145,8 +145,8 @@ class TurnJudge:
 
     @property
     def reads(self) -> frozenset[str]:
-        """No fields besides questions, references, options and labels."""
-        return frozenset()
+        """References, and no fields besides questions, options and labels."""
+        return frozenset({"references"})
 
     @property
     def criteria(self) -> tuple[str, ...]:

@@ -117,8 +117,8 @@ class VDEval(TurnJudge):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The summary, if one is shown."""
-        return frozenset() if self.summary == "none" else frozenset({"summaries"})
+        """References, and the summary if one is shown."""
+        return frozenset({"references"} if self.summary == "none" else {"references", "summaries"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
