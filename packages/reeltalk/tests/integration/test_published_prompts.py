@@ -87,7 +87,10 @@ def judge(base_url: str, source: Path, out: Path, *more: str) -> int:
     return run(["judge", str(source), "--out", str(out), "--metrics", "none", "--null-units", "0", *model, *more])
 
 
-def test_a_published_vdeval_request_is_the_scripts_field_by_field(samples: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "folder"), [("refined", "refine"), ("template", "template")])
+def test_a_published_vdeval_request_is_the_scripts_field_by_field(
+    samples: Path, tmp_path: Path, kind: str, folder: str
+) -> None:
     own = adopted(tmp_path, "vdact", VDEval__prompt=f"VDEVAL_INSTRUCTION = {INSTRUCTION!r}")
 
     def say(body: Body) -> str:
@@ -96,12 +99,13 @@ def test_a_published_vdeval_request_is_the_scripts_field_by_field(samples: Path,
 
     with serve(say, keep=99) as server:
         more = ("--format", "vdact", "--protocols", "vdeval", "--published", "--prompts", str(own))
+        more += ("--judge-summary", kind)
         judge(server.base_url, samples / "vdact", tmp_path / "run", *more)
         bodies = [sent(request) for request in server.requests]
     made = read_run(tmp_path / "run")
     # Of another scenario there is no summary, so its turns are unscored.
     turns = [turn for turn in made.answers() if turn.text and turn.references and turn.unit_id.startswith("09001")]
-    summary = (samples / "vdact" / "scenario_refine_summaries" / "09001.txt").read_text(encoding="utf-8")
+    summary = (samples / "vdact" / f"scenario_{folder}_summaries" / "09001.txt").read_text(encoding="utf-8")
 
     def block(turn: AnsweredTurn) -> str:
         return (
@@ -131,7 +135,7 @@ def test_a_published_vdeval_request_is_the_scripts_field_by_field(samples: Path,
     assert [body for body in expected if body not in bodies] == []
     assert all(set(body) == {"model", "messages", "temperature", "seed"} for body in bodies)
     rows = {row.metric: row for row in made.summary}
-    assert "|mode:published|prompt:vdeval-published.v1#" in rows["vdeval"].signature
+    assert f"|mode:published|summary:{kind}|prompt:vdeval-published.v1#" in rows["vdeval"].signature
 
 
 def test_published_prompts_of_svbench_are_filled_with_pythons_lists(samples: Path, tmp_path: Path) -> None:

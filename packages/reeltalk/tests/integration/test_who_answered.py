@@ -5,7 +5,9 @@ import json
 import random
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripted_server import Body, completion, serve
@@ -79,7 +81,7 @@ def test_another_name_midway_is_said_in_terminal_report_run_and_signature(
     told = f"{NAMES[0]} (15), {NAMES[1]} (5)"
     assert "warning: The replies of the model came from models of several names" in terminal
     assert told in terminal
-    counts = [(row["model"], row["host"], row["replies"]) for row in changed.info.settings["replies"]]  # type: ignore[union-attr]
+    counts = [(row["model"], row["host"], row["replies"]) for row in changed.info.settings["replies"]]
     assert counts == [(NAMES[0], "127.0.0.1", 15), (NAMES[1], "127.0.0.1", 5)]
     rows = [json.loads(line) for line in (changed.path / "answers.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["played"]["served_model"] for row in rows].count(NAMES[1]) == 5
@@ -120,7 +122,7 @@ def test_a_benchmark_with_shuffled_rows_gives_the_same_numbers_and_signatures(tm
 
 def test_references_are_signed_by_measures_that_read_them_and_by_no_others(tmp_path: Path) -> None:
     content = content_of()
-    changes = {
+    changes: dict[str, Callable[[Turn], dict[str, Any]]] = {
         "text": lambda turn: {"references": (f"{turn.references[0]} It is.",)},
         "case": lambda turn: {"references": (turn.references[0].upper(),)},
         "number": lambda turn: {"references": (*turn.references, "Some colour.")},

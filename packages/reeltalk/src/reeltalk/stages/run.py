@@ -106,9 +106,11 @@ def open_judging(
         if "meteor" in settings.metrics:
             try:
                 meteor = stack.enter_context(MeteorProcess(jar=None))
-            except (MissingToolError, MeteorError) as missing:
-                tell(f"meteor is not scored: {missing}")
-                meteor = missing
+            except MissingToolError as missing:
+                meteor = missing  # `check_judging` has said so
+            except MeteorError as broken:
+                tell(f"meteor is not scored: {broken}")
+                meteor = broken
         yield JudgingSetup(
             settings,
             judges,
@@ -156,6 +158,11 @@ def check_judging(
     needs = {judge.name: protocol.needs for judge in judges if (protocol := find_protocol(judge.name)) is not None}
     lacking = {name: need for name, need in needs.items() if need is not None}
     found, about, chinese, meteor = 0, set[str](), False, "meteor" in settings.metrics
+    if meteor:
+        try:
+            MeteorProcess(jar=None)
+        except MissingToolError as missing:
+            tell(f"meteor will not be scored: {missing}")
     for video_id, turn in turns:
         found += 1
         about.add(video_id)
