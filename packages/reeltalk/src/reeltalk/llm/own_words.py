@@ -156,7 +156,8 @@ def why_doubtful(before: str, after: str, record: Json, shown: Sequence[str]) ->
         shown: The candidate's answers. If one names a field of the record, the record may be quoted from it.
     """
     names = record if isinstance(record, dict) else {}
-    if any(re.search(rf"\b{re.escape(_bare(name))}[:=]", _bare(text)) for text in shown for name in names):
+    named = rf"\b(?:{'|'.join(re.escape(name) for name in names)})\W{{0,3}}[:=]"
+    if names and any(re.search(named, plain_characters(text), re.IGNORECASE) for text in shown):
         return "other words stand around the verdict, and the candidate's answer has a verdict of its own"
     before, after = _without_ticks(before, after)
     if before.rstrip(" ")[-1:] in set(_QUOTES) - {"`"} or after.lstrip(" ")[:1] in set(_QUOTES) - {"`"}:
