@@ -99,8 +99,7 @@ def test_a_published_vdeval_request_is_the_scripts_field_by_field(
 
     with serve(say, keep=99) as server:
         more = ("--format", "vdact", "--protocols", "vdeval", "--published", "--prompts", str(own))
-        more += ("--judge-summary", kind)
-        judge(server.base_url, samples / "vdact", tmp_path / "run", *more)
+        judge(server.base_url, samples / "vdact", tmp_path / "run", *more, "--judge-summary", kind)
         bodies = [sent(request) for request in server.requests]
     made = read_run(tmp_path / "run")
     # Of another scenario there is no summary, so its turns are unscored.
