@@ -311,3 +311,22 @@ def test_a_prompt_of_ones_own_is_what_a_judge_is_asked_with(samples: Path, tmp_p
         assert {words(body["messages"][0]) for body in server.requests} == {"My own words. So rating="}
     rows = {row.metric: row for row in read_run(tmp_path / "run").summary}
     assert "|prompt:vdeval.v7#" in rows["vdeval"].signature
+
+
+def test_a_preset_says_before_playing_that_meteor_cannot_be_scored(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reeltalk.metrics.meteor.shutil.which", lambda _: None)
+    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
+    told: list[str] = []
+
+    def say(_: Body) -> str:
+        told.append(capsys.readouterr().err)
+        return "He takes a mug."
+
+    with serve(say) as server:
+        model = ("--model", "m", "--base-url", server.base_url, "--no-preflight", "--policy", "none")
+        run(["evaluate", str(tmp_path / "bench"), "--out", str(tmp_path / "run"), "--preset", "vdact", *model,
+             "--protocols", "match", "--split", "all", "--connections", "1"])  # fmt: skip
+    assert "meteor will not be scored: METEOR 1.5 needs Java" in told[0]
+    assert "meteor" not in "".join(told[1:])
