@@ -250,7 +250,8 @@ def _walk(steps: Any, row: Any, chains: list[Any], place: str) -> None:
 
 _TRIPLE: Final = re.compile(r'<[^<>"]+> <[^<>"]+> (?:<[^<>"]+>|_:\w+|"(?:[^"\\]|\\.)*"(?:\^\^<[^<>"]+>|@[\w-]+)?) ?\.')
 _BLANK: Final = re.compile(r"_:\w+ ")
-SUMMARIES: Final = ("VDEval/scenario_refine_summaries", "scenario_template_summaries")
+RELEASED: Final = "scenario_template_summaries"
+SUMMARIES: Final = ("VDEval/scenario_refine_summaries", f"VDEval/{RELEASED}", RELEASED)
 
 
 def read_vdact(folder: Path) -> Counts:
@@ -259,7 +260,7 @@ def read_vdact(folder: Path) -> Counts:
     Raises:
         MisfitError: Something does not fit.
     """
-    known = {"data", "results", "VDEval", "scenario_template_summaries", "kg_activity"}
+    known = {"data", "results", "VDEval", RELEASED, "kg_activity"}
     folders_are(folder, known | {f"{name}.zip" for name in known})
     counts: Counter[str] = Counter()
     path = folder / "data/dialogue/dialogue.json"

@@ -40,8 +40,9 @@ SUBSTITUTES: Final = (
     (re.compile(r"\d+\.\d+ s, first token after \d+\.\d+ s"), "DURATIONS"),
     (re.compile(r"(?m)^\s*(Answer|First token) \(s\)\s+s\s.*"), "DURATION"),
     (re.compile(r"https?://(127\.0\.0\.1|localhost):\d+"), "ADDRESS"),
+    (re.compile(r"\|code:[0-9a-f]{8}"), "|code:HASH"),
 )
-"""Moments, how long answers took, and the port of a server of this run."""
+"""Moments, how long answers took, the port of a server of this run, and the hash of the code of rules."""
 UNLIKE: Final = ("times.html",)
 """Pages that are left out: this one is about how long answers took; its frames and tokens are in the runs."""
 

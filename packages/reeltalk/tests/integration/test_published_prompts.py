@@ -87,7 +87,10 @@ def judge(base_url: str, source: Path, out: Path, *more: str) -> int:
     return run(["judge", str(source), "--out", str(out), "--metrics", "none", "--null-units", "0", *model, *more])
 
 
-def test_a_published_vdeval_request_is_the_scripts_field_by_field(samples: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "folder"), [("refined", "refine"), ("template", "template")])
+def test_a_published_vdeval_request_is_the_scripts_field_by_field(
+    samples: Path, tmp_path: Path, kind: str, folder: str
+) -> None:
     own = adopted(tmp_path, "vdact", VDEval__prompt=f"VDEVAL_INSTRUCTION = {INSTRUCTION!r}")
 
     def say(body: Body) -> str:
@@ -96,12 +99,12 @@ def test_a_published_vdeval_request_is_the_scripts_field_by_field(samples: Path,
 
     with serve(say, keep=99) as server:
         more = ("--format", "vdact", "--protocols", "vdeval", "--published", "--prompts", str(own))
-        judge(server.base_url, samples / "vdact", tmp_path / "run", *more)
+        judge(server.base_url, samples / "vdact", tmp_path / "run", *more, "--judge-summary", kind)
         bodies = [sent(request) for request in server.requests]
     made = read_run(tmp_path / "run")
     # Of another scenario there is no summary, so its turns are unscored.
     turns = [turn for turn in made.answers() if turn.text and turn.references and turn.unit_id.startswith("09001")]
-    summary = (samples / "vdact" / "scenario_refine_summaries" / "09001.txt").read_text(encoding="utf-8")
+    summary = (samples / "vdact" / f"scenario_{folder}_summaries" / "09001.txt").read_text(encoding="utf-8")
 
     def block(turn: AnsweredTurn) -> str:
         return (
@@ -131,7 +134,7 @@ def test_a_published_vdeval_request_is_the_scripts_field_by_field(samples: Path,
     assert [body for body in expected if body not in bodies] == []
     assert all(set(body) == {"model", "messages", "temperature", "seed"} for body in bodies)
     rows = {row.metric: row for row in made.summary}
-    assert "|mode:published|prompt:vdeval-published.v1#" in rows["vdeval"].signature
+    assert f"|mode:published|summary:{kind}|prompt:vdeval-published.v1#" in rows["vdeval"].signature
 
 
 def test_published_prompts_of_svbench_are_filled_with_pythons_lists(samples: Path, tmp_path: Path) -> None:
@@ -200,6 +203,81 @@ def test_the_published_prompt_of_checklists_is_read_by_key_and_by_order(samples:
     assert set(values) >= {"accuracy", "accuracy.compat"}
 
 
+ANSWERING = """
+def process():
+    PROMPT = (
+        f"You help somebody.\\n"
+        f"Said before:\\n"
+        f"{dialogue_history}\\n"
+        f"Asked now:\\n"
+        f"{question}"
+    )
+"""
+
+
+def answered(samples: Path, folder: Path, preset: str, sample: str, *more: str) -> list[Body]:
+    """The requests of a preset's run on a sample, without pictures."""
+    assert run(["import", preset, str(samples / sample), str(folder / "bench")]) == 0
+    with serve(lambda _: "He takes a mug.", keep=999) as server:
+        model = ("--model", "m", "--base-url", server.base_url, "--backoff-s", "0.001", "--no-preflight")
+        judging = ("--protocols", "match", "--metrics", "none", "--split", "all")
+        run(["evaluate", str(folder / "bench"), "--out", str(folder / "run"), "--preset", preset, *model, *judging,
+             "--policy", "none", *more])  # fmt: skip
+        return [sent(request) for request in server.requests]
+
+
+SENT = [
+    # preset, sample, roles of a first request, words of the official prompt's facts that ours has
+    ("mt-video-bench", "mt-video-bench-v2", ("assistant", "questions about a video", "conversation")),
+    ("svbench", "svbench", ("expert", "one sentence", "concise", "do not mention")),
+    ("vdact", "vdact", ("questions about a video",)),
+]
+
+
+@pytest.mark.parametrize(("preset", "sample", "facts"), SENT, ids=lambda value: str(value))
+def test_a_preset_asks_as_the_official_script_does(
+    samples: Path, tmp_path: Path, preset: str, sample: str, facts: tuple[str, ...]
+) -> None:
+    bodies = answered(samples, tmp_path, preset, sample)
+    assert bodies
+    turns = {turn.question: turn for turn in read_run(tmp_path / "run").answers()}
+    for body in bodies:
+        assert set(body) == {"model", "messages", "temperature", "max_tokens", "seed"}
+        system, *conversation = body["messages"]
+        assert system["role"] == "system"
+        assert [fact for fact in facts if fact not in " ".join(words(system).split())] == []
+        # One sentence, or the facts of the paper's list: nothing about refusing, topics or interest.
+        assert words(system).count(".") <= 3
+        assert not {"refuse", "topic", "interest", "openly", "truthfully"} & set(words(system).split())
+        assert [one["role"] for one in conversation] == ["user", "assistant"] * (len(conversation) // 2) + ["user"]
+        asked = [words(one) for one in conversation[::2]]
+        assert set(asked) <= set(turns)
+        # The history is the reference answers.
+        assert [words(one) for one in conversation[1::2]] == [turns[text].references[0] for text in asked[:-1]]
+
+
+def test_an_adopted_answering_prompt_is_sent_as_its_script_sends_it(samples: Path, tmp_path: Path) -> None:
+    own = adopted(tmp_path, "mt-video-bench", eval__eval=MTV, eval__infer_qwen25vl=ANSWERING)
+    prompt = own / "answer" / "mt-video-bench-published.md"
+    bodies = answered(samples, tmp_path, "mt-video-bench", "mt-video-bench-v2", "--prompt", str(prompt))
+    turns = {turn.question: turn for turn in read_run(tmp_path / "run").answers()}
+    histories = []
+    for body in bodies:
+        [message] = body["messages"]
+        assert message["role"] == "user"
+        told = words(message).removeprefix("You help somebody.\nSaid before:\n")
+        history, question = told.split("\nAsked now:\n")
+        assert question in turns
+        histories.append(ast.literal_eval(history))
+    longest = max(histories, key=len)
+    assert longest[0].startswith("User: ")
+    first = turns[longest[0].removeprefix("User: ")]
+    assert longest[1] == f"Assistant: {first.references[0]}"
+    assert [] in histories
+    made = read_run(tmp_path / "run").summary
+    assert all("preset:mt-video-bench modified (" in row.signature for row in made if row.model == "m")
+
+
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
@@ -233,3 +311,22 @@ def test_a_prompt_of_ones_own_is_what_a_judge_is_asked_with(samples: Path, tmp_p
         assert {words(body["messages"][0]) for body in server.requests} == {"My own words. So rating="}
     rows = {row.metric: row for row in read_run(tmp_path / "run").summary}
     assert "|prompt:vdeval.v7#" in rows["vdeval"].signature
+
+
+def test_a_preset_says_before_playing_that_meteor_cannot_be_scored(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reeltalk.metrics.meteor.shutil.which", lambda _: None)
+    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
+    told: list[str] = []
+
+    def say(_: Body) -> str:
+        told.append(capsys.readouterr().err)
+        return "He takes a mug."
+
+    with serve(say) as server:
+        model = ("--model", "m", "--base-url", server.base_url, "--no-preflight", "--policy", "none")
+        run(["evaluate", str(tmp_path / "bench"), "--out", str(tmp_path / "run"), "--preset", "vdact", *model,
+             "--protocols", "match", "--split", "all", "--connections", "1"])  # fmt: skip
+    assert "meteor will not be scored: METEOR 1.5 needs Java" in told[0]
+    assert "meteor" not in "".join(told[1:])

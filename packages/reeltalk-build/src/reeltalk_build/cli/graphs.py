@@ -5,7 +5,7 @@ import json
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Group, Parameter
 
@@ -153,6 +153,7 @@ def tell(
     model: Annotated[str | None, IN_MODEL] = None,
     base_url: Annotated[str | None, IN_MODEL] = None,
     api_key_env: Annotated[str, IN_MODEL] = API_KEY_ENV,
+    prompt: Annotated[Literal["refine", "vdact"], IN_MODEL] = "refine",
     prompts: Annotated[Path | None, IN_MODEL] = None,
     connections: Annotated[int, IN_MODEL] = 4,
     preflight: Annotated[bool, IN_MODEL] = True,
@@ -185,6 +186,8 @@ def tell(
         Address of an OpenAI-compatible server, such as http://localhost:8000/v1.
     api_key_env
         Environment variable that holds the key.
+    prompt
+        `vdact` asks in one line, as VDAct's paper does; `refine` has rules that keep every action.
     prompts
         Folder of prompts in place of ours, as `reeltalk prompts --out` writes one.
     connections
@@ -194,8 +197,11 @@ def tell(
     overwrite
         Replace an existing folder. A folder of --model is continued instead.
     """
-    if model is None and (base_url, api_key_env, prompts, connections, preflight) != (None, API_KEY_ENV, None, 4, True):
-        raise SettingError("--base-url, --api-key-env, --prompts, --connections and --no-preflight are for --model")
+    given = (base_url, api_key_env, prompt, prompts, connections, preflight)
+    if model is None and given != (None, API_KEY_ENV, "refine", None, 4, True):
+        raise SettingError(
+            "--base-url, --api-key-env, --prompt, --prompts, --connections and --no-preflight are for --model"
+        )
     check_counts(limit=limit, connections=connections)
     if model is not None:
         if overwrite:
@@ -210,6 +216,7 @@ def tell(
             api_key_env=api_key_env,
             connections=connections,
             limit=limit,
+            named=prompt,
             prompts=prompts,
             preflight=preflight,
         )
@@ -241,6 +248,7 @@ def _refine(
     api_key_env: str,
     connections: int,
     limit: int | None,
+    named: str,
     prompts: Path | None,
     preflight: bool,
 ) -> int:
@@ -261,7 +269,7 @@ def _refine(
     by_scenario, rooms = read_by_scenario(graphs, scenarios, initial_rooms)
     endpoint = Endpoint(model=model, base_url=base_url)
     check_folder(prompts, REFINE)
-    prompt = prompts_in(prompts, REFINE)["refine"]
+    prompt = prompts_in(prompts, REFINE)[named]
     tried = partial(check_server_now, endpoint, api_key=key, key_variable=api_key_env) if preflight else None
     breaker = Breaker(describe_endpoint(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=tried)
     asked = LanguageModel(endpoint, api_key=key, breaker=breaker)

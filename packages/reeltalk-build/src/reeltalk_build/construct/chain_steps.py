@@ -219,9 +219,9 @@ def write_paths(run: ConstructRun) -> StepResult:
             statistics=statistics,
         )
         gates = [landing.gate for landing in found]
-        if own and len(paths) < statistics.drawn:
-            few = f"{len(paths)} different among {statistics.drawn} walks; there are {statistics.walks:,} in all"
-            gates.append(Subject("video", video.id).gate("paths", GateOutcome.FLAGGED, few, value=len(paths)))
+        if own and statistics.different < len(paths):
+            few = f"{statistics.different} different among {len(paths)} walks; there are {statistics.walks:,} in all"
+            gates.append(Subject("video", video.id).gate("paths", GateOutcome.FLAGGED, few, value=statistics.different))
         return paths, gates
 
     return run.collect("walking", run.videos, walk, PATHS, signature=f"walk:{run.settings.seed}")

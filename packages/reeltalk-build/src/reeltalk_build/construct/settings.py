@@ -35,7 +35,7 @@ class ConstructSettings(BaseModel):
     drafts: Count = 1
     """Rewriting drafts to keep for each linkage."""
     paths: Annotated[int, Field(ge=0)] = 5
-    """Walks per video (SVBench's test split has 5 paths); equal walks become one path."""
+    """Walks per video (SVBench's test split has 5); each is a path, equal ones too."""
     jump_probability: Share = 0.8
     """Probability that a walk jumps at a linked turn if it can land on the other one (SVBench)."""
     quality: Annotated[float, Field(ge=0, le=100)] = 90.0

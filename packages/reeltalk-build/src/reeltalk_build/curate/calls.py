@@ -230,7 +230,7 @@ class Calls:
         ):
             return
         if candidate.apply(filters.mean_shot(self.settings, end_s / count)):
-            candidate.apply(filters.flow(self.settings, _mean_flow(found)))
+            candidate.apply(filters.motion(self.settings, _mean_flow(found)))
 
     def cut(self, kept: list[Candidate]) -> None:
         """Write the clips as files into the media store; reject videos of which one cannot be cut."""

@@ -13,9 +13,9 @@ from reeltalk.curate.wholeness import filter_result, missing
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
 from reeltalk_build.curate.settings import PRESETS, CurateSettings
 
-FILTERS: Final = ("missing", "duration", "quality", "aesthetic", "shots", "mean shot", "flow")
+FILTERS: Final = ("missing", "duration", "quality", "aesthetic", "shots", "mean shot", "motion")
 """Names of the filters in order of application, the cheap ones first."""
-SET_BY_PRESETS: Final = ("duration", "shots", "mean shot", "flow")
+SET_BY_PRESETS: Final = ("duration", "shots", "mean shot", "motion")
 """The filters whose bounds the presets of the settings set."""
 
 
@@ -103,24 +103,24 @@ def mean_shot(settings: CurateSettings, mean_s: float) -> FilterResult:
     return filter_result("mean shot", mean_s, low, high, reason, "lower it" if mean_s < low else "raise it")
 
 
-def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
-    """Filter by the mean optical flow between frames one second apart in a shot. Our scale differs from Open-Sora's.
+def motion(settings: CurateSettings, mean_px: float | None) -> FilterResult:
+    """Filter by the motion between frames one second apart in a shot. It is not SVBench's optical flow score.
 
     Args:
-        settings: Bounds. The defaults are SVBench's numbers, which were meant for Open-Sora's scale.
+        settings: Bounds. The defaults are SVBench's numbers for its own score.
         mean_px: Mean length of the DIS flow in pixels of a picture whose longer side is 256; None if not measured.
     """
-    low, high = settings.min_flow_px, settings.max_flow_px
+    low, high = settings.min_motion_px, settings.max_motion_px
     if mean_px is None:
         return FilterResult(
-            filter="flow", outcome="not applied", low=low, high=high, reason="no shot holds two frames a second apart"
+            filter="motion", outcome="not applied", low=low, high=high, reason="no shot holds two frames a second apart"
         )
     reason = None
     if mean_px < low:
-        reason = f"hardly anything moves: its mean optical flow is {mean_px:.2f} px, below {low:g} px = --min-flow-px"
+        reason = f"hardly anything moves: its mean motion is {mean_px:.2f} px, below {low:g} px = --min-motion-px"
     elif mean_px > high:
-        reason = f"its mean optical flow is {mean_px:.1f} px, above {high:g} px = --max-flow-px"
-    return filter_result("flow", mean_px, low, high, reason, "lower it" if mean_px < low else "raise it")
+        reason = f"its mean motion is {mean_px:.1f} px, above {high:g} px = --max-motion-px"
+    return filter_result("motion", mean_px, low, high, reason, "lower it" if mean_px < low else "raise it")
 
 
 def broken_bounds(settings: CurateSettings, screening: Screening) -> list[FilterResult]:
@@ -143,8 +143,8 @@ def broken_bounds(settings: CurateSettings, screening: Screening) -> list[Filter
         mean_s = measured["duration"] / measured["shots"]
     if mean_s is not None:
         found.append(mean_shot(settings, mean_s))
-    if "flow" in measured:
-        found.append(flow(settings, measured["flow"]))
+    if "motion" in measured:
+        found.append(motion(settings, measured["motion"]))
     return [result for result in found if result.outcome == "rejected"]
 
 

@@ -1,9 +1,10 @@
 """VDAct (AAAI 2025): dialogues, split lists, released model outputs, activity graphs, summaries.
 
 You can import any part of the release alone. A *scenario* is a video. The identifier of a dialogue is the scenario's
-five digits and two more. The activities of a scenario are clips of its video; an activity that no scenario names is a
-video. Model outputs have question and reference in every row, so dialogues are known even if `dialogue.json` is
-missing. An export restores the imported files; a benchmark that was not imported from VDAct gets the release's layout.
+five digits and two more. The activities of a scenario are clips of its video. An activity that no scenario names has
+its graph alone; if no scenario is known, each activity is a video. Model outputs have question and reference in every
+row, so dialogues are known even if `dialogue.json` is missing. An export restores the imported files; a benchmark that
+was not imported from VDAct gets the release's layout.
 """
 
 import io
@@ -247,10 +248,10 @@ class _Reader:
         for activity, room in file.value.items():
             if self.rooms.setdefault(activity, room) != room:
                 raise file.error("another file has another room", f"$.{activity}", room)
-        self._add_file(file, "initial rooms", file.value)
+        self._add_file(file, "initial rooms", file.value, rooms=file.value)
 
     def _place_activities(self) -> None:
-        """Make activities clips of the scenarios that name them; an activity that no scenario names becomes a video."""
+        """Make activities clips of the scenarios that name them; where there are no scenarios, each is a video."""
         for dialogue in self.dialogues.values():
             if named := dialogue.extra.get("activity_videos"):
                 self.parts.setdefault(dialogue.video_id, [activity_in_path(path) for path in named])
@@ -260,12 +261,10 @@ class _Reader:
                 name, extra = ClipId(f"{scenario}/{index}"), {"activity": activity, **room}
                 with record_errors(self.source, f"activity {index} of scenario {scenario}"):
                     self.content.clips.append(Clip(id=name, video_id=VideoId(scenario), extra=extra))
-        inside = {activity for activities in self.parts.values() for activity in activities}
-        for activity in (*self.content.graphs, *self.rooms):
-            if activity not in inside:
-                video = self.videos.setdefault(activity, {})
-                if activity in self.rooms:
-                    video["extra"] = {"initial_room": self.rooms[activity]}
+        for activity in (*self.content.graphs, *self.rooms) if not self.parts else ():
+            video = self.videos.setdefault(activity, {})
+            if activity in self.rooms:
+                video["extra"] = {"initial_room": self.rooms[activity]}
 
     def _read_graphs(self, file: OpenedFile, members: list[tuple[str, str]]) -> None:
         pseudo: dict[str, bool] = {}
@@ -408,8 +407,8 @@ def turn_number(turn: Turn, index: int) -> int:
 
 
 DIALOGUES: Final = "data/dialogue"
-SUMMARIES: Final = {"template": "scenario_template_summaries", "refine": "VDEval/scenario_refine_summaries"}
-"""Paths of the summaries in the release, by kind."""
+SUMMARIES: Final = {kind: f"VDEval/scenario_{kind}_summaries" for kind in ("template", "refine")}
+"""Folders of summaries by kind, where VDEval's script looks for those that `--summary_dir` names."""
 SCENARIO: Final = re.compile("[0-9]{5}")
 MOST_DIALOGUES: Final = 99
 HELD_OF_TURNS: Final = frozenset({"question", "references", "labels"})
@@ -459,7 +458,8 @@ class _Writer:
                         activities[clip.video_id].append(clip.extra["activity"])
                 self._write_text(file.path, write_json(activities))
             elif file.kind == "initial rooms":
-                rooms = self._rooms()
+                # Activities of no scenario have no row of their own.
+                rooms = file.extra["rooms"] | self._rooms()
                 self._write_text(file.path, write_json({record: rooms[record] for record in file.records}))
             elif file.kind == "answers":
                 self._write_text(file.path, _output_text(self._output_rows(file, dialogues)))

@@ -20,8 +20,9 @@ from reeltalk_build.graph.activity import ActivityGraph
 from reeltalk_build.graph.telling import tell_scenario
 from reeltalk_build.threads import map_threads
 
-PROMPT: Final = Path(__file__).parent / "prompts" / "refine.md"
-REFINE: Final = PromptGroup("refine", {"refine": PROMPT})
+PROMPTS: Final = Path(__file__).parent / "prompts"
+REFINE: Final = PromptGroup("refine", {path.stem: path for path in sorted(PROMPTS.glob("*.md"))})
+"""`refine` has rules of ours; `vdact` says what the paper's own line says."""
 PROMPT_GROUPS: Final = (REFINE,)
 SIGNATURE: Final = "refined.json"
 

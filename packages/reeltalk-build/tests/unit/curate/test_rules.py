@@ -206,12 +206,12 @@ PRODUCT = "25 s = --min-shots 5 × --min-mean-shot-s 5"
             "its shots last 31.0 s on average, more than 30 s = --max-mean-shot-s; raise it",
         ),
         (
-            filters.flow(CurateSettings(), 0.2),
-            "hardly anything moves: its mean optical flow is 0.20 px, below 0.5 px = --min-flow-px; lower it",
+            filters.motion(CurateSettings(), 0.2),
+            "hardly anything moves: its mean motion is 0.20 px, below 0.5 px = --min-motion-px; lower it",
         ),
         (
-            filters.flow(CurateSettings(), 101.0),
-            "its mean optical flow is 101.0 px, above 100 px = --max-flow-px; raise it",
+            filters.motion(CurateSettings(), 101.0),
+            "its mean motion is 101.0 px, above 100 px = --max-motion-px; raise it",
         ),
     ],
 )
@@ -225,7 +225,7 @@ def test_a_filter_passes_at_its_bound_or_says_that_it_was_not_applied() -> None:
     assert filters.duration(settings, 60.0).outcome == filters.duration(settings, 450.0).outcome == "passed"
     assert filters.aesthetic(settings, None).outcome == "not applied"
     assert filters.quality(settings, 99.0).outcome == "not applied"
-    assert filters.flow(settings, None).outcome == "not applied"
+    assert filters.motion(settings, None).outcome == "not applied"
 
 
 def screened(name: str, *results: FilterResult) -> tuple[Screening, Rejected]:

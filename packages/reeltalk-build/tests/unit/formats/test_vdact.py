@@ -1,6 +1,7 @@
 """VDAct in and out."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,7 @@ def test_content_of_another_origin_is_written_as_far_as_it_fits_and_the_rest_is_
         "data/dialogue/dialogue.json",
         "data/dialogue/test_ids.txt",
         "VDEval/scenario_refine_summaries/00002.txt",
-        "scenario_template_summaries/00002.txt",
+        "VDEval/scenario_template_summaries/00002.txt",
         "kg_activity/Wash_mug1_scene1.ttl.nt",
         "results/m.json",
     }
@@ -258,7 +259,7 @@ def test_an_activity_is_called_as_the_official_script_calls_it(path: str, activi
     assert activity_in_path(path) == activity
 
 
-def test_an_activity_that_no_scenario_names_is_a_video(samples: Path, tmp_path: Path) -> None:
+def test_an_activity_is_a_video_only_where_no_scenario_is_known(samples: Path, tmp_path: Path) -> None:
     whole = vdact.read(samples / "vdact")
     assert {video.id for video in whole.videos} == {"09001", "09002", "09003"}
     rooms = {clip.extra["activity"]: clip.extra.get("initial_room") for clip in whole.clips}
@@ -270,6 +271,19 @@ def test_an_activity_that_no_scenario_names_is_a_video(samples: Path, tmp_path: 
     }
     graphs = vdact.read(samples / "vdact" / "kg_activity")
     assert len(graphs.videos) == 3
+    more, restored = tmp_path / "more", tmp_path / "restored"
+    shutil.copytree(samples / "vdact", more)
+    used = more / "kg_activity" / "Wash_mug1_scene1.ttl.nt"
+    unused = used.read_text(encoding="utf-8").replace("wash_mug1_scene1", "wash_cup1_scene1")
+    used.with_name("Wash_cup1_scene1.ttl.nt").write_text(unused, encoding="utf-8")
+    named = json.loads((more / "initial_rooms.json").read_text(encoding="utf-8")) | {"Wash_cup1_scene1": "bedroom"}
+    (more / "initial_rooms.json").write_text(json.dumps(named), encoding="utf-8")
+    beside = vdact.read(more)
+    assert {video.id for video in beside.videos} == {"09001", "09002", "09003"}
+    assert "Wash_cup1_scene1" in beside.graphs
+    restored.mkdir()
+    vdact.write(beside, restored)
+    assert_same_files(more, restored)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\t\n\r"), max_size=20)

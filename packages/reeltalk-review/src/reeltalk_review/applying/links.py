@@ -259,7 +259,6 @@ def _new_steps(changes: Sequence[PathChange]) -> dict[str, dict[int, int]]:
 
 NO_WORDING: Final = "review took back the wording with which it entered a chain in its middle"
 NO_WALK: Final = "review took out a turn or a linkage that it walked along"
-SAME_WALK: Final = "review left it the same walk as another path"
 
 
 class _Moves:
@@ -289,14 +288,10 @@ def settle_paths(made: NextRevision, changes: Sequence[PathChange]) -> None:
     after = _Moves(made.content.chains, made.content.linkages)
     is_touched = made.places != made.earlier_places or made.before.linkages != made.content.linkages
     reasons: dict[str, str] = {}
-    walks = {_walk(change.after) for change in changes if change.after is change.before}
     if is_touched:
         wordings = _Wordings(made)
         for change in changes:
             reason = _why_gone(change, before, after) or wordings.why_unsaid(change)
-            if reason is None and change.after is not change.before:
-                reason = SAME_WALK if (walk := _walk(change.after)) in walks else None
-                walks.add(walk)
             if reason is not None:
                 reasons[change.before.id] = reason
     for change in changes:
@@ -304,11 +299,6 @@ def settle_paths(made: NextRevision, changes: Sequence[PathChange]) -> None:
             made.reject("paths", change.before.id, reasons[change.before.id], change.before)
     made.content.paths = [path for path in made.content.paths if path.id not in reasons]
     _follow(made, changes, reasons)
-
-
-def _walk(path: DialoguePath) -> tuple[Any, ...]:
-    steps = ((step.ref.unit_id, step.ref.turn_index, step.turn and step.turn.to_json()) for step in path.steps)
-    return (path.video_id, *steps)
 
 
 def _why_gone(change: PathChange, before: _Moves, after: _Moves) -> str | None:

@@ -165,22 +165,6 @@ def test_a_path_loses_a_step_where_it_stays_a_walk_and_goes_where_it_does_not(tm
     assert "jump" not in {row.unit_id for row in content.answers}
 
 
-def test_two_paths_that_become_the_same_walk_are_one(tmp_path: Path) -> None:
-    content = full_content()
-    content.linkages = [row for row in content.linkages if row.relation != "Characters"]
-    content.rewrites = []
-    short = content.paths[1].model_copy(update={"id": "short", "steps": content.paths[1].steps[1:]})
-    content.paths = [content.paths[1], short]
-    content.answers = []
-    project = project_of(tmp_path, content)
-    review(project, "a", {"0": {"decision": "reject"}})
-    _, after = applied(project)
-    assert [path.id for path in after.paths] == ["plain"]
-    assert [(row.record_id, row.reason) for row in after.rejected if row.table == "paths"] == [
-        ("short", "review left it the same walk as another path")
-    ]
-
-
 def test_a_published_path_that_follows_no_rule_keeps_its_other_steps(tmp_path: Path) -> None:
     content = full_content()
     odd = content.paths[0]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 COLUMNS_SHOWN: Final = 3
 """Number of metrics in the overview of a leaderboard."""
-DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates", "answers", "python", "weights", "model"})
+DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates", "answers", "python", "weights", "model", "served"})
 """Signature parts that may differ between comparable numbers: all but the first say which model answered."""
 
 RESERVED_NAMES: Final = frozenset(

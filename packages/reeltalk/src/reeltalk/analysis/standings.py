@@ -302,6 +302,8 @@ def _warnings(board: Leaderboard, headline: Headline, videos: Sequence[int | Non
         yield f"Not all numbers are comparable: {', '.join(parts)} {differ} between them."
     if warning := few_videos_warning(videos):
         yield warning
+    runs = [model.run.info for model in board.models]
+    yield from dict.fromkeys(line for info in runs for line in (*info.warnings, *info.remarks))
 
 
 def unread_counts(model: ModelRow) -> tuple[int, int]:

@@ -28,8 +28,10 @@ from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings, RunConfig
 from reeltalk.judge.judge import Background, Judge, group_units, judged_units, sample_units, with_empty_answers
+from reeltalk.judge.protocol import official_sampling
+from reeltalk.judge.turns import judge_unit
 from reeltalk.llm.budget import Prices
-from reeltalk.llm.model import AsyncModel, Message, Reply
+from reeltalk.llm.model import ALL_SAMPLING, AsyncModel, Message, Reply
 from reeltalk.llm.replies import reply_key
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.overview import HasOverview, Overview
@@ -155,7 +157,8 @@ def stand_in_reply(schema: dict[str, Json] | None) -> str:
         schema: A JSON schema of an object of strings, numbers and words to choose from; None if none was sent.
     """
     if schema is None:
-        return f"{RATIONALE}So rating=3."
+        # MT-Video-Bench's script asks again while a reply is no JSON.
+        return f"```{{}}``` {RATIONALE}So rating=3."
     found: Any = schema
     return json.dumps({name: _value(kind) for name, kind in found["properties"].items()})
 
@@ -261,7 +264,9 @@ def forecast_evaluation(
         BenchmarkError: A golden history needs a reference that is withheld.
     """
     asked = CountingModel(config.model, config.asking.sees == "images", config.asking.image_tokens)
-    counting = {one.name: CountingModel(config.judge_model.judge or "judge") for one in judges}
+    sends = official_sampling(judges).sends if config.judging.published else ALL_SAMPLING
+    sampling: dict[str, Json] = {"temperature": 0} if "temperature" in sends else {}
+    counting = {one.name: CountingModel(config.judge_model.judge or "judge", sampling=sampling) for one in judges}
     player = StandIn(player_of(asked), asked)
     due: list[tuple[int, int]] = []
     turns = told_only = 0
@@ -281,9 +286,9 @@ def forecast_evaluation(
             units = group_units(answered, background)
             for one in judges:
                 for unit in judged_units(one, units, background):
-                    await one.judge(unit, counting[one.name])
+                    await judge_unit(one, unit, counting[one.name])
                     if one.needs_model and (unit.kind, unit.id) in nothing:
-                        await one.judge(with_empty_answers(unit), counting[one.name])
+                        await judge_unit(one, with_empty_answers(unit), counting[one.name])
             due.append((asked.calls - answers, sum(one.calls for one in counting.values()) - judgings))
 
     asyncio.run(run())

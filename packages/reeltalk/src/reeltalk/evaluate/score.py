@@ -15,6 +15,7 @@ from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.evaluate.answers import AnswerSet
 from reeltalk.evaluate.settings import ScoreSettings
+from reeltalk.evaluate.signing import reference_count
 from reeltalk.metrics.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.metrics.scoring import COMPUTED_ANYWHERE, Floats, MetricResult, metric_names, score_texts
@@ -221,6 +222,7 @@ def metric_signature(answer_set: AnswerSet, subject: str, metric: tuple[tuple[st
         ("data", answer_set.data_hash),
         *answer_set.signed,
         *metric,
+        ("refs", reference_count(map(len, FieldValues(answer_set.turns, "references")))),
         *((("duplicates", f"first-of-{len(answer_set.duplicates)}"),) if answer_set.duplicates else ()),
         ("ci", INTERVAL),
         ("v", __version__),

@@ -5,8 +5,12 @@ numbers. A field is part of a hash if the number can change with it. The order o
 reads, are not part of it.
 """
 
+import ast
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.evaluate.models import CreatedPlayer
@@ -16,15 +20,21 @@ from reeltalk.evaluate.settings import ModelSettings, RunConfig
 from reeltalk.judge.asking import judge_prompt_group
 from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.llm.model import ReplyOrigin
 from reeltalk.llm.prompts import prompts_in
-from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.answers import AnsweredTurn, right_answer
 from reeltalk.schema.scoring import hash_texts, plain_value, short_hash
+from reeltalk.store.documents import read_text
 from reeltalk.store.rows import sort_texts
 
-ASKED: Final = (
-    "item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option", "asked_at_s",
-)  # fmt: skip
+ASKED: Final = ("item_id", "video_id", "unit", "turn_index", "question", "options", "correct_option", "asked_at_s")
 """Fields of a turn that a model can be shown, or that intervals and groups depend on."""
+RULES: Final = tuple(
+    f"reeltalk.{name}"
+    for name in ("language", "metrics.agree", "metrics.choice", "metrics.tokenise", "schema.model_texts", "judge.match")
+)
+"""Modules that read answers by rule, and packages of them."""
+PACKAGE: Final = Path(__file__).parents[1]
 GROUPED: Final = ("labels", "task")
 """Fields by which judged numbers are broken down; some protocols read them too."""
 
@@ -78,6 +88,7 @@ def run_signature(
     *,
     wrong: WrongAnswers | None,
     subtitles: Subtitles | None,
+    origins: Iterable[ReplyOrigin] = (),
 ) -> tuple[tuple[str, str], ...]:
     """How the answers of a run were produced: the parts of its signatures that do not depend on a judge or metric.
 
@@ -88,20 +99,72 @@ def run_signature(
         player: The player.
         wrong: Gives the wrong answers of corrupted histories; None if histories are not corrupted.
         subtitles: Gives the spoken lines; None if they were not shown.
+        origins: Who gave the replies.
     """
     play = config.play
     return (
         *(config.preset.signed(play, config.judging) if config.preset else ()),
         *play.signature,
         *((("planted", planted_hash(scripts, wrong, play.corrupt_turn)),) if wrong is not None else ()),
-        ("shown", shown_hash(scripts, turns, subtitles=subtitles)),
+        (
+            "shown",
+            shown_hash(scripts, turns, subtitles=subtitles, golden=play.shown_history in ("golden", "corrupted")),
+        ),
         *player.player.signature,
+        *served_part("served", player.player.name, origins),
         *((("knows", scripts_hash(scripts, player.knows)),) if player.knows is not None else ()),
     )
 
 
+def served_part(key: str, asked: str, origins: Iterable[ReplyOrigin]) -> tuple[tuple[str, str], ...]:
+    """The names that a server reported with its replies, as a part of a signature.
+
+    Args:
+        key: Key of the part.
+        asked: Name of the model that was asked for. Without another name, there is no part.
+        origins: Who gave the replies.
+    """
+    names = sorted({origin.model for origin in origins})
+    if all(asked == name or asked.endswith((f"/{name}", f":{name}")) for name in names):
+        return ()
+    return ((key, "+".join(names).replace("|", "/")),)
+
+
+def reference_count(counts: Iterable[int]) -> str:
+    """How many references turns have, as a part of a signature: `1`, or `1-3`.
+
+    Args:
+        counts: Number of references of each turn.
+    """
+    found = set(counts) or {0}
+    return "-".join(map(str, dict.fromkeys((min(found), max(found)))))
+
+
+@cache
+def code_hash(file: str) -> str:
+    """Eight digits over a module, the modules of rules that it imports, and the word lists beside them.
+
+    Args:
+        file: The module's file.
+    """
+    waiting, texts = [Path(file)], dict[str, str]()
+    while waiting:
+        path = waiting.pop()
+        text = read_text(path)
+        if texts.setdefault(f"{path.parent.name}/{path.name}", text) is not text or path.suffix != ".py":
+            continue
+        names = {f"{path.stem}.toml", *re.findall(r"\w+\.toml(?=\")", text)}
+        waiting += [path.with_name(name) for name in names if path.with_name(name).is_file()]
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(RULES):
+                for name in (str(node.module), *(f"{node.module}.{one.name}" for one in node.names)):
+                    imported = PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py")
+                    waiting += [imported] if imported.is_file() else []
+    return short_hash(texts)
+
+
 def asked_hash(turns: Iterable[AnsweredTurn]) -> str:
-    """Eight digits over turns and their references, without the answers."""
+    """Eight digits over turns, without answers and references."""
     return _hash_sorted({name: getattr(turn, name) for name in ASKED} for turn in turns)
 
 
@@ -127,13 +190,15 @@ def shown_hash(
     turns: Iterable[AnsweredTurn],
     *,
     subtitles: Subtitles | None = None,
+    golden: bool = False,
 ) -> str:
-    """Eight digits over the input of each turn: presentation times, the file of the frames, spoken lines.
+    """Eight digits over the input of each turn: presentation times, the file of the frames, spoken lines, history.
 
     Args:
         scripts: The scripts that were played.
         turns: Their answered turns, one for each step, in the same order.
         subtitles: Gives the spoken lines, if they were shown.
+        golden: Whether the history of a turn holds the right answers to those before it.
     """
     found = iter(turns)
 
@@ -145,6 +210,8 @@ def shown_hash(
             if played is not None and played.frames_s:
                 # A baseline that looks at frames may use only the frames of the clips.
                 seen += [[round(time_s, 6) for time_s in played.frames_s], played.film, step.clips]
+            if golden and step is not script.steps[-1]:
+                seen.append(right_answer(step.turn))
             if subtitles is not None:
                 seen.append([spoken.line for spoken in subtitles(script, step)])
             steps.append(seen)

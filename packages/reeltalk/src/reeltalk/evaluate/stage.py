@@ -1,6 +1,7 @@
 """Play scripts and judge their answers, several at a time; results are collected per script, then put in order."""
 
 import asyncio
+import inspect
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from reeltalk.evaluate.playing.play import (
 )
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluate.signing import code_hash, served_part
 from reeltalk.judge.judge import (
     NULL_MODEL,
     AddsUnits,
@@ -266,7 +268,10 @@ class JudgingSetup:
         if judge.needs_model and self.model is not None and asked is not None and asked != self.model.sampling:
             told = ",".join(f"{key}={value}" for key, value in sorted(self.model.sampling.items()))
             sent = (("judge-sampling", told or "none"),)
-        return (("judge", self.name(judge)), *judge.signature, *sent)
+        origins = self.logged.origins if self.logged is not None and judge.needs_model else ()
+        served = served_part("judge-served", self.name(judge), origins)
+        code = () if judge.needs_model else (("code", code_hash(inspect.getfile(type(judge)))),)
+        return (("judge", self.name(judge)), *judge.signature, *code, *sent, *served)
 
 
 class EvaluationRunner:
@@ -458,7 +463,7 @@ class EvaluationRunner:
             return
         self._null_begun.add(key)
         nothing = with_empty_answers(unit)
-        self.collected.add_null(judge, nothing, await judge.judge(nothing, self._judging.model))
+        self.collected.add_null(judge, nothing, await judge_unit(judge, nothing, self._judging.model))
 
     def _count(self, what: str, turns: int = 1) -> None:
         self._done += turns

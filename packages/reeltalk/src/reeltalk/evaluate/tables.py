@@ -12,7 +12,7 @@ from reeltalk._version import __version__
 from reeltalk.evaluate.answers import AnswerSet
 from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
-from reeltalk.evaluate.signing import asked_hash, judged_hash
+from reeltalk.evaluate.signing import asked_hash, judged_hash, reference_count
 from reeltalk.evaluate.stage import Evaluation, JudgingSetup, NullUnits
 from reeltalk.judge.judge import (
     NULL_MODEL,
@@ -20,6 +20,7 @@ from reeltalk.judge.judge import (
     Background,
     Judge,
     JudgeUnit,
+    fields_read_by,
     group_units,
     judged_units,
 )
@@ -376,7 +377,7 @@ def tables_of(
                 measured.append((judge, measures[0]))
                 hashes[judge.name] = data
                 why_of = why | why_of
-            add(model, data, measures, *judging.signature(judge), reasons=why)
+            add(model, data, measures, *judging.signature(judge), *_reference_parts(judge, answered), reasons=why)
             protocol = find_protocol(judge.name)
             if measures and protocol is not None and protocol.right_or_wrong:
                 # The cost of an error uses the same turns.
@@ -400,7 +401,11 @@ def tables_of(
                 NULL_MODEL,
                 measures,
                 subject=subject,
-                signed=(("data", hashes[judge.name]), *judging.signature(judge)),
+                signed=(
+                    ("data", hashes[judge.name]),
+                    *judging.signature(judge),
+                    *_reference_parts(judge, (turn for unit in null.units for turn in unit.turns)),
+                ),
                 tables=nothing,
             )
         rests_on = (unit for judge, _ in measured for unit in evaluation.null[judge.name].units)
@@ -439,6 +444,13 @@ def tables_of(
         }
     )
     return info, scored, tables
+
+
+def _reference_parts(judge: Judge, turns: Iterable[AnsweredTurn]) -> Parts:
+    """How many references the due turns have, for a judge that reads them."""
+    if "references" not in fields_read_by(judge):
+        return ()
+    return (("refs", reference_count(len(turn.references) for turn in turns if turn.state.is_due)),)
 
 
 def _joint_parts(judges: Sequence[Judge], judging: JudgingSetup) -> Parts:

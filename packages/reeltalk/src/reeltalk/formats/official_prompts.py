@@ -57,6 +57,12 @@ IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
             "PROMPT",
             {"model_answer": "model_answer", "checklist_str": "checklist"},
         ),
+        InScript(
+            "answer/mt-video-bench-published",
+            "eval/infer_qwen25vl.py",
+            "PROMPT",
+            {"dialogue_history": "history", "question": "question"},
+        ),
     ),
 }
 """The prompts in the authors' repositories, by the names of their files and variables."""

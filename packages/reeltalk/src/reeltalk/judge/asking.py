@@ -37,6 +37,8 @@ class Judgement(Generic[T]):
     """The raw replies: one, two if the first could not be used, none if the judge was not reached."""
     reason: str | None = None
     """Why there is no verdict, if there is none."""
+    lenient: bool = False
+    """True if the reply did not keep to the form that was asked for."""
 
 
 @cache

@@ -7,7 +7,7 @@ script and its way to read replies are here too, including its defects.
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
@@ -22,8 +22,9 @@ from reeltalk.judge.protocol import PER_CENT, MeasurePart, Need, OfficialSamplin
 from reeltalk.judge.turns import no_answer_reason, require_model
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.own_words import own_reply
 from reeltalk.llm.prompts import Prompts
-from reeltalk.llm.structured import MalformedReplyError, read_record
+from reeltalk.llm.structured import MalformedReplyError, read_amid_prose, read_record
 from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import ChecklistItem
@@ -45,6 +46,8 @@ REFERENCE: Final = "reference"
 
 OFFICIAL_ITEMS: Final = 5
 """Replies that the official prompt always asks for."""
+OFFICIAL_TRIES: Final = 5
+"""How often the official script asks until a reply is JSON."""
 PUBLISHED: Final = "checklist-published"
 """The prompt of the official script; reeltalk does not bring its text."""
 PROMPT_OF: Final = {"v1": "checklist-with-reference", "v2": "checklist"}
@@ -93,8 +96,10 @@ class ChecklistJudge:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Checklists; numbers are broken down by scenes and lengths."""
-        return frozenset({"checklist", "clips", "duration_s"})
+        """Checklists, and references if the judge is shown any; numbers are broken down by scenes and lengths."""
+        fields = self.prompts[PUBLISHED].fields if PUBLISHED in self.prompts and self.published else {"reference"}
+        shown = {"references"} if self.version == "v1" and "reference" in fields else set[str]()
+        return frozenset({"checklist", "clips", "duration_s"} | shown)
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -128,7 +133,8 @@ class ChecklistJudge:
                     continue
                 said = await self._said(turn, items, judging, sample)
                 if self.published and said is not None and turn.state is AnswerState.ANSWERED:
-                    rows.append(_counted_or_not(unit, turn, items, _by_key(said, len(items)), judging.name, sample))
+                    read = _by_key(said, len(items), turn.text)
+                    rows.append(_counted_or_not(unit, turn, items, read, judging.name, sample))
                 rows.append(_official(unit, turn, items, said, judging.name, sample))
         return rows
 
@@ -155,26 +161,40 @@ class ChecklistJudge:
     async def _said(
         self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
     ) -> Judgement[str] | None:
-        """The judge's reply in the official layout; None if the official script leaves the round out."""
+        """The judge's replies in the official layout; None if the official script leaves the round out.
+
+        The script asks again while a reply is no JSON, and reads the last.
+        """
         answer = official_answer(turn)
         if answer is None:
             return None
         if self.published:
             text = self.prompts[PUBLISHED].fill(**checklist_fields(turn, answer, items))
-            return await ask_text(model, [Message("user", text)], sample=sample)
-        context = ""
-        if self.version == "v1":
-            reference = turn.references[0] if turn.references else "(none)"
-            context = f"What was asked: {turn.question}\n\nThe reference answer: {reference}\n\n"
-        text = self.prompts["checklist-compat"].fill(
-            context=context, answer=fence(answer), questions=_numbered(items, range(1, len(items) + 1))
-        )
-        return await ask_text(model, [Message("user", text)], sample=sample)
+        else:
+            context = ""
+            if self.version == "v1":
+                reference = turn.references[0] if turn.references else "(none)"
+                context = f"What was asked: {turn.question}\n\nThe reference answer: {reference}\n\n"
+            text = self.prompts["checklist-compat"].fill(
+                context=context, answer=fence(answer), questions=_numbered(items, range(1, len(items) + 1))
+            )
+        replies: tuple[str, ...] = ()
+        said = Judgement[str](None, ())
+        while len(replies) < OFFICIAL_TRIES and (said.verdict is None or official_replies(said.verdict) is None):
+            # Judgings are numbered below; the same request again is another sample.
+            number = sample + self.eval_rounds * len(replies)
+            said = await ask_text(model, [Message("user", text)], sample=number)
+            if said.verdict is None:
+                break
+            replies += said.replies
+        return dataclasses.replace(said, replies=replies)
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """`mtv` first: the mean of the tasks; then each task, the floor, what exceeds it, and the rounds' spread."""
         official = self.version if self.compat else None
-        return checklist_measures(units, scores, eval_rounds=self.eval_rounds, compat=official)
+        return checklist_measures(
+            units, scores, eval_rounds=self.eval_rounds, compat=official, published=self.published
+        )
 
 
 def _official(
@@ -191,26 +211,57 @@ def _official(
         reason = "the official script leaves out a round whose answer is not in the file"
         return unscored_row(unit, name, judge, reason, turn=turn, sample=sample)
     returned = official_replies(said.verdict) if said.verdict is not None else None
-    value = official_run_accuracy(returned or (), [_word(item) for item in items])
-    if value is None:
+    if returned is None:
         reason = said.reason or "the official script takes no replies from it"
         return unscored_row(unit, name, judge, reason, turn=turn, replies=said.replies, sample=sample)
+    value = official_run_accuracy(returned, [_word(item) for item in items])
     return score_row(unit, name, judge, value, turn=turn, replies=said.replies, sample=sample)
 
 
-def _by_key(said: Judgement[str], count: int) -> Judgement[dict[str, str]]:
-    """A reply in the official layout, read by key. The script always asks for five."""
-    if said.verdict is None:
-        return Judgement(None, said.replies, said.reason)
-    kind = replies_to(tuple(f"A{number}" for number in range(1, max(OFFICIAL_ITEMS, count) + 1)))
+def _by_key(said: Judgement[str], count: int, answer: str) -> Judgement[dict[str, str]]:
+    """The first of the replies in the official layout that can be read by key. The script always asks for five."""
+    reason = said.reason
+    for reply in said.replies:
+        try:
+            found, lenient = _read_keys(reply, max(OFFICIAL_ITEMS, count), answer)
+        except MalformedReplyError as error:
+            reason = error.reason
+            continue
+        missing = [f"A{number}" for number in range(1, count + 1) if f"A{number}" not in found]
+        if not missing:
+            return Judgement(found, said.replies, lenient=lenient)
+        reason = f"the judge leaves out {', '.join(missing)}"
+    return Judgement(None, said.replies, reason)
+
+
+def _read_keys(text: str, count: int, answer: str) -> tuple[dict[str, str], bool]:
+    """The verdicts of a reply by key, and whether the reply had to be read leniently.
+
+    Raises:
+        MalformedReplyError: It has none, or they may not hold.
+    """
+    keys = tuple(f"A{number}" for number in range(1, count + 1))
+    lenient = False
     try:
-        found = read_record(said.verdict, kind).model_dump(exclude_unset=True)
-    except MalformedReplyError as error:
-        return Judgement(None, said.replies, error.reason)
-    missing = [f"A{number}" for number in range(1, count + 1) if f"A{number}" not in found]
-    if missing:
-        return Judgement(None, said.replies, f"the judge leaves out {', '.join(missing)}")
-    return Judgement(found, said.replies)
+        record = read_record(text, replies_to(keys), shown=[answer])
+    except MalformedReplyError:
+        record, lenient = read_amid_prose(text, replies_to(keys, lenient=True), shown=[answer]), True
+    found = record.model_dump(exclude_unset=True)
+    prose = own_reply(text, [answer])
+    for number, key in enumerate(keys, start=1):
+        if key in found and any(told != found[key] for told in _told_of_item(prose, number)):
+            raise MalformedReplyError(f"its words about item {number} contradict its verdict", text)
+    return found, lenient
+
+
+def _told_of_item(prose: str, number: int) -> Iterator[str]:
+    """Yes or No for each line about an item on which one of the two stands as a verdict."""
+    lines = rf"^(?:.*\b(?:[AQ]|[Qq]uestion|[Ii]tem)\s*|[\W_]*){number}\b(.*)"
+    for found in re.finditer(lines, prose, re.MULTILINE):
+        about = re.split(r"\b[AQ]\d", found[1])[0]
+        told = {word.capitalize() for word in re.findall(r"\b(Yes|No|YES|NO)\b(?=\s*(?:[^\w\s/]|$))", about)}
+        if len(told) == 1:
+            yield told.pop()
 
 
 async def ask_items(
@@ -260,15 +311,16 @@ async def ask_items(
 
 
 @cache
-def replies_to(keys: tuple[str, ...]) -> type[BaseModel]:
+def replies_to(keys: tuple[str, ...], *, lenient: bool = False) -> type[BaseModel]:
     """The record of a judge's replies. A key may be left out, but none may be added.
 
     The schema demands them all, so that a server that follows it leaves none out.
 
     Args:
         keys: As `("A1", "A2")`.
+        lenient: Read `true` and `Yes, it does` too.
     """
-    fields: dict[str, Any] = {key: (_YesNo, None) for key in keys}
+    fields: dict[str, Any] = {key: (_YesNoOrLike if lenient else _YesNo, None) for key in keys}
     config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"required": list(keys)})
     return create_model("ChecklistReplies", __config__=config, **fields)
 
@@ -277,7 +329,18 @@ def _in_any_case(value: Any) -> Any:
     return value.strip().rstrip(".!").capitalize() if isinstance(value, str) else value
 
 
+def _first_word(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    found = _WITH_REASON.fullmatch(value.strip()) if isinstance(value, str) else None
+    return found[1] if found is not None else value
+
+
+_WITH_REASON: Final = re.compile(
+    r"(yes|no)\s*[-–—:,;(.]\s*(?!.*\b(?:yes|no|but|however|partly|partially|unclear|not sure)\b).*", re.I | re.DOTALL
+)
 _YesNo = Annotated[Literal["Yes", "No"], BeforeValidator(_in_any_case)]
+_YesNoOrLike = Annotated[_YesNo, BeforeValidator(_first_word)]
 
 
 def _some_reply(record: BaseModel) -> str | None:
@@ -295,7 +358,8 @@ def _counted_or_not(
     if judged.verdict is None:
         reason = judged.reason or ""
         return unscored_row(unit, ACCURACY, judge, reason, turn=turn, replies=judged.replies, sample=sample)
-    return _counted(unit, turn, items, judged.verdict, judge, judged.replies, sample)
+    row = _counted(unit, turn, items, judged.verdict, judge, judged.replies, sample)
+    return row.model_copy(update={"lenient": judged.lenient})
 
 
 def _counted(
@@ -389,8 +453,7 @@ def official_answer(turn: AnsweredTurn) -> str | None:
 def official_replies(text: str) -> list[str] | None:
     """A judge's replies in order, as the official script reads them; None if it reads none.
 
-    The values of the object are the replies; its keys are ignored. JSON that is not an object of texts stops the
-    script.
+    The values of the object are the replies; its keys are ignored. JSON that is no object stops the script.
 
     Args:
         text: The judge's reply, a JSON object, fenced or not.
@@ -400,18 +463,14 @@ def official_replies(text: str) -> list[str] | None:
         found = json.loads(fence[1] if fence is not None else text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        return None
-    return list(found.values())
+    return list(map(str, found.values())) if isinstance(found, dict) else None
 
 
-def official_run_accuracy(returned: Sequence[str], expected: Sequence[str]) -> float | None:
-    """Accuracy of one judging, 0 to 1 with two decimals; None if there are no replies.
+def official_run_accuracy(returned: Sequence[str], expected: Sequence[str]) -> float:
+    """Accuracy of one judging, 0 to 1 with two decimals; 0 for an empty object.
 
     Replies and items are paired by their order, not by their keys, and the number of replies is the denominator: a
     judge that also replies to items that are not there lowers the accuracy, one that leaves items out raises it.
     """
-    if not returned:
-        return None
     correct = sum(said.lower() == due.lower() for said, due in zip(returned, expected, strict=False))
-    return round(correct / len(returned), 2)
+    return round(correct / len(returned), 2) if returned else 0.0

@@ -13,6 +13,7 @@ import numpy as np
 
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Floats, MeanItem, Measure, mean_measure, mean_of_means
+from reeltalk.judge.protocol import LENIENT
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
@@ -66,6 +67,7 @@ def checklist_measures(
     *,
     eval_rounds: int,
     compat: Literal["v1", "v2"] | None = None,
+    published: bool = False,
 ) -> list[Measure]:
     """All measures of one model, 0 to 100.
 
@@ -82,6 +84,7 @@ def checklist_measures(
         scores: A row per turn and eval round.
         eval_rounds: Number of rows that each turn should have.
         compat: Version of the official script; its rows are averaged as it does. None if there are no such rows.
+        published: Whether replies may be read leniently; `mtv.lenient` is their share among the replies that were read.
     """
     rounds = _rounds(units, scores, "accuracy")
     overall = _nested(MTV, rounds, _mean, eval_rounds)
@@ -89,6 +92,10 @@ def checklist_measures(
     found = [overall, *_tasks(MTV, rounds, eval_rounds), floor, _chance_adjusted(overall, floor)]
     if eval_rounds > 1:
         found.append(_spread(rounds, eval_rounds, overall))
+    if published:
+        read = [(one, row.lenient) for one in rounds for row in one.rows.values() if row.value is not None]
+        entries = [one.entry(float(lenient)) for one, lenient in read]
+        found.append(mean_measure(f"{MTV}.{LENIENT}", entries, scale=PERCENT))
     if compat is None:
         return found
     return found + _official(_rounds(units, scores, f"accuracy{COMPAT}"), empty=0.0 if compat == "v1" else None)

@@ -55,6 +55,10 @@ class ChoiceJudge(SingleTurnJudge):
     by = (*LEVELS, "turn")
 
     @property
+    def reads(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Version of the rules that recognise an option."""
         return (("option", choice_signature()),)

@@ -21,10 +21,10 @@ from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.store.rows import KeyIndex, Mapped, NamedRows, groups_of, rows_by
 
-READ_OF_TURNS: Final = ("checklist", "rubric", "key")
+READ_OF_TURNS: Final = ("references", "checklist", "rubric", "key")
 READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
 READ: Final = frozenset({*READ_OF_TURNS, *READ_OF_UNITS})
-"""Fields of a benchmark that a judge may read besides questions, references, options and labels."""
+"""Fields of a benchmark that a judge may read besides questions, options and labels."""
 Place = tuple[str, int]
 """A chain and the index of a turn in it."""
 NULL_MODEL: Final = "empty"

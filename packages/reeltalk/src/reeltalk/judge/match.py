@@ -562,7 +562,7 @@ class MatchJudge(SingleTurnJudge):
     @property
     def reads(self) -> frozenset[str]:
         """The key of a turn, too: a turn with one is judged by it."""
-        return frozenset({"key"})
+        return frozenset({"key", "references"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:

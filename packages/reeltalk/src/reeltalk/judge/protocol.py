@@ -90,6 +90,12 @@ class MeasurePart:
     """How its number follows from the scores of its items; None: as that of the measure."""
 
 
+LENIENT: Final = "lenient"
+"""Part of a protocol that reads, with `--published`, replies that do not keep to the form."""
+PARTS: Final = (MeasurePart(LENIENT, "share of replies read leniently", (0.0, PER_CENT), "neither", SHORT),)
+"""Parts that any protocol's measures may have."""
+
+
 @dataclass(frozen=True)
 class Need:
     """A field that a turn must have before a protocol can judge it."""

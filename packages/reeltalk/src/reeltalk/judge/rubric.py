@@ -77,7 +77,7 @@ class RubricJudge(SingleTurnJudge):
 
     @property
     def reads(self) -> frozenset[str]:
-        return frozenset({"rubric"})
+        return frozenset({"rubric", "references"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:

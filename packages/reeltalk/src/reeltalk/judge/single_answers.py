@@ -22,7 +22,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from reeltalk.errors import ModelError
 from reeltalk.judge.asking import Judgement, ask_rating, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit, unscored_row
-from reeltalk.judge.protocol import COMPAT, REFERENCE, OfficialSampling, Protocol, ProtocolCriterion, per_cent
+from reeltalk.judge.measures import Measure, mean_measure
+from reeltalk.judge.protocol import (
+    COMPAT,
+    LENIENT,
+    PER_CENT,
+    REFERENCE,
+    OfficialSampling,
+    Protocol,
+    ProtocolCriterion,
+    per_cent,
+)
 from reeltalk.judge.rating import JudgeRating, OfficialScriptStopsError, lave_compat
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.svbench_official import gpt_score_fields, official_single_score, read_headed
@@ -31,7 +41,7 @@ from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.own_words import own_reply
 from reeltalk.llm.prompts import Prompts
-from reeltalk.llm.structured import MalformedReplyError, json_schema
+from reeltalk.llm.structured import json_schema
 from reeltalk.llm.wire import first_problem
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
@@ -124,6 +134,15 @@ class SingleAnswerJudge(SingleTurnJudge):
         """The labels by which the design is broken down."""
         return {name: turn.labels.get(vocabulary, ()) for name, vocabulary in self.design.groups.items()}
 
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """The means over turns; with `published` also the share of replies that were read leniently."""
+        found = super().measures(units, scores)
+        if self.published:
+            criterion = self.protocol.criteria[0].name
+            entries = self.entries(units, scores, criterion, value=_was_lenient)
+            found.append(mean_measure(f"{self.name}.{LENIENT}", entries, scale=PER_CENT))
+        return found
+
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """A row for each criterion; with `compat` twice as many."""
         turn, judge, design = unit.turns[index], require_model(self.name, model), self.design
@@ -131,7 +150,7 @@ class SingleAnswerJudge(SingleTurnJudge):
         if self.published:
             text = self.prompts[f"{self.name}-published"].fill(**gpt_score_fields(unit, index))
             said = await ask_text(judge, [Message("user", text)])
-            judging = _strictly(said)
+            judging = _in_official_layout(said, turn.text)
         elif design.reply is None:
             judging = await ask_rating(judge, design.messages(self.prompts, turn), self.prompts)
         else:
@@ -352,15 +371,19 @@ def _question_and_answer(turn: AnsweredTurn) -> str:
     return f"Question: {turn.question}\nReference answer: {turn.references[0]}\nAnswer:\n{fence(turn.text)}"
 
 
-def _strictly(said: Judgement[str]) -> Judgement[AccuracyVerdict]:
-    """Read a verdict in SVBench's official layout strictly."""
+def _was_lenient(row: JudgedScore) -> float | None:
+    return None if row.value is None else float(row.lenient)
+
+
+def _in_official_layout(said: Judgement[str], answer: str) -> Judgement[AccuracyVerdict]:
+    """Read a verdict in SVBench's official layout."""
     if said.verdict is None:
         return Judgement(None, said.replies, said.reason)
+    marks, reasons, lenient = read_headed(plain_characters(own_reply(said.verdict)), {"accuracy": "Accuracy"}, [answer])
+    if reasons:
+        return Judgement(None, said.replies, reasons["accuracy"])
     try:
-        marks = read_headed(plain_characters(own_reply(said.verdict)), {"accuracy": "Accuracy"})
-        return Judgement(AccuracyVerdict(rationale="", **marks), said.replies)
-    except MalformedReplyError as error:
-        return Judgement(None, said.replies, error.reason)
+        return Judgement(AccuracyVerdict(rationale="", **marks), said.replies, lenient=lenient)
     except ValidationError as error:
         return Judgement(None, said.replies, first_problem(error))
 

@@ -12,7 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reeltalk.judge.asking import Judgement, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import Background, JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.measures import MeanItem, Measure, mean_measure, mean_of_means
-from reeltalk.judge.protocol import REFERENCE, MeasurePart, OfficialSampling, Protocol, ProtocolCriterion, per_cent
+from reeltalk.judge.protocol import (
+    LENIENT,
+    PER_CENT,
+    REFERENCE,
+    MeasurePart,
+    OfficialSampling,
+    Protocol,
+    ProtocolCriterion,
+    per_cent,
+)
 from reeltalk.judge.svbench_official import (
     COMPAT,
     MARK_HEADINGS,
@@ -26,8 +35,6 @@ from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.own_words import own_reply
 from reeltalk.llm.prompts import Prompts
-from reeltalk.llm.structured import MalformedReplyError
-from reeltalk.llm.wire import first_problem
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.model_texts import plain_characters
 from reeltalk.schema.scoring import NO_UNIT, JudgedScore, ScoreState
@@ -104,8 +111,8 @@ class SVBenchJudge:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Relations between turns."""
-        return frozenset({"linked"})
+        """References, and relations between turns."""
+        return frozenset({"references", "linked"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -131,7 +138,7 @@ class SVBenchJudge:
             return _unscored(unit, criteria, judging.name, NO_UNIT)
         if self.published:
             said = await self._said(unit, judging)
-            return _fixed(unit, judging.name, _strictly(said)) + self._read_as_official(unit, judging.name, said)
+            return _each_for_itself(unit, judging.name, said) + self._read_as_official(unit, judging.name, said)
         message = Message("user", self.prompts[NAME].fill(items=show_turns(unit)))
         verdict = await ask_verdict(judging, [message], SVBenchVerdict, prompts=self.prompts)
         rows = _fixed(unit, judging.name, verdict)
@@ -200,6 +207,12 @@ class SVBenchJudge:
             for name, suffix, among, signature in variants
             for criterion in CRITERIA
         ]
+        if self.published:
+            read = [(unit, rows.get((unit.kind, unit.id, criterion))) for unit in own + paths for criterion in CRITERIA]
+            entries = [
+                MeanItem(unit.video_id, float(row.lenient)) for unit, row in read if row and row.value is not None
+            ]
+            means.append(mean_measure(f"{NAME}.{LENIENT}", entries, scale=PER_CENT))
         overall = [entry for mean in means if mean.name in OVERALL for entry in mean.entries]
         parts = {kind: [entry for entry in overall if entry.groups["kind"] == (kind,)] for kind in AVERAGED}
         if not all(parts.values()):
@@ -226,17 +239,28 @@ def _fixed(unit: JudgeUnit, judge: str, verdict: Judgement[SVBenchVerdict]) -> l
     ]
 
 
-def _strictly(said: Judgement[str]) -> Judgement[SVBenchVerdict]:
-    """Read a verdict in the official layout strictly."""
+def _each_for_itself(unit: JudgeUnit, judge: str, said: Judgement[str]) -> list[JudgedScore]:
+    """Our own reading of a reply in the official layout. A criterion that cannot be read spoils no other."""
     if said.verdict is None:
-        return Judgement(None, said.replies, said.reason)
+        return _unscored(unit, CRITERIA, judge, said.reason or "", said.replies)
+    reply = plain_characters(own_reply(said.verdict))
+    marks, reasons, lenient = read_headed(reply, MARK_HEADINGS, [turn.text for turn in unit.turns])
     try:
-        marks = read_headed(plain_characters(own_reply(said.verdict)), MARK_HEADINGS)
-        return Judgement(SVBenchVerdict(rationale="", **marks), said.replies)
-    except MalformedReplyError as error:
-        return Judgement(None, said.replies, error.reason)
+        SVBenchVerdict(rationale="", **marks)
     except ValidationError as error:
-        return Judgement(None, said.replies, first_problem(error))
+        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors() if one["type"] != "missing"}
+        reasons |= wrong
+    rows: list[JudgedScore] = []
+    for criterion, name in zip(CRITERIA, MARK_HEADINGS, strict=True):
+        replies = said.replies if criterion == "OS" else ()
+        if name in reasons:
+            rows.append(unscored_row(unit, criterion, judge, reasons[name], replies=replies))
+        elif marks[name] == NOT_APPLICABLE:
+            rows.append(not_applicable_row(unit, criterion, judge, "the judge said -1: not applicable"))
+        else:
+            row = score_row(unit, criterion, judge, float(marks[name]), replies=replies)
+            rows.append(row.model_copy(update={"lenient": lenient or bool(reasons)}))
+    return rows
 
 
 def show_turns(unit: JudgeUnit) -> str:

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Final
 
 from reeltalk.judge.judge import Background, JoinedChains, JudgeUnit, LinkedQuestions, LinkedTurns, Place
-from reeltalk.llm.structured import MalformedReplyError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.record import Json
 
@@ -26,6 +25,8 @@ MARK_HEADINGS: Final[Mapping[str, str]] = {
 """SVBench's headings. The paper and the script differ in the last."""
 
 _SCORE: Final = re.compile(r"\bScore\b(?:\s*\(0\s*[-–]\s*10\))?[\s:：*_]*(?P<mark>[-−]?\d+(?:\.\d+)?)", re.IGNORECASE)
+_BESIDE: Final = re.compile(r"[\s:：*_(]*(?P<mark>\d+(?:\.\d+)?)(?:\s*(?:/\s*10|points?))?[\s*_).]*(?:\n|\Z)", re.I)
+"""A number that stands alone in the line of its heading."""
 
 COMPAT: Final = ".compat"
 """Ends the name of a criterion or measure that is computed as the official script does."""
@@ -139,34 +140,46 @@ def gpt_score_fields(unit: JudgeUnit, index: int) -> dict[str, str]:
     }
 
 
-def read_headed(text: str, headings: Mapping[str, str]) -> dict[str, int]:
-    """The whole number after *Score* under each heading of a reply, read strictly.
+def read_headed(
+    text: str, headings: Mapping[str, str], shown: Sequence[str] = ()
+) -> tuple[dict[str, int], dict[str, str], bool]:
+    """The whole number after *Score* under each heading of a reply, each read for itself.
 
     Args:
         text: The reply.
         headings: A pattern for each name; a heading begins its line.
+        shown: The candidate's answers. A heading with a number that stands in one of them may be quoted.
 
-    Raises:
-        MalformedReplyError: A heading is missing or occurs twice, or has not exactly one whole number.
+    Returns:
+        The numbers, why others could not be read, and True if one stands in the line of its heading without *Score*.
     """
-    places: dict[str, re.Match[str]] = {}
-    for name, heading in headings.items():
-        found = list(re.finditer(rf"^[\W\d_]*{heading}\b", text, re.MULTILINE | re.IGNORECASE))
+    marks, reasons, lenient = dict[str, int](), dict[str, str](), False
+    places = {name: _headings(text, heading) for name, heading in headings.items()}
+    starts = sorted(found.start() for all_found in places.values() for found in all_found)
+    quoted = [answer for answer in shown if any(_headings(answer, heading) for heading in headings.values())]
+    for name, found in places.items():
+        title = headings[name].replace("(?:Evaluation|Score)", "Evaluation")
         if len(found) != 1:
-            title = heading.replace("(?:Evaluation|Score)", "Evaluation")
-            raise MalformedReplyError(f"the heading {title!r} stands there {len(found)} times", text)
-        places[name] = found[0]
-    ends = sorted(match.start() for match in places.values())
-    marks = {}
-    for name, match in places.items():
-        end = next((start for start in ends if start > match.start()), len(text))
+            reasons[name] = f"the heading {title!r} stands there {len(found)} times"
+            continue
+        match = found[0]
+        end = next((start for start in starts if start > match.start()), len(text))
         # "Overall Score: 7" names its number in the heading itself.
         begin = match.end() - len("Score") if match[0].endswith("Score") else match.end()
-        told = {found["mark"].replace("−", "-") for found in _SCORE.finditer(text, begin, end)}
+        told = {one["mark"].replace("−", "-") for one in _SCORE.finditer(text, begin, end)}
+        if not told and (beside := _BESIDE.match(text, match.end(), end)) is not None:
+            told, lenient = {beside["mark"]}, True
         if len(told) != 1 or "." in (mark := next(iter(told))):
-            raise MalformedReplyError(f"under {match[0].strip()!r} there is no one whole number after 'Score'", text)
-        marks[name] = int(mark)
-    return marks
+            reasons[name] = f"under {match[0].strip()!r} there is no one whole number after 'Score'"
+        elif any(mark in re.findall(r"-?\d+", answer) for answer in quoted):
+            reasons[name] = f"the number under {match[0].strip()!r} stands in an answer that has such headings too"
+        else:
+            marks[name] = int(mark)
+    return marks, reasons, lenient
+
+
+def _headings(text: str, heading: str) -> list[re.Match[str]]:
+    return list(re.finditer(rf"^[\W\d_]*{heading}\b", text, re.MULTILINE | re.IGNORECASE))
 
 
 def joined_units(units: Sequence[JudgeUnit], background: Background) -> list[JudgeUnit]:

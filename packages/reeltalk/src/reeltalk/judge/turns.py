@@ -12,6 +12,7 @@ from reeltalk.judge.measures import MeanItem, MeanItems, Measure, mean_measure, 
 from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol, find_protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
+from reeltalk.llm.replies import FreshSamples
 from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
@@ -144,8 +145,8 @@ class TurnJudge:
 
     @property
     def reads(self) -> frozenset[str]:
-        """No fields besides questions, references, options and labels."""
-        return frozenset()
+        """References, and no fields besides questions, options and labels."""
+        return frozenset({"references"})
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -248,7 +249,9 @@ class TurnJudge:
             own = [criterion.name for criterion in self.protocol.criteria]
             return unscored_rows(unit, turn, own, judge, judging.reason, replies=judging.replies)
         return [
-            score_row(unit, name, judge, value, turn=turn, explanation=explanation, replies=judging.replies)
+            score_row(unit, name, judge, value, turn=turn, explanation=explanation, replies=judging.replies).model_copy(
+                update={"lenient": judging.lenient}
+            )
             for name, value in values.items()
         ]
 
@@ -278,6 +281,8 @@ async def judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) ->
     Raises:
         BudgetError: A limit would be passed.
     """
+    if model is not None:
+        model = FreshSamples(model, (judge.name, unit.model, unit.kind, unit.id))
     protocol = find_protocol(judge.name)
     empty = {turn.turn_index for turn in unit.turns if turn.outcome == "empty"}
     if not empty or protocol is None or not protocol.needs_model or unit.model == NULL_MODEL:

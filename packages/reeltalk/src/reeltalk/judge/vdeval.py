@@ -109,22 +109,22 @@ class VDEval(TurnJudge):
             if getattr(self, name) not in get_args(kinds):
                 known = ", ".join(str(kind) for kind in get_args(kinds))
                 raise SettingError(f"{name} of vdeval is {getattr(self, name)!r}; choose one of {known}")
-        if self.published and (self.history, self.summary, self.shots) != ("judged", "refined", 1):
+        if self.published and ((self.history, self.shots) != ("judged", 1) or self.summary == "none"):
             raise SettingError(
-                "--published asks vdeval as its script does, with judged turns, the refined summary and the example; "
-                "leave --judge-history, --judge-summary and --judge-shots out"
+                "--published asks vdeval as its script does, with judged turns, a refined or template summary and the "
+                "example; leave --judge-history, --judge-shots and --judge-summary none out"
             )
 
     @property
     def reads(self) -> frozenset[str]:
-        """The summary, if one is shown."""
-        return frozenset() if self.summary == "none" else frozenset({"summaries"})
+        """References, and the summary if one is shown."""
+        return frozenset({"references"} if self.summary == "none" else {"references", "summaries"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The variant and the signatures of the prompts."""
         if self.published:
-            return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature))
+            return (("mode", "published"), ("summary", self.summary), ("prompt", self.prompts[PUBLISHED].signature))
         prompts = [("prompt", "vdeval"), *([("example", "vdeval_example")] if self.shots else [])]
         return (
             ("history", self.history),
@@ -145,9 +145,8 @@ class VDEval(TurnJudge):
 
         if self.summary == "none" or count(SUMMARY_KEYS[self.summary]):
             return
-        remedies = [
-            "pass --judge-summary " + " or ".join([*(kind for kind, key in SUMMARY_KEYS.items() if count(key)), "none"])
-        ]
+        kinds = [*(kind for kind, key in SUMMARY_KEYS.items() if count(key)), *([] if self.published else ["none"])]
+        remedies = [f"pass --judge-summary {' or '.join(kinds)}"] if kinds else []
         if self.summary == "refined":
             remedies.append("write summaries with 'reeltalk graph tell --model' and import them")
         if not videos:

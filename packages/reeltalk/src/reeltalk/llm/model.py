@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Final, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -100,6 +100,17 @@ class Endpoint(BaseModel):
         return Prices(input=self.price_in, output=self.price_out)
 
 
+class ReplyOrigin(NamedTuple):
+    """Who gave a reply."""
+
+    model: str
+    """Name that the server reported."""
+    host: str | None = None
+    """Host of the server's address; None if the model was asked in another way."""
+    dialect: str | None = None
+    """Differences of what was sent to the server from the full request, in words; None if there are none."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """A reply of a model."""
@@ -120,6 +131,13 @@ class Reply:
     logprobs: "tuple[Mapping[str, float], ...] | None" = None
     """For each of the first tokens, natural logarithms of probabilities: of the written token, which is first, and of
     the likeliest others. None if the server gives none."""
+    host: str | None = None
+    dialect: str | None = None
+
+    @property
+    def origin(self) -> ReplyOrigin:
+        """Who gave it."""
+        return ReplyOrigin(self.model, self.host, self.dialect)
 
 
 class Model(Protocol):

@@ -86,6 +86,17 @@ _AGAINST: Final = re.compile(
     |n['’]t\b|\d|[{}→⇒≠±~?]|但|不|错|其实|实际|而是|应该|更正|评分|分""",
     re.VERBOSE | re.IGNORECASE,
 )
+# Words that take a verdict back, beside explanations that may hold any other word.
+_TAKES_BACK: Final = re.compile(
+    r"""\b(?:correction|corrected|revis(?:e[ds]?|ing|ion)|re-?consider\w*|on\s+(?:second\s+thoughts?|(?:further\s+)?reflection)
+    |(?:should|must|ought\s+to)\s+(?:be|have\s+been|read|say)\W*(?:yes|no|true|false)\b|scratch\s+that
+    |(?:my|a)\s+mistake|i\s+(?:was|am)\s+wrong|i\s+(?:cannot|can['’]t|am\s+unable|will\s+not|won['’]t)|unable\s+to\s+(?:evaluate|judge)
+    |(?:cannot|can['’]t)\s+(?:evaluate|judge|assess)|please\s+(?:provide|ignore)|(?:ignore|disregard)\s+(?:the|this|that)
+    |(?:no|not\s+a)\s+(?:real\s+)?(?:verdict|evaluation)|placeholder|inject\w*|manipulat\w*)\b
+    |(?:^|[.!?]\s+|\n\s*)(?:wait|hmm+|oops|actually)\b|更正|请提供|无法(?:评估|判断)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_ONLY_A_FORM: Final = re.compile(r"\b(?:expected|required|requested)\s+format\s+(?:is|would|was)\b|\btemplate\b", re.I)
 # Counts of facts are no ratings.
 _COUNTED: Final = re.compile(
     r"\b(?:\d+|one|two|three|four|five)(?:\s+of\s+(?:the\s+)?(?:\d+|two|three|four|five))?\s+"
@@ -133,6 +144,30 @@ def why_not_own(before: str, after: str, record: Json, shown: Sequence[str] = ()
     if lead and (why := _why_not_led(lead, same_line)) is not None:
         return why
     return why_taken_back(rest, closing_only=bool(lead))
+
+
+def why_doubtful(before: str, after: str, record: Json, shown: Sequence[str]) -> str | None:
+    """Why a record amid any prose may not be the writer's verdict; None if nothing speaks against it.
+
+    Args:
+        before: Text before the record.
+        after: Text after the record.
+        record: The record as JSON.
+        shown: The candidate's answers. If one names a field of the record, the record may be quoted from it.
+    """
+    names = record if isinstance(record, dict) else {}
+    named = rf"\b(?:{'|'.join(re.escape(name) for name in names)})\W{{0,3}}[:=]"
+    if names and any(re.search(named, plain_characters(text), re.IGNORECASE) for text in shown):
+        return "other words stand around the verdict, and the candidate's answer has a verdict of its own"
+    before, after = _without_ticks(before, after)
+    if before.rstrip(" ")[-1:] in set(_QUOTES) - {"`"} or after.lstrip(" ")[:1] in set(_QUOTES) - {"`"}:
+        return "the record stands in quotation marks amid other words"
+    lead = unfinished(_FENCE.sub("\n", before).strip(" \t\r\n*_#>-"))
+    if is_anothers(lead) or _SUPPOSED.search(lead) or _ONLY_A_FORM.search(lead):
+        return "the words before the record say that it is not your own verdict"
+    if _TAKES_BACK.search(before) or _TAKES_BACK.search(after):
+        return "words around the verdict take it back"
+    return None
 
 
 def why_taken_back(after: str, *, closing_only: bool = False) -> str | None:

@@ -13,6 +13,7 @@ import json
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,6 +218,8 @@ class ReplyStore:
                 took_s=found.get("took_s"),
                 first_token_s=found.get("first_token_s"),
                 logprobs=None if found.get("logprobs") is None else tuple(found["logprobs"]),
+                host=found.get("host"),
+                dialect=found.get("dialect"),
             )
         except (KeyError, TypeError, ValueError):
             raise BenchmarkError(
@@ -372,3 +375,35 @@ class RecordingModel(_Wrapper[AsyncModel]):
         reply = await self.model.ask(messages, schema=schema, sample=sample)
         request.reply = reply.text
         return reply
+
+
+class FreshSamples(_Wrapper[AsyncModel]):
+    """A judge of one unit. If it is sampled, an equal request for another unit, or a second one, has its own reply.
+
+    Args:
+        model: The judge. With temperature 0 it is asked as it is.
+        of: What is judged. The same request for the same thing has the same reply when a command is run again.
+    """
+
+    def __init__(self, model: AsyncModel, of: Sequence[Json]) -> None:
+        super().__init__(model)
+        self._of = list(of)
+        sampling = getattr(model, "asked_sampling", model.sampling)
+        self._sampled = sampling.get("temperature") != 0
+        self._asked = Counter[str]()
+
+    async def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
+    ) -> Reply:
+        """The model's reply.
+
+        Raises:
+            ModelError: There is no reply.
+            BudgetError: A limit would be passed.
+        """
+        if self._sampled:
+            key = reply_key(self.name, messages, schema=schema, sample=sample)
+            self._asked[key] += 1
+            told = json.dumps([*self._of, sample, self._asked[key]])
+            sample = int(hashlib.sha256(told.encode()).hexdigest()[:8], 16)
+        return await self.model.ask(messages, schema=schema, sample=sample)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
@@ -10,7 +11,7 @@ from reeltalk.errors import ReeltalkError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.client import ModelClient, Picture
 from reeltalk.llm.connections import Connections
-from reeltalk.llm.model import AsyncModel, Endpoint, Message, Reply
+from reeltalk.llm.model import AsyncModel, Endpoint, Message, Reply, ReplyOrigin
 from reeltalk.llm.replies import ReplyStore, reply_key
 from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.scrubbing import public_address
@@ -67,6 +68,8 @@ class ServedModel:
     """Number of questions, including those answered from kept replies."""
     kept: int = 0
     """Number of questions answered from kept replies."""
+    origins: Counter[ReplyOrigin] = field(default_factory=Counter)
+    """Number of replies, kept ones too, by who gave them."""
     peak_memory: Callable[[], Mapping[str, int]] | None = None
     """Returns the peak memory in bytes, if the model runs in this process."""
     listener: Callable[[Exchange], object] | None = None
@@ -116,6 +119,7 @@ class ServedModel:
             raise
         self.asked += 1
         self.kept += reply.cached
+        self.origins[reply.origin] += 1
         self._tell(Exchange(self.name, messages, reply, None, began_s))
         return reply
 

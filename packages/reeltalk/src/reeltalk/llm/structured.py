@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 from reeltalk.errors import ModelError
 from reeltalk.llm.loose_json import START, LooseReader
 from reeltalk.llm.model import AsyncModel, Message, Model, Reply
-from reeltalk.llm.own_words import own_reply, why_not_own
+from reeltalk.llm.own_words import own_reply, why_doubtful, why_not_own
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.wire import first_problem, start_on_one_line
 from reeltalk.schema.model_texts import plain_characters
@@ -70,6 +70,34 @@ def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
     Raises:
         MalformedReplyError: It holds no JSON object, none of the type, or several that disagree.
     """
+    record, told, before, after = _only_record(text, kind, shown)
+    if (why := why_not_own(before, after, told, shown)) is not None:
+        raise MalformedReplyError(f"{why}; send the JSON object alone", text)
+    return record
+
+
+def read_amid_prose(text: str, kind: type[T], *, shown: Sequence[str]) -> T:
+    """The one record in a reply whose other words do not say whose verdict it is, as those of an explanation.
+
+    For replies that cannot be asked for again. The record is not read if the words before it attribute it to somebody
+    else, if words around it take it back, or if a text that the writer was shown has a verdict of its own.
+
+    Args:
+        text: The reply.
+        kind: A pydantic model, dataclass or other type whose JSON is an object.
+        shown: The candidate's answers.
+
+    Raises:
+        MalformedReplyError: It holds no JSON object of the type, several that disagree, or one that may not hold.
+    """
+    record, told, before, after = _only_record(text, kind, shown)
+    if (why := why_doubtful(before, after, told, shown)) is not None:
+        raise MalformedReplyError(why, text)
+    return record
+
+
+def _only_record(text: str, kind: type[T], shown: Sequence[str]) -> tuple[T, Json, str, str]:
+    """The one record in a reply, the same as JSON, and the text before and after it."""
     adapter: TypeAdapter[T] = _adapter(cast(Hashable, kind))
     answer = own_reply(text, shown)
     if not answer and text.strip():
@@ -98,9 +126,7 @@ def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
         raise MalformedReplyError(f"beside a record, {broken}", text)
     if unclear or any(_could_be_meant(other, told, adapter) for other in others):
         raise MalformedReplyError("beside a record, it holds one that cannot be read; write one and quote none", text)
-    if (why := why_not_own("".join(pieces[: last + 1]), "".join(pieces[last + 1 :]), told, shown)) is not None:
-        raise MalformedReplyError(f"{why}; send the JSON object alone", text)
-    return record
+    return record, told, "".join(pieces[: last + 1]), "".join(pieces[last + 1 :])
 
 
 def _objects(answer: str) -> tuple[list[tuple[Json, bool]], list[str], str | None]:

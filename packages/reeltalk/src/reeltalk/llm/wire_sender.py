@@ -5,6 +5,7 @@ import it only if a model is asked.
 """
 
 import asyncio
+import dataclasses
 import json
 import time
 import zlib
@@ -213,7 +214,9 @@ class WireSender:
             tokens = answer.tokens
             took_s = time.monotonic() - began_s
             told = {"took_s": took_s, "first_token_s": first_token_s}
-            return Sent(answer.reply(self.endpoint, secrets=self._secrets, **told), None, *tokens)
+            reply = answer.reply(self.endpoint, secrets=self._secrets, **told)
+            host = urlsplit(endpoint_address(self.endpoint)).hostname
+            return Sent(dataclasses.replace(reply, host=host, dialect=dialect.differences), None, *tokens)
         except TimeoutError:
             gone = TransientError(
                 f"{describe_endpoint(self.endpoint)} gave no reply within {self.endpoint.timeout_s:g} s",

@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-import numpy as np
-
-from reeltalk.metrics.clustered import clustered_mean
-from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, Proportion, wilson
+from reeltalk.metrics.uncertainty import Proportion, wilson
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill
@@ -44,12 +41,8 @@ class Jumps:
 
     stated: float | None
     """The requested probability; None if unknown."""
-    drawn: int
-    """Number of walks; equal walks are one path."""
-    of_drawn: Proportion
-    """Jumps of all walks, with Wilson's interval: every chance is decided by an independent draw."""
-    of_paths: Proportion
-    """Jumps of the different paths, with an interval clustered by video, since paths are not independent draws."""
+    taken: Proportion
+    """Jumps of all paths, with Wilson's interval: every chance is decided by an independent draw."""
     links: int
     """Pairs of turns that linkages relate and that construction has checked."""
     landed: int
@@ -170,12 +163,12 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
         found.unchecked += rewrite.coherent is None
     found.utterances.update(spoken.video_id for spoken in benchmark.read(SPEECH))
     found.scenes.update(scene.kind for scene in benchmark.read(SCENES))
-    walks: list[tuple[str, int, int, int]] = []
+    walks: list[tuple[int, int]] = []
     for path in benchmark.read(PATHS):
         found.paths += 1
         found.path_turns += len(path.steps)
         if (walk := path.extra.get(WALK)) is not None:
-            walks.append((path.video_id, int(walk["drawn"]), int(walk["jumps"]), int(walk["chances"])))
+            walks.append((int(walk["jumps"]), int(walk["chances"])))
     for gate in benchmark.read(GATES):
         found.gates[gate.gate, gate.outcome.value] += 1
         if gate.gate.endswith(f":{LANDING}") and gate.outcome is not GateOutcome.PASSED:
@@ -188,27 +181,15 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
     return found
 
 
-def _jumps(benchmark: Benchmark, walks: Sequence[tuple[str, int, int, int]], found: BenchmarkCounts) -> Jumps | None:
-    """Jumps of walks, each with its video, how often it was drawn, its jumps and its chances."""
+def _jumps(benchmark: Benchmark, walks: Sequence[tuple[int, int]], found: BenchmarkCounts) -> Jumps | None:
+    """Jumps of walks, each with its jumps and its chances."""
     if not walks:
         return None
-    drawn = [walk[1:] for walk in walks]
-    jumps, chances = sum(walk[1] for walk in drawn), sum(walk[2] for walk in drawn)
-    low, high = None, None
-    if chances:
-        jumped = np.concatenate([np.repeat([1.0, 0.0], [taken, seen - taken]) for _, taken, seen in drawn])
-        video = [name for name, _, _, seen in walks for _ in range(seen)]
-        kept = clustered_mean(jumped, video)
-        if kept.low is not None and kept.high is not None and kept.clusters >= FEWEST_VIDEOS:
-            # An interval of a share ends at 0 and 1.
-            low, high = max(0.0, kept.low), min(1.0, kept.high)
     landing = {outcome: n for (gate, outcome), n in found.gates.items() if gate.endswith(f":{LANDING}")}
     entry = benchmark.manifest.files.get(PATHS.file_name)
     return Jumps(
         stated=entry.settings.get("jump_probability") if entry is not None else None,
-        drawn=sum(walk[0] for walk in drawn),
-        of_drawn=wilson(sum(n * taken for n, taken, _ in drawn), sum(n * seen for n, _, seen in drawn)),
-        of_paths=Proportion(jumps, chances, jumps / chances if chances else None, low, high),
+        taken=wilson(sum(jumps for jumps, _ in walks), sum(chances for _, chances in walks)),
         links=sum(landing.values()),
         landed=landing.get(GateOutcome.PASSED.value, 0),
     )
@@ -271,9 +252,7 @@ def format_speech(utterances: Counter[str]) -> str:
 def format_jumps(jumps: Jumps, refused: Counter[str]) -> Iterable[str]:
     """Jumps of walks, and why links are no chance to jump, as lines of text."""
     stated = f", stated as {jumps.stated:g}" if jumps.stated is not None else ""
-    yield f"walks drawn: {jumps.drawn:,}; equal walks are one path"
-    yield f"jumps where a walk can jump{stated}: {_share(jumps.of_drawn)} in the walks drawn, counted as often as drawn"
-    yield f"jumps in the different paths, each counted once: {_share(jumps.of_paths)}"
+    yield f"jumps where a path can jump{stated}: {_share(jumps.taken)}"
     yield f"links that a walk can land at: {jumps.landed:,} of {jumps.links:,}"
     for reason, n in refused.most_common():
         yield f"  no chance to jump: {n:,} links, {reason}"

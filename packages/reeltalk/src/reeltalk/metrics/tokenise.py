@@ -243,9 +243,10 @@ def _counted(text: str) -> tuple[int, int]:
 
 
 def language_parts(languages: Iterable[Spoken]) -> str:
-    """Languages and tokenisers for a signature, such as `tok:coco|lang:en`; several languages are `lang:per-item`."""
+    """Languages, tokenisers and case for a signature: `tok:coco|lang:en|case:lc`; several are `lang:per-item`."""
     kinds = sorted(set(languages))
-    return f"tok:{'+'.join(TOKENISER[kind] for kind in kinds)}|lang:{kinds[0] if len(kinds) == 1 else 'per-item'}"
+    lang = kinds[0] if len(kinds) == 1 else "per-item"
+    return f"tok:{'+'.join(TOKENISER[kind] for kind in kinds)}|lang:{lang}|case:lc"
 
 
 def tokenise(text: str, language: Spoken) -> list[str]:

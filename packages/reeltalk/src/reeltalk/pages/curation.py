@@ -229,7 +229,7 @@ def _tracks(entry: CuratedVideo, settings: dict[str, object]) -> list[_Track]:
         _Track("Content", values("content"), content_bound if settings.get("detector") == "content" else None, True),
         _Track("Sharpness", values("sharpness"), bound("min_sharpness"), True, logarithmic=True),
         _Track("Similarity", values("similarity"), bound("max_similarity"), False),
-        _Track("Flow", values("flow_px"), None, True),
+        _Track("Motion", values("flow_px"), None, True),
     ]
 
 

@@ -85,6 +85,12 @@ class PlayDetails(BaseModel):
     """Size of the model's cache of keys and values when it answered, if it is known."""
     cached: bool = False
     """True if the reply was kept from an earlier run."""
+    served_model: str | None = None
+    """Name of the model that the server reported with the reply; None if no server was asked."""
+    served_host: str | None = None
+    """Host of the server's address."""
+    served_dialect: str | None = None
+    """Differences of what was sent to the server from the full request, in words; None if there are none."""
     corrupted: bool = False
     """True if later turns saw a wrong answer in place of this one."""
     option_order: tuple[int, ...] | None = None

@@ -12,10 +12,8 @@ if the target and all turns after it can be understood without the skipped turns
 usable.
 
 **Frequency.** Walks are drawn independently, in the requested number, and none is drawn again. Each jumps at every
-chance with the stated probability, and so do all together. Drawing again until all walks differ would fill a benchmark
-with rare walks, which jump less. Equal walks become one path that records how often it was drawn (`WALK` in its
-`extra`). The share of jumps is right for paths that are weighted by their draws; among the different paths alone it is
-lower.
+chance with the stated probability, and so do all together. Every walk is a path of its own, also if it equals another:
+with one path for equal walks, or walks drawn again until all differ, the rare ones that jump less would count too much.
 """
 
 import random
@@ -33,7 +31,7 @@ from reeltalk.schema.record import Json, PathId, derive_id
 from reeltalk.schema.rewriting import Rewrite
 
 WALK: Final = "walk"
-"""Key of a path's `extra`: `drawn`, the number of equal walks, and the `chances` and `jumps` of one of them."""
+"""Key of a path's `extra`: `chances`, the turns at which its walk could jump, and `jumps`."""
 LANGUAGE: Final = "language"
 """The vocabulary of a turn's `labels` for its language."""
 LANDING: Final = "landing"
@@ -113,21 +111,18 @@ class PathStatistics:
     """Counts of the links and walks of a benchmark."""
 
     paths: int = 0
-    """Different walks that were drawn."""
-    drawn: int = 0
-    """All walks that were drawn."""
+    """Walks that were drawn."""
+    different: int = 0
+    """Different walks among them."""
     walks: int = 0
     """Different walks that are possible, in all videos together."""
-    turns: int = 0
-    """Turns of the different paths."""
     jumps: int = 0
     chances: int = 0
-    """Turns of all walks drawn at which they could have jumped."""
+    """Turns of the paths at which they could jump."""
     links: int = 0
     """Pairs of turns that linkages relate."""
     refused: Counter[str] = field(default_factory=Counter)
     """Links that walks cannot use, by reason."""
-    lengths: list[int] = field(default_factory=list)
 
     def count(self, landings: Iterable[Landing]) -> None:
         """Add the decisions on links.
@@ -363,39 +358,36 @@ class Walker:
         return counts[start] if start is not None else 0
 
     def paths(self, video_id: str, *, count: int, seed: int, statistics: PathStatistics) -> list[DialoguePath]:
-        """Draw `count` walks; return the different ones, each with the number of its draws.
+        """Draw `count` walks; each is a path, equal ones too.
 
         Args:
             video_id: The video.
-            count: Number of draws; SVBench's test split has 5 a video.
+            count: Number of paths; SVBench's test split has 5 a video.
             seed: Seed of the draws.
             statistics: Receives counts.
         """
         draw = random.Random(f"paths {seed} {video_id}")
-        found: dict[tuple[Any, ...], tuple[Walk, PathStatistics]] = {}
-        drawn: Counter[tuple[Any, ...]] = Counter()
-        for _ in range(count if self._onward(0, 0) else 0):
+        found: list[DialoguePath] = []
+        different = set[tuple[Any, ...]]()
+        for number in range(count if self._onward(0, 0) else 0):
             one = PathStatistics()
             walk = self.walk(draw, one)
-            key = tuple((place, jump is not None) for place, jump in walk)
-            found.setdefault(key, (walk, one))
-            drawn[key] += 1
+            different.add(tuple((place, jump is not None) for place, jump in walk))
+            name = derive_id("path", video_id, seed, number, [place for place, _ in walk])
+            found.append(
+                DialoguePath(
+                    id=PathId(name),
+                    video_id=self.chains[0].video_id,
+                    steps=tuple(_steps(walk)),
+                    extra={WALK: {"chances": one.chances, "jumps": one.jumps}},
+                )
+            )
             statistics.chances += one.chances
             statistics.jumps += one.jumps
-        statistics.drawn += drawn.total()
         statistics.paths += len(found)
+        statistics.different += len(different)
         statistics.walks += self.different_walks()
-        statistics.turns += sum(len(walk) for walk, _ in found.values())
-        statistics.lengths += [len(walk) for walk, _ in found.values()]
-        return [
-            DialoguePath(
-                id=PathId(derive_id("path", video_id, seed, number, [place for place, _ in walk])),
-                video_id=self.chains[0].video_id,
-                steps=tuple(_steps(walk)),
-                extra={WALK: {"drawn": drawn[key], "chances": one.chances, "jumps": one.jumps}},
-            )
-            for number, (key, (walk, one)) in enumerate(found.items())
-        ]
+        return found
 
 
 def _steps(walk: Walk) -> Iterator[PathStep]:

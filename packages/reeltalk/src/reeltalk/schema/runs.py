@@ -4,7 +4,8 @@ A run lies outside the benchmark: `run.json`, `answers.jsonl`, `scores/items.jso
 `summary.json`. `score`, `evaluate` and `judge` write runs; `report`, `compare` and `calibrate` read them.
 """
 
-from typing import Annotated, Final, Literal
+from collections import Counter
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -19,6 +20,11 @@ CONTROLS: Final[dict[Control, str]] = {
     "other-video": "another video's pictures",
 }
 """The pictures that a control run shows in place of the video's own."""
+
+REPLIES: Final = "replies"
+"""Key of `RunInfo.settings`: number of replies by role, name of the model, host and dialect."""
+JUMPS: Final = "jumps"
+"""Key of `RunInfo.settings`: `jumps` and `chances` of the paths that were played."""
 
 MOST_UNSCORED: Final = 0.02
 """Largest share of items without a score. Above it, a number is withheld everywhere."""
@@ -192,3 +198,29 @@ class RunInfo(Record):
     clusters: Annotated[int, Field(ge=0)]
     """Number of videos, by which intervals are clustered."""
     unscored: tuple[Unscored, ...] = ()
+
+    @property
+    def remarks(self) -> list[str]:
+        """The realised rate of jumps of the paths that were played, in a sentence; empty if it is unknown."""
+        jumps: Any = self.settings.get(JUMPS)
+        if not jumps or not jumps["chances"]:
+            return []
+        rate = jumps["jumps"] / jumps["chances"]
+        return [f"Its paths jump at {rate:.2f} of the {jumps['chances']:,} turns at which they can."]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the run's numbers has to know about who gave the replies, one sentence each."""
+        found: list[str] = []
+        rows: Any = self.settings.get(REPLIES) or []
+        for role in dict.fromkeys(row["role"] for row in rows):
+            counts = Counter[str]()
+            for row in rows:
+                counts[row["model"]] += row["replies"] if row["role"] == role else 0
+            named = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common() if count)
+            if len(+counts) > 1:
+                found.append(
+                    f"The replies of the {role} came from models of several names, as the server reported them: "
+                    f"{named}. The numbers are of no one model."
+                )
+        return found

@@ -65,6 +65,8 @@ class JudgedScore(Record):
     reason: str | None = None
     """Why there is no value."""
     explanation: str | None = None
+    lenient: bool = False
+    """True if the value was read although the judge did not keep to the form that it was asked for."""
     judge: Name
     video_id: VideoKey | None = None
     sample: Annotated[int, Field(ge=0)] = 0

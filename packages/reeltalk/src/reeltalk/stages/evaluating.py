@@ -6,7 +6,7 @@ judges its share of the scripts and writes the results to its own file.
 
 import os
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,14 +31,15 @@ from reeltalk.formats.answer_table import read_answer_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES
 from reeltalk.judge.judge import UnitKey
 from reeltalk.llm import Budget, ReplyStore, Spent
+from reeltalk.llm.model import ReplyOrigin
 from reeltalk.metrics.uncertainty import wilson
 from reeltalk.parallel.side_by_side import side_by_side
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.paths import PathStatistics
+from reeltalk.schema.paths import WALK, PathStatistics
 from reeltalk.schema.record import Json
-from reeltalk.schema.runs import CONTROLS, Control
+from reeltalk.schema.runs import CONTROLS, JUMPS, Control
 from reeltalk.stages.run import (
     EvaluationCommand,
     RunReport,
@@ -53,6 +54,7 @@ from reeltalk.stages.run import (
     finish,
     is_run_needed,
     open_judging,
+    origins_of,
     prefix_progress,
     report_of,
     resolve_judging,
@@ -252,6 +254,8 @@ class _Evaluation:
                         progress=progress,
                         tell=self.tell,
                     )
+                    if judging_setup.logged is not None:
+                        judging_setup.logged.origins.update(usage.judged_by)
                 else:
                     collected = play_scripts(
                         chosen,
@@ -280,6 +284,7 @@ class _Evaluation:
                     player,
                     wrong=wrong_answers(content, play),
                     subtitles=spoken_lines(content) if play.subtitles else None,
+                    origins=origins_of(evaluation.turns.raw()),
                 )
                 return finish(
                     folder,
@@ -289,7 +294,7 @@ class _Evaluation:
                     signed={name: signed},
                     sources={name: player.source},
                     content=content,
-                    settings=request | {"benchmark_path": str(benchmark.path)},
+                    settings=request | {"benchmark_path": str(benchmark.path)} | _jumps(content, play, chosen),
                     kind="evaluate",
                     usage=usage,
                     tell=self.tell,
@@ -318,13 +323,23 @@ class _Evaluation:
         return chosen
 
 
+def _jumps(content: Content, play: PlaySettings, chosen: Scripts) -> dict[str, Any]:
+    """How often the paths that are played jump, for `run.json`; empty if it is unknown."""
+    if play.mode != "streaming":
+        return {}
+    paths = content.paths if play.rejump is None else draw_new_paths(content, play)[0]
+    played = {script.id for script in chosen}
+    walks = [path.extra[WALK] for path in paths if WALK in path.extra and path.id in played]
+    return {JUMPS: {name: sum(walk[name] for walk in walks) for name in ("jumps", "chances")}} if walks else {}
+
+
 def _told_of(walks: PathStatistics) -> str:
     jumped = wilson(walks.jumps, walks.chances)
     rate = "no turn from which a walk can jump"
     if jumped.share is not None:
         rate = f"jumps at {jumped.share:.2f} [{jumped.low:.2f}, {jumped.high:.2f}] of {walks.chances:,} chances"
     return (
-        f"new paths: {walks.paths:,} different of {walks.drawn:,} walks drawn, {rate}, stated as 0.8; "
+        f"new paths: {walks.paths:,}, {walks.different:,} of them different, {rate}, stated as 0.8; "
         f"{walks.links - walks.refused.total():,} of {walks.links:,} links can be landed on"
     )
 
@@ -540,6 +555,8 @@ class ShardResult(BaseModel):
     """Questions answered from kept replies."""
     peak_memory: dict[str, int] = {}
     """Peak memory in bytes, if the model that answers runs in the process."""
+    judged_by: list[tuple[ReplyOrigin, int]] = []
+    """Number of replies of the judge by who gave them."""
 
 
 def play_shard(argument: Any, told: Callable[[int], None]) -> None:
@@ -601,6 +618,7 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
                 asked=sum(model.asked for model in models),
                 kept=sum(model.kept for model in models),
                 peak_memory=Usage.of(budget, player.model, None).peak_memory or {},
+                judged_by=list(judging_setup.logged.origins.items()) if judging_setup.logged is not None else [],
             )
     write_bytes(task.result, result.model_dump_json().encode())
 
@@ -675,7 +693,7 @@ def play_in_processes(
     shutil.rmtree(folder.shards, ignore_errors=True)
     turns, done = [turns_of(scripts.at(shard)) for shard in shards], [0] * count
     due, asked, kept = sum(turns), [0] * count, 0
-    collected, peak_memory = Collected(folder.work), dict[str, int]()
+    collected, peak_memory, judged_by = Collected(folder.work), dict[str, int](), Counter[ReplyOrigin]()
 
     def task(number: int, share: Budget) -> Json:
         connections = config.limits.connections
@@ -737,9 +755,10 @@ def play_in_processes(
             asked[number] += asked_anew
             if result.collected is not None:
                 collected.read(folder.shards / str(number), result.collected)
+                judged_by.update(dict(result.judged_by))
                 ended.append(number)
         waiting = [number for number in waiting if number not in ended]
         if waiting and (budget.is_spent or budget.spent == before):
             raise budget.error()
     shutil.rmtree(folder.shards, ignore_errors=True)
-    return collected, Usage(budget.spent, kept, peak_memory or None)
+    return collected, Usage(budget.spent, kept, peak_memory or None, judged_by)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import InputError, SettingError
+from reeltalk.evaluate.playing.chat import answer_prompt_group
 from reeltalk.formats.official_prompts import Source, official_prompts
 from reeltalk.judge.asking import judge_prompt_group as judges_group
 from reeltalk.judge.settings import JudgeSettings
@@ -16,7 +17,10 @@ from reeltalk.store.atomic import storage_errors, write_bytes
 
 JUDGE: Final = judges_group()
 GROUPS: Final[tuple[PromptGroup, ...]] = tuple(
-    sorted((JUDGE, *chain.from_iterable(loaded("reeltalk.prompts").values())), key=lambda group: group.name)
+    sorted(
+        (JUDGE, answer_prompt_group(), *chain.from_iterable(loaded("reeltalk.prompts").values())),
+        key=lambda group: group.name,
+    )
 )
 """In the order in which they are listed. Other packages name theirs in the entry points `reeltalk.prompts`."""
 

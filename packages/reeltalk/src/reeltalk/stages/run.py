@@ -9,7 +9,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -32,6 +32,7 @@ from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, NO_JUDGE, JudgeMode
 from reeltalk.judge.svbench_official import streaming_slots
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.budget import Spent
+from reeltalk.llm.model import ReplyOrigin
 from reeltalk.metrics.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorError, MeteorProcess
 from reeltalk.metrics.scoring import ENGLISH_ONLY
@@ -41,7 +42,7 @@ from reeltalk.progress import Progress, Tell
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.overview import HasOverview, Overview
-from reeltalk.schema.runs import RunInfo, SummaryRow
+from reeltalk.schema.runs import REPLIES, RunInfo, SummaryRow
 from reeltalk.schema.server_address import without_user
 from reeltalk.stages.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.atomic import write_bytes
@@ -105,9 +106,11 @@ def open_judging(
         if "meteor" in settings.metrics:
             try:
                 meteor = stack.enter_context(MeteorProcess(jar=None))
-            except (MissingToolError, MeteorError) as missing:
-                tell(f"meteor is not scored: {missing}")
-                meteor = missing
+            except MissingToolError as missing:
+                meteor = missing  # `check_judging` has said so
+            except MeteorError as broken:
+                tell(f"meteor is not scored: {broken}")
+                meteor = broken
         yield JudgingSetup(
             settings,
             judges,
@@ -155,6 +158,11 @@ def check_judging(
     needs = {judge.name: protocol.needs for judge in judges if (protocol := find_protocol(judge.name)) is not None}
     lacking = {name: need for name, need in needs.items() if need is not None}
     found, about, chinese, meteor = 0, set[str](), False, "meteor" in settings.metrics
+    if meteor:
+        try:
+            MeteorProcess(jar=None)
+        except MissingToolError as missing:
+            tell(f"meteor will not be scored: {missing}")
     for video_id, turn in turns:
         found += 1
         about.add(video_id)
@@ -242,6 +250,8 @@ class Usage:
     """Questions answered from replies that were kept."""
     peak_memory: Mapping[str, int] | None = None
     """Peak memory in bytes, if the model that answers runs on this machine."""
+    judged_by: Mapping[ReplyOrigin, int] = field(default_factory=dict)
+    """Number of replies of the judge by who gave them."""
 
     @classmethod
     def of(cls, budget: Budget, player: Any, judge: Any) -> "Usage":
@@ -254,7 +264,7 @@ class Usage:
         """
         kept = sum(model.kept for model in (player, judge) if model is not None)
         peak_memory = player.peak_memory() if player is not None and player.peak_memory is not None else None
-        return cls(budget.spent, kept, peak_memory)
+        return cls(budget.spent, kept, peak_memory, judge.origins if judge is not None else {})
 
 
 @dataclass(frozen=True, repr=False)
@@ -352,6 +362,9 @@ def finish(
     """
     if usage.peak_memory:
         settings = settings | {"peak_memory_bytes": dict(usage.peak_memory)}
+    answered_by = origins_of(evaluation.turns.raw())
+    if replies := [*_replies("model", answered_by), *_replies("judge", usage.judged_by)]:
+        settings = settings | {REPLIES: replies}
     # From here on all replies are on the disk, even if a later step fails.
     folder.keep(evaluation.turns, evaluation.scores)
     failures = failures_of(evaluation.turns, evaluation.scores)
@@ -380,6 +393,25 @@ def finish(
     asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
     done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures.with_empty_answers(summary))
     return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or spent.unreached or usage.kept else done
+
+
+def origins_of(turns: Iterable[Mapping[str, Any]]) -> Counter[ReplyOrigin]:
+    """Number of replies by who gave them.
+
+    Args:
+        turns: Rows of answers.
+    """
+    found = Counter[ReplyOrigin]()
+    for turn in turns:
+        played = turn.get("played") or {}
+        if (model := played.get("served_model")) is not None:
+            found[ReplyOrigin(model, played.get("served_host"), played.get("served_dialect"))] += 1
+    return found
+
+
+def _replies(role: str, origins: Mapping[ReplyOrigin, int]) -> Iterable[dict[str, Any]]:
+    for origin, count in sorted(origins.items(), key=lambda one: (-one[1], str(one[0]))):
+        yield {"role": role, **origin._asdict(), "replies": count}
 
 
 def report_of(run: Run) -> RunReport:
@@ -441,11 +473,13 @@ def _report(run: Run, counts: Mapping[str, int], failures: Failures) -> RunRepor
         *_summary_lines(run.summary),
         *_reason_lines(run.summary),
         *missing_metric_lines(run.info),
+        *run.info.remarks,
     )
     return RunReport(
         run,
         complete,
         text,
+        warnings=tuple(run.info.warnings),
         failures=tuple(failures.lines()),
         can_retry=asking_helps(failures, kind=run.info.kind, model=run.info.settings.get("model")),
     )

@@ -223,7 +223,7 @@ def test_every_field_is_classified() -> None:
     tables = {field.name for field in dataclasses.fields(Content)}
     assert tables == READ_TABLES | OF_OTHER_NUMBERS | NOT_READ
     of_units = {field.name for field in dataclasses.fields(JudgeUnit)}
-    assert of_units >= READ - {"checklist", "rubric", "key"}
+    assert of_units >= READ - {"references", "checklist", "rubric", "key"}
     assert of_units - READ == {"model", "kind", "id", "video_id", "turns", "task", "official", "lists"}
     said = {"model", "text", "state", "reason", "repeats", "played", "extra", "unit_id"}
     asked = {"item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option"}
@@ -293,7 +293,7 @@ UNITS: Final[dict[str, Callable[[JudgeUnit], JudgeUnit]]] = {
         name: lambda unit, name=name: dataclasses.replace(  # type: ignore[misc]
             unit, turns=tuple(turn.model_copy(update={name: FIELDS[Turn][name][1]}) for turn in unit.turns)
         )
-        for name in ("checklist", "rubric", "key")
+        for name in ("references", "checklist", "rubric", "key")
     },
 }
 

@@ -282,7 +282,7 @@ def test_official_accuracies_are_rounded_at_every_step() -> None:
     assert official_run_accuracy(["Yes", "no", "Yes"], ["Yes", "No", "No"]) == 0.67
     assert official_run_accuracy(["Yes", "no", "Yes", "Yes", "No"], ["Yes", "No", "No"]) == 0.40
     assert official_run_accuracy(["Yes"], ["Yes", "No", "No"]) == 1.0
-    assert official_run_accuracy([], ["Yes"]) is None
+    assert official_run_accuracy([], ["Yes"]) == 0.0
     assert official_mean([0.67, 0.67, 1.0]) == 0.78
     assert official_mean([0.67, None]) == 0.67
     assert official_mean([0.78, 0.60]) == 0.69
@@ -316,7 +316,8 @@ def test_compat_averages_as_the_official_script_does() -> None:
         ('```json\n{"A1": "Yes"}\n```', ["Yes"]),
         ('{"whatever": "No", "A1": "Yes"}', ["No", "Yes"]),
         ('["Yes"]', None),
-        ('{"A1": true}', None),
+        ('{"A1": true}', ["True"]),
+        ("{}", []),
         ("Yes", None),
         ("[" * 5000, None),
     ],

@@ -140,5 +140,5 @@ def test_scripts_that_are_not_split_into_words_are_said_to_be_none(references: l
 def test_models_that_answer_other_items_are_tokenised_alike() -> None:
     both = languages_by_item([("a", ("他走了",)), ("b", ("42",)), ("b", ("四十二",)), ("c", ("He left.",))])
     assert {item: both[item] for item in "abc"} == {"a": "zh", "b": "zh", "c": "en"}
-    assert language_parts(both.values()) == "tok:coco+sacrebleu-zh|lang:per-item"
-    assert language_parts(["en", "en"]) == "tok:coco|lang:en"
+    assert language_parts(both.values()) == "tok:coco+sacrebleu-zh|lang:per-item|case:lc"
+    assert language_parts(["en", "en"]) == "tok:coco|lang:en|case:lc"

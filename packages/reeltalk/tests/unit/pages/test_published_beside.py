@@ -188,6 +188,18 @@ def test_what_differs_is_told_with_both_values(laid: Laid) -> None:
     assert "history" not in why
 
 
+def test_every_difference_of_prompts_pictures_and_models_is_told(laid: Laid) -> None:
+    played = "|size:longest-720|prompt:answer-svbench.v2#1a2b3c4d|sampling:temperature=0|served:owl-2"
+    ours = told(laid("mt-video-bench", [row("mtv", 60.0, more=f"{played}|prompt:checklist.v1#5e6f7a8b")])["v2-table-2"])
+    assert ours["answering prompt"].endswith("in our own words: answer-svbench.v2#1a2b3c4d")
+    assert ours["prompt"].endswith("in our own words: checklist.v1#5e6f7a8b")
+    assert ours["pictures"].endswith("here uniform, longest-720 px")
+    assert ours["models"].endswith("here owl-2, temperature=0")
+    official = "|prompt:mt-video-bench-published.v1#1a2b|sampling:none|mode:published|prompt:checklist-published.v1#5e"
+    theirs = told(laid("mt-video-bench", [row("mtv", 60.0, more=official)])["v2-table-2"])
+    assert not {"answering prompt", "prompt"} & set(theirs)
+
+
 def test_both_versions_are_told_apart(laid: Laid) -> None:
     tables = laid("mt-video-bench", [row("mtv", 60.0, frames=32, more="|version:v1")])
     assert "version" not in told(tables["v1-table-2"])

@@ -26,6 +26,15 @@ ANSWERS: Final = ".answers"
 """Suffix of the subject if answers in a published layout were scored; the layout comes before it."""
 
 
+ANSWERING: Final = "answering prompt"
+"""Key of the prompt that asks for answers, among the parts of a signature."""
+PUBLISHED: Final = "published"
+JUDGED_IN: Final = (PUBLISHED, COMPAT)
+"""Modes of judging; all others are of play."""
+AUTHORS: Final = "-published."
+"""Stands in the signature of a prompt that was read from the authors' repository."""
+
+
 @dataclass(frozen=True)
 class OwnNumber:
     """A score of your run, with the facts for the comparison."""
@@ -58,7 +67,16 @@ def _name_parts(signature: str) -> tuple[str, dict[str, str]]:
         parsed = Signature.parse(signature)
     except ValueError:
         return "", {}
-    return parsed.subject, dict(parsed.parts)
+    parts = dict(parsed.parts)
+    modes = [value for key, value in parsed.parts if key == "mode"]
+    # A judge's mode may follow that of play, or stand alone where answers were read from a file.
+    played = next((mode for mode in modes if mode not in JUDGED_IN), None)
+    parts = {key: value for key, value in parts.items() if key != "mode"} | ({"mode": played} if played else {})
+    parts |= {PUBLISHED: "yes"} if PUBLISHED in modes else {}
+    if "sampling" in parts:
+        # A chat model answered. Its prompt comes first, and a judge's may follow.
+        parts[ANSWERING] = next(value for key, value in parsed.parts if key == "prompt")
+    return parsed.subject, parts
 
 
 def difference_reasons(
@@ -86,6 +104,7 @@ def difference_reasons(
     found += _version(table, own)
     found += _frames(table, row, own)
     found += _history(table, row, own)
+    found += _answering([number for number in own if ANSWERING in number.parts])
     if any(number.metric.split(".")[0] == "cogme" for number in own):
         found += _told("correctness", "choice", own, lambda number: number.parts.get("correctness"))
     if any(number.metric in TEXT_METRICS for number in own):
@@ -133,13 +152,37 @@ def _judge(table: PublishedTable, own: Sequence[OwnNumber]) -> list[DifferenceRe
         ]
     else:
         found = _told("judge", table.judge, own, lambda number: number.parts.get("judge"), same=_same_model)
-    found.append(DifferenceReason("prompt", "ours asks the judge in our own words"))
+    worded = [number for number in own if PUBLISHED not in number.parts]
+    if worded:
+        found.append(DifferenceReason("prompt", f"ours asks the judge in our own words: {_each(worded, _prompt)}"))
     if table.scored_by == "script":
         if any(number.official for number in own):
             told = "the official script's; only the rows 'official script' read replies as it does"
         else:
             told = "the official script's, whose mistakes ours mends; --compat shows what it would make of the replies"
         found.append(DifferenceReason("scoring", told))
+    return found
+
+
+def _prompt(number: OwnNumber) -> str:
+    return number.parts.get("prompt", "not stated")
+
+
+def _answering(own: Sequence[OwnNumber]) -> list[DifferenceReason]:
+    """How chat models were asked for answers here, which no table states."""
+    if not own:
+        return []
+    found = []
+    if worded := [number for number in own if AUTHORS not in number.parts[ANSWERING]]:
+        told = _each(worded, lambda number: number.parts[ANSWERING])
+        found.append(DifferenceReason(ANSWERING, f"ours states the facts of the authors' in our own words: {told}"))
+    if shown := [number for number in own if "size" in number.parts]:
+        told = _each(shown, lambda number: f"{number.parts.get('policy')}, {number.parts['size']} px")
+        found.append(DifferenceReason("pictures", f"chosen and scaled by each model's own code; here {told}"))
+    told = _each(
+        own, lambda number: f"{number.parts.get('served', 'as the server was asked')}, {number.parts['sampling']}"
+    )
+    found.append(DifferenceReason("models", f"versions, servers and sampling are not published; here {told}"))
     return found
 
 

@@ -14,7 +14,7 @@ from reeltalk.evaluate.settings import AnswerStyle, PlaySettings
 from reeltalk.judge.match import has_short_reference
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.prompts import Prompt
+from reeltalk.llm.prompts import Prompt, PromptGroup
 from reeltalk.metrics.agree import is_yes_no
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.scoring import short_hash
@@ -24,6 +24,17 @@ STYLES: Final = PROMPTS / "styles"
 FORMS: Final = PROMPTS / "forms"
 OWN: Final = ".md"
 """Ending of a prompt of the user's own."""
+QUESTION, HISTORY = "question", "history"
+"""Fields of a prompt that is a user's message: the question, and the dialogue before it as a Python list."""
+
+
+def answer_prompt_group() -> PromptGroup:
+    """Our prompts for answers, and those of authors that a user can adopt."""
+    own = {path.stem: path for path in sorted(PROMPTS.glob("*.md")) if path.stem != "summary"}
+    adopt = "make it with 'reeltalk prompts --from mt-video-bench --clone PATH --out DIR'"
+    published = "mt-video-bench-published"
+    needed = {published: frozenset({QUESTION, HISTORY})}
+    return PromptGroup("answer", own, without={published: adopt}, needed=needed)
 
 
 def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
@@ -36,7 +47,7 @@ def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
     Raises:
         SettingError: There is no prompt of this name, or the file is not a prompt.
     """
-    path = Path(name) if name.endswith(".md") else PROMPTS / f"{name}.md"
+    path = Path(name) if name.endswith(OWN) else PROMPTS / f"{name}.md"
     if not path.is_file():
         known = ", ".join(sorted(found.stem for found in PROMPTS.glob("*.md")))
         raise SettingError(f"no prompt '{name}'; known are {known}, or give a file NAME.md")
@@ -46,6 +57,8 @@ def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
         raise SettingError(f"prompt {path} cannot be read: {error}") from None
     except ValueError as error:
         raise SettingError(str(error)) from None
+    if name.endswith(OWN) and QUESTION in prompt.fields and (unknown := prompt.fields - {QUESTION, HISTORY}):
+        raise SettingError(f"prompt {path} has the unknown placeholder {{{min(unknown)}}}; it has question and history")
     return in_style(prompt, style)
 
 
@@ -62,7 +75,7 @@ class ChatPlayer:
 
     Args:
         model: The chat model. Its messages hold references of frames in place of pictures.
-        prompt: The system message.
+        prompt: The system message. If it has the field `question`, it is a user's message in place of a conversation.
         forms: Requests that follow the form of a turn; None to leave them out.
     """
 
@@ -95,20 +108,17 @@ class ChatPlayer:
             reply = await self._model.ask(self.conversation(seen))
         except ModelError as error:
             return Response(None, str(error))
-        return Response(
-            reply.text,
-            took_s=reply.took_s,
-            first_token_s=reply.first_token_s,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cached=reply.cached,
-        )
+        return Response.of(reply)
 
     def conversation(self, seen: TurnInput) -> list[Message]:
         """The messages that ask one turn.
 
         Frames that were sent with an earlier turn stay with it. All others come before the first question.
         """
+        if QUESTION in self._prompt.fields:
+            said = [line for past in seen.history for line in (f"User: {past.question}", f"Assistant: {past.answer}")]
+            text = self._prompt.fill(question=question_text(seen, self._forms), history=str(said))
+            return [_shown(text, seen.frames if self._model.sees_images else (), seen)]
         messages = [Message("system", self._prompt.text)]
         sent = {frame.reference for past in seen.history for frame in past.new_frames}
         sent |= {frame.reference for frame in seen.new_frames}
@@ -292,14 +302,7 @@ class SummaryPlayer:
             raise
         except ReeltalkError as error:
             return Response(text=None, reason=str(error))
-        return Response(
-            text=reply.text,
-            took_s=reply.took_s,
-            first_token_s=reply.first_token_s,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cached=reply.cached,
-        )
+        return Response.of(reply)
 
     def _text(self, seen: TurnInput, summary: str) -> str:
         said = "\n".join(f"Question: {past.question}\nAnswer: {past.answer}" for past in seen.history)

@@ -4,6 +4,7 @@ A user's class runs with all rights, like any imported code.
 """
 
 import asyncio
+import dataclasses
 import inspect
 import json
 import time
@@ -179,14 +180,7 @@ class CachedPlayer:
         key = reply_key(self.name, [shown], sampling=dict(self.signature))
         kept = self._store.get(key)
         if kept is not None:
-            return Response(
-                kept.text,
-                took_s=kept.took_s,
-                first_token_s=kept.first_token_s,
-                prompt_tokens=kept.prompt_tokens,
-                completion_tokens=kept.completion_tokens,
-                cached=True,
-            )
+            return dataclasses.replace(Response.of(kept), origin=None)
         began_s = time.monotonic()
         answer = await self._player.answer(seen, pictures)
         if answer.text is not None:

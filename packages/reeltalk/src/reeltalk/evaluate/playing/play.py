@@ -15,12 +15,13 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.errors import BenchmarkError
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.llm.model import Reply, ReplyOrigin
 from reeltalk.metrics.agree import agrees, is_yes_no, polarity
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails, item_id
 from reeltalk.schema.dialogue import Turn
@@ -88,6 +89,21 @@ class Response:
     memory_bytes: int | None = None
     """Bytes that are kept of the stream after it, if known."""
     cached: bool = False
+    origin: ReplyOrigin | None = None
+    """Who gave it; None if no model was asked."""
+
+    @classmethod
+    def of(cls, reply: Reply) -> Self:
+        """The response of a model that was asked."""
+        return cls(
+            reply.text,
+            took_s=reply.took_s,
+            first_token_s=reply.first_token_s,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cached=reply.cached,
+            origin=reply.origin,
+        )
 
 
 class Pictures(Protocol):
@@ -256,6 +272,9 @@ async def play_script(
             completion_tokens=response.completion_tokens,
             memory_bytes=response.memory_bytes,
             cached=response.cached,
+            served_model=response.origin and response.origin.model,
+            served_host=response.origin and response.origin.host,
+            served_dialect=response.origin and response.origin.dialect,
             corrupted=planted,
             option_order=order,
         )
