@@ -37,7 +37,7 @@ _STRUCK: Final = re.compile(r"~~[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.I)
 _HEADING: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]+)")
 _HTML: Final = re.compile(r"</?(?:b|i|em|strong|p|br|span|u|code|div)\s*/?>", re.I)
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?]*\s*")
-_CLAUSE: Final = re.compile(r"\W*[^.!?\n,:]+[,:]\s*(?=\S)")
+_CLAUSE: Final = re.compile(r"\W*[^.!?\n,:]+?(?:[,:]|\bthat\b)\s*(?=\S)", re.I)
 _SHORTENED: Final = re.compile(r"['’](?:ve|s|ll|re|d|m)\b")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _ANSWER_KEYS: Final = (
@@ -146,7 +146,7 @@ def _unless_of_viewing(found: re.Match[str]) -> str:
 
 
 def _without_viewing_clause(text: str) -> str:
-    """A text without words before its first comma or colon that tell of looking at the video alone."""
+    """A text without words before its first comma, colon or *that* that tell of looking at the video alone."""
     clause = _CLAUSE.match(text)
     return text if clause is None or not _tells_of_viewing(clause[0], sentence=False) else text[clause.end() :]
 
