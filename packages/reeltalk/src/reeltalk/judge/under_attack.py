@@ -442,9 +442,10 @@ async def play_styles(
             if (text := wrong_by_item.get((unit.id, turn.item_id)))
         }
         low, high = await _all([judged(unit, wrong), judged(unit, right)])
-        of_turns = dict.fromkeys(row.turn_index for row in high.scores if row.unit == "turn")
+        applied = [row for row in high.scores if row.state is not ScoreState.NOT_APPLICABLE]
+        of_turns = dict.fromkeys(row.turn_index for row in applied if row.unit == "turn")
         told_apart = {unit.turns[place].turn_index for place in right.keys() & wrong.keys()}
-        places = [index for index in of_turns if index in told_apart] if of_turns else [None]
+        places = [index for index in of_turns if index in told_apart] if of_turns else [None] * bool(applied)
         found = []
         for style in styles:
             for is_right, answers in ((True, right), (False, wrong)):
