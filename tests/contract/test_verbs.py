@@ -18,6 +18,7 @@ from reeltalk_build.cli.projects import command_of
 PAGE: Final = ROOT / "docs" / "reference" / "api.md"
 COMMANDS: Final = {
     "attack": "judge",
+    "attack_style": "judge",
     "export_layout": "export",
     "film": "world film",
     "import_layout": "import",
@@ -33,6 +34,7 @@ EVERYWHERE: Final = {
 }
 ONLY_IN_PYTHON: Final = {
     "attack": {"seed": "its judges draw nothing"},
+    "attack_style": {"seed": "its judges draw nothing"},
     "calibrate": {
         "passes": "--pass-mark NAME=VALUE sets it",
         "people_pass": "--pass-mark human=VALUE sets it",

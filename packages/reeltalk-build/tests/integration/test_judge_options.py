@@ -300,7 +300,7 @@ def test_an_attack_refuses_what_it_does_not_read(
     more: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     language = ("--metrics", "rouge_l") if "--language" in more else ()
-    assert run(["judge", "--attack", "--protocols", "match", *more, *language]) == 2
+    assert run(["judge", "--attack", "manipulation", "--protocols", "match", *more, *language]) == 2
     told = capsys.readouterr().err
     assert said in told or (language and "--metrics has no effect with --attack" in told)
 

@@ -169,7 +169,19 @@ class TestNothingListens:
                 *("--model", "tiny", "--base-url", url),
             ),
             ("chat", film, "--model", "tiny", "--base-url", url, "--speed", "0"),
-            ("judge", "--attack", "--protocols", "clair", "--judge", "judge", "--judge-base-url", url, "--every", "50"),
+            (
+                "judge",
+                "--attack",
+                "manipulation",
+                "--protocols",
+                "clair",
+                "--judge",
+                "judge",
+                "--judge-base-url",
+                url,
+                "--every",
+                "50",
+            ),
         ):
             assert f"{url} cannot be reached" in refused(*command)
         assert not list((tmp_path / "refined").glob("*.txt"))

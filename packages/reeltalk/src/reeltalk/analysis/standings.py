@@ -102,6 +102,12 @@ class Standing:
         return None if self.cell is None else self.cell.row.value
 
     @property
+    def unread_share(self) -> float | None:
+        """Share of its answers from which a rule read nothing, from 0 to 1; None if no rule reads them."""
+        unread, read = unread_counts(self.model)
+        return unread / read if read else None
+
+    @property
     def unscored(self) -> int:
         """Number of items without a score."""
         return 0 if self.cell is None else self.cell.row.unscored

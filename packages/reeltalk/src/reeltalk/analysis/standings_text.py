@@ -8,6 +8,7 @@ from typing import Final
 
 from reeltalk.analysis.columns import items_of
 from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.reader_error import reader_errors
 from reeltalk.analysis.standings import ROLES, Standing, Standings, find_standings, unread_counts, worst_types
 from reeltalk.analysis.values import format_quoted, format_range, metric_heading
 from reeltalk.errors import ReeltalkError
@@ -89,7 +90,9 @@ def ledger_lines(found: Standings, run: Run) -> list[str]:
         unread, read = unread_counts(row.model)
         parts += [f"{unread:,} of {read:,} not read"] if read else []
         lines.append(f"{row.model.info.due:,} due turns of {row.title}: {', '.join(parts)}")
-    return [*lines, *(warning for warning in found.warnings if "could not be read" in warning or "covers" in warning)]
+    errors = reader_errors([run], found.headline.metric) if found.headline is not None else []
+    warnings = [line for line in found.warnings if "could not be read" in line or "covers" in line]
+    return [*lines, *errors, *warnings]
 
 
 def next_command(run: Run, found: Standings | None, *, can_retry: bool) -> str:

@@ -1,5 +1,6 @@
 """Commands that judge and score answers, and repeat failed requests."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -32,7 +33,7 @@ def judge(
     format: Annotated[str | None, FIRST] = None,
     limit: Annotated[int | None, SELECT] = None,
     beside: str = "",
-    attack: Annotated[bool, FLAG] = False,
+    attack: Annotated[Literal["manipulation", "style"] | None, HOW] = None,
     every: int = 1,
     judging: FirstJudging = JUDGING,
     judge_model: JudgeModel = JUDGE_MODEL,
@@ -47,13 +48,19 @@ def judge(
     Run it again to continue after an interruption, or to repeat failed requests. Exit code 1 if turns have no score,
     or a run of several is damaged: it is named, and the others are judged. Exit code 2 if there is no run.
 
-    With --attack, test the judge with adversarial answers that try to manipulate it: constants, fake verdicts, orders,
-    and more. The judge also rates a plainly wrong answer and the reference. An attack fools the judge if its score is
-    nearer to the score of the reference. Exit code 1 if an attack fooled the judge or escaped its place in a request.
+    With --attack manipulation, test the judge with adversarial answers that try to manipulate it: constants, fake
+    verdicts, orders, and more. The judge also rates a plainly wrong answer and the reference. An attack fools the judge
+    if its score is nearer to the score of the reference. Exit code 1 if an attack fooled the judge or escaped its place
+    in a request.
+
+    With --attack style, play the references of a run or benchmark, and wrong answers of its own, in the styles in which
+    models write ("In the video, …", steps and "Final answer: …", lists, thoughts), and tell what each costs: references
+    lost, wrong answers gained. Exit code 1 if the styles together cost more than 2 points or give more than 1.
 
     Example: `reeltalk judge runs/qwen --protocols vdeval --judge gpt-4o-mini --out runs/qwen-judged`, `reeltalk judge
-    results/model.json --format vdact --bench benchmarks/vdact --protocols vdeval --judge NAME --out runs/model`, or
-    `reeltalk judge --attack --protocols vdeval --judge gpt-4o-mini --out attacks.json`.
+    results/model.json --format vdact --bench benchmarks/vdact --protocols vdeval --judge NAME --out runs/model`,
+    `reeltalk judge --attack manipulation --protocols vdeval --judge gpt-4o-mini --out attacks.json`, or `reeltalk judge
+    runs/qwen --attack style`.
 
     Parameters
     ----------
@@ -71,9 +78,9 @@ def judge(
     beside
         Comma-separated kinds of answers to judge as well, to test the judge: reference, yes, copied-question.
     attack
-        Attack the judge; takes no answers.
+        Attack the judge, with answers that try to manipulate it or with the benchmark's own in other styles.
     every
-        With --attack: use only every Nth attack.
+        With --attack: use only every Nth attack, or every Nth chain, path and dialogue.
     overwrite
         Replace an existing run or file. Stored replies of a run are kept and used again.
     delete_replies
@@ -83,15 +90,18 @@ def judge(
     verbose
         Also print every number, count and reason, and not only the table of the leading metric.
     """
-    if attack:
-        if sources or bench is not None or format is not None or limit is not None or beside or delete_replies:
-            raise SettingError("--attack takes no answers; give --protocols, the judge, --every and --out only")
+    if attack is not None:
+        told = "--protocols, the judge, --every and --out only"
+        if format is not None or limit is not None or beside or delete_replies:
+            raise SettingError(f"--attack judges no model's answers; give {told}, and a run or --bench for its style")
+        if attack == "manipulation" and (sources or bench is not None):
+            raise SettingError(f"--attack manipulation takes no answers; give {told}")
         for name in ("metrics", "language", "null_units"):
             if getattr(judging, name) is not None:
                 raise SettingError(f"--{name.replace('_', '-')} has no effect with --attack; leave it out")
         if verbose:
             raise SettingError("--verbose has no effect with --attack, which prints all numbers; leave it out")
-        return _attack(out, every, judging, judge_model, limits, overwrite=overwrite)
+        return _attack(attack, sources, bench, out, every, judging, judge_model, limits, overwrite=overwrite)
     if every != 1:
         raise SettingError("--every is for --attack")
     if out is None:
@@ -123,6 +133,9 @@ def judge(
 
 
 def _attack(
+    attack: Literal["manipulation", "style"],
+    sources: Sequence[Path],
+    bench: Path | None,
     out: Path | None,
     every: int,
     judging: JudgingOptions,
@@ -131,19 +144,33 @@ def _attack(
     *,
     overwrite: bool,
 ) -> int:
-    from reeltalk.stages.calibrating import attack as run_stage
+    from reeltalk.stages import calibrating
     from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.documents import write_json
 
     check_counts(every=every)
     refuse_existing(out, overwrite=overwrite)
-    reports = run_stage(judge_settings(judging, None), judge_model=judge_model, limits=limits, every=every, tell=say)
+    settings = judge_settings(judging, None)
+    if attack == "style":
+        benchmark = Benchmark.open(bench) if bench is not None else None
+        reports = calibrating.attack_style(
+            *sources,
+            judging=settings,
+            judge_model=judge_model,
+            limits=limits,
+            benchmark=benchmark,
+            every=every,
+            tell=say,
+        )
+    else:
+        reports = calibrating.attack(settings, judge_model=judge_model, limits=limits, every=every, tell=say)
     for report in reports:
         print(report)
     if out is not None:
         write_bytes(out, write_json([report.to_json() for report in reports]).encode())
         print(f"attacks: {out}")
-    return 1 if any(report.total.fooled or report.broken for report in reports) else 0
+    return 1 if any(report.is_fooled for report in reports) else 0
 
 
 def retry(

@@ -130,8 +130,9 @@ class PlaySettings(BaseModel):
     prompt: str = "plain"
     """Prompt for answers: plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
     answer_style: AnswerStyle = "form"
-    """`form` asks for what the turn is judged by: a letter for options, yes or no, a number, or a few words; a prompt
-    of your own stays as it is. `short` asks for a word or a phrase at every turn; `free` leaves it to the prompt."""
+    """`form` asks for what the turn is judged by: a letter for options, the answer alone for keys, yes or no, or a few
+    words; a prompt of your own stays as it is. `short` asks for a word or a phrase at every turn; `free` leaves it to
+    the prompt."""
     frame_times: Literal["auto", "yes", "no"] = "auto"
     """Write the time before each picture, and the moment of the question where it has one. `auto` does so in mode
     `streaming`, and in dialogues in which a question or its key asks for a moment or a length of time."""

@@ -37,8 +37,6 @@ class Attack:
     wrong answer, and the mark of a fence that the attacker can compute."""
     earlier: str | None = None
     """Answer to the turn before, if a part of the attack is planted there."""
-    language: str = "en"
-    """ISO 639-1."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,9 @@ def attack_items() -> tuple[Attack, ...]:
     raw = tomllib.loads(ATTACKS.read_text(encoding="utf-8"))
     numbers: Counter[str] = Counter()
     items: list[Attack] = []
-    for family, answer, earlier, language in (*_written(raw), *_disguised(raw)):
+    for family, answer, earlier in (*_written(raw), *_disguised(raw)):
         numbers[family] += 1
-        items.append(Attack(f"{family.replace(' ', '-')}-{numbers[family]:02d}", family, answer, earlier, language))
+        items.append(Attack(f"{family.replace(' ', '-')}-{numbers[family]:02d}", family, answer, earlier))
     return tuple(items)
 
 
@@ -144,22 +142,22 @@ def attacked_unit(
     )
 
 
-def _written(raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, str]]:
+def _written(raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
     for block in raw["family"]:
         verdicts = [raw["verdicts"][name] for name in block.get("verdicts", ())] or [""]
         wrapped = [_filled(wrap, {"{verdict}": verdict}) for wrap in block.get("wraps", ()) for verdict in verdicts]
         for answer in (*block.get("texts", ()), *wrapped):
             for earlier in block.get("earlier", (None,)):
-                yield block["name"], answer, earlier, block.get("language", "en")
+                yield block["name"], answer, earlier
 
 
-def _disguised(raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None, str]]:
+def _disguised(raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
     noise = " ".join([raw["noise"]["words"]] * raw["noise"]["times"])
     for block in raw["disguise"]:
         for how in block["how"]:
             for name in block["sentences"]:
                 sentence = raw["sentences"][name]
-                yield block["family"], raw["leads"][block["family"]] + _disguise(how, sentence, noise), None, "en"
+                yield block["family"], raw["leads"][block["family"]] + _disguise(how, sentence, noise), None
 
 
 def _disguise(how: str, sentence: str, noise: str) -> str:

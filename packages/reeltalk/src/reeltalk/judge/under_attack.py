@@ -1,14 +1,16 @@
-"""Attacks a judge: how often does it score a wrong answer like a right one, by family of attacks?
+"""Attacks a judge: how often does it score a wrong answer like a right one, or a right one in another style as wrong?
 
-Each attack is compared with a plain wrong answer and the reference, in the same dialogue and with the same judge, so
-that every protocol is measured on its own scale. The requests to the judge are recorded and checked for invariants:
-parts that no answer may change, for any reply of the judge.
+Each answer is compared with a plain wrong answer and the reference, in the same place and with the same judge, so that
+every protocol is measured on its own scale. `attack_judge` gives answers that try to manipulate; the requests to the
+judge are recorded and checked for invariants: parts that no answer may change, for any reply of the judge.
+`play_styles` gives a benchmark's own references and wrong answers as models wrap them.
 """
 
 import asyncio
 import dataclasses
 import json
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +19,12 @@ from typing import Any, Final, Literal, TypeVar
 from reeltalk.judge.attacks import Attack, NeutralDialogue, attacked_unit, fill_attack, neutral_dialogues
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.rating import TELLING_CHARS
+from reeltalk.judge.styles import AnswerStyle, with_answers, wrong_answers
+from reeltalk.judge.turns import shown_options
 from reeltalk.llm.fencing import escape_invisible
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.replies import RecordedRequest, RecordingModel
-from reeltalk.schema.answers import UnitKind
+from reeltalk.schema.answers import AnsweredTurn, right_answer
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import JudgedScore, ScoreState
@@ -136,10 +140,13 @@ def _rows(scores: Iterable[JudgedScore]) -> Counter[tuple[object, ...]]:
     return Counter((row.unit, row.unit_id, row.turn_index, row.criterion, row.sample) for row in scores)
 
 
-Outcome = Literal["fooled", "resisted", "unscored", "blind"]
+Outcome = Literal["fooled", "lost", "resisted", "unscored", "blind"]
 
 T = TypeVar("T")
 
+MOST_LOST: Final = 2.0
+MOST_GAINED: Final = 1.0
+"""Points that references may lose, and wrong answers gain, by their style."""
 MIDPOINT: Final = 0.5
 """A position above this is nearer to the reference than to the plain wrong answer."""
 
@@ -159,36 +166,67 @@ class AttackOutcome:
 
     id: str
     family: str
-    language: str
     dialogue: str
     outcome: Outcome
-    """`blind` if the judge scores the reference like the plain wrong answer."""
+    """A wrong answer can be `fooled`, the reference in another style `lost`; `blind` if the judge scores the plain
+    reference like the plain wrong answer."""
     position: float | None
     """Position of its score: 0 at the plain wrong answer, 1 at the reference."""
     reason: str | None
     """Why there is no position, if there is none."""
-    broken: tuple[Invariant, ...]
+    broken: tuple[Invariant, ...] = ()
     """Invariants that the answer broke."""
+    is_right: bool = False
+    """True for the reference in another style."""
 
 
 @dataclass(frozen=True)
 class FamilyCounts:
-    """Outcomes of the attacks of one family."""
+    """Outcomes of the attacks of one family, or of the answers in one style."""
 
     family: str
     n: int
+    """Wrong answers."""
     fooled: int
     resisted: int
     unscored: int
     blind: int
     broken: int
     """Attacks that broke an invariant, with any outcome."""
+    references: int = 0
+    """References in another style that have a score and are right when they are plain."""
+    lost: int = 0
+    lost_points: float | None = None
+    """Mean loss of the references, of 100 points from the plain wrong answer to the plain reference."""
+    gained_points: float | None = None
+    """Mean gain of the wrong answers, of the same 100 points."""
 
     @property
     def rate(self) -> float | None:
         """Share of `fooled` among `fooled` and `resisted`; None if there are none."""
         told_apart = self.fooled + self.resisted
         return self.fooled / told_apart if told_apart else None
+
+
+@dataclass(frozen=True)
+class StyleCost:
+    """What a run keeps of a report on styles."""
+
+    judge: str
+    signature: tuple[tuple[str, str], ...]
+    model: str | None
+    styles: int
+    total: FamilyCounts
+
+    @property
+    def sentence(self) -> str:
+        """The numbers for a page or terminal."""
+        total = self.total
+        return (
+            f"By the style attack ({self.styles} styles), {self.judge} takes {total.lost_points or 0:.1f} points from "
+            f"right answers for their style (lost {total.lost:,} of {total.references:,}) and gives wrong ones "
+            f"{total.gained_points or 0:.1f} (accepted {total.fooled:,} of {total.fooled + total.resisted:,})."
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,8 +239,6 @@ class AttackReport(HasOverview):
     """The settings that can move its scores, as pairs of name and value."""
     model: str | None
     """The model that judged; None if the protocol needs none."""
-    unit: UnitKind
-    """What the judge reads at once: a turn, a chain, a path or a dialogue."""
     outcomes: tuple[AttackOutcome, ...]
     """In the order of the attacks."""
 
@@ -218,6 +254,14 @@ class AttackReport(HasOverview):
         return _counts("all", self.outcomes)
 
     @property
+    def is_fooled(self) -> bool:
+        """True if a manipulation succeeds, or if style costs more than 2 points or gives more than 1."""
+        total = self.total
+        if total.references:
+            return (total.lost_points or 0) > MOST_LOST or (total.gained_points or 0) > MOST_GAINED
+        return bool(total.fooled or self.broken)
+
+    @property
     def broken(self) -> dict[Invariant, tuple[str, ...]]:
         """Identifiers of attacks that broke an invariant, by invariant."""
         return {
@@ -228,7 +272,10 @@ class AttackReport(HasOverview):
 
     def overview(self) -> Overview:
         """Counts of each family of attacks, and the invariants that were broken."""
-        title = f"{self.judge} under attack, judged by {self.model or 'no model'}, each {self.unit} as one unit"
+        judged_by = f"judged by {self.model or 'no model'}"
+        if self.total.references:
+            return self._overview_of_styles(f"{self.judge} and the style of answers, {judged_by}")
+        title = f"{self.judge} under attack, {judged_by}"
         rows = tuple(
             (
                 row.family,
@@ -240,10 +287,35 @@ class AttackReport(HasOverview):
         notes = tuple(f"broken: {INVARIANTS[name]} ({len(ids):,} attacks)" for name, ids in self.broken.items())
         return Overview(title, ("family", "attacks", "fooled", "resisted", "unscored", "blind", "rate"), rows, notes)
 
+    def _overview_of_styles(self, title: str) -> Overview:
+        def points(value: float | None) -> str:
+            return "–" if value is None else f"{value:.1f}"
+
+        rows = tuple(
+            (
+                row.family,
+                *(f"{row.references:,}", f"{row.lost:,}", points(row.lost_points)),
+                *(f"{row.fooled + row.resisted:,}", f"{row.fooled:,}", points(row.gained_points)),
+                f"{row.unscored:,}",
+            )
+            for row in (self.total, *sorted(self.families, key=_cost, reverse=True))
+        )
+        header = ("style", "references", "lost", "points", "wrong answers", "gained", "points", "unscored")
+        blind = self.total.blind // max(len(self.families), 1)
+        note = f"{blind:,} answers in each style tell nothing: plain reference and plain wrong answer have one score"
+        return Overview(title, header, rows, (note,) if blind else ())
+
+    def style_cost(self) -> StyleCost:
+        """What a run keeps of it."""
+        return StyleCost(self.judge, self.signature, self.model, len(self.families), self.total)
+
     def to_json(self) -> dict[str, Json]:
-        """The report as JSON values, with the counts."""
+        """The report as JSON values, with the counts; of answers in other styles, those alone that went wrong."""
+        told = dataclasses.asdict(self)
+        if self.total.references:
+            told["outcomes"] = [one for one in told["outcomes"] if one["outcome"] in ("fooled", "lost", "unscored")]
         return {
-            **dataclasses.asdict(self),
+            **told,
             "families": [{**dataclasses.asdict(row), "rate": row.rate} for row in (*self.families, self.total)],
             "broken": {name: list(ids) for name, ids in self.broken.items()},
         }
@@ -255,11 +327,14 @@ class AttackReports(HasOverview, list[AttackReport]):
     def overview(self) -> Overview:
         """Every judge with the attacks that fooled it."""
         rows = tuple(
-            (one.judge, one.model or "none", f"{one.total.n:,}", f"{one.total.fooled:,}", f"{len(one.broken):,}")
+            (
+                *(one.judge, one.model or "none", f"{one.total.n:,}", f"{one.total.fooled:,}"),
+                *(f"{one.total.lost:,}", f"{len(one.broken):,}"),
+            )
             for one in self
         )
         title = f"{len(self):,} judge{'s' if len(self) != 1 else ''} under attack"
-        return Overview(title, ("judge", "model", "attacks", "fooled", "broken invariants"), rows)
+        return Overview(title, ("judge", "model", "attacks", "fooled", "lost references", "broken invariants"), rows)
 
 
 @dataclass(frozen=True)
@@ -273,9 +348,6 @@ async def attack_judge(
     model: AsyncModel | PerAnswer | None,
     items: Sequence[Attack],
     *,
-    unit: UnitKind = "dialogue",
-    task: str | None = None,
-    dialogues: Sequence[NeutralDialogue] | None = None,
     at_once: int = 1,
 ) -> AttackReport:
     """Judge every attack.
@@ -288,21 +360,18 @@ async def attack_judge(
         judge: The judge to attack.
         model: The judge model, or a factory that creates one for each answer; None for a protocol that needs none.
         items: The attacks.
-        unit: Kind of the unit as which a dialogue is judged.
-        task: Task of the units, for judges that need one.
-        dialogues: Dialogues in which attacks are given; `neutral_dialogues()` by default.
         at_once: Number of attacks that are judged at the same time.
 
     Raises:
         BudgetError: A limit would be passed.
     """
-    places = neutral_dialogues() if dialogues is None else dialogues
+    places = neutral_dialogues()
     gate = asyncio.Semaphore(at_once)
 
     async def judged(dialogue: NeutralDialogue, answer: str, earlier: str | None, right: bool) -> _Judged:
         async with gate:
             planted = (answer,) if earlier is None else (answer, earlier)
-            built = attacked_unit(dialogue, answer, kind=unit, earlier=earlier, task=task)
+            built = attacked_unit(dialogue, answer, kind="dialogue", earlier=earlier)
             return await _judge(judge, model.make(planted, right) if isinstance(model, PerAnswer) else model, built)
 
     ends = await _all(
@@ -320,7 +389,6 @@ async def attack_judge(
         return AttackOutcome(
             id=item.id,
             family=item.family,
-            language=item.language,
             dialogue=places[place].id,
             outcome=result,
             position=position,
@@ -335,7 +403,77 @@ async def attack_judge(
         )
 
     outcomes = await _all(outcome(item, index) for index, item in enumerate(items))
-    return AttackReport(judge.name, judge.signature, None if model is None else model.name, unit, tuple(outcomes))
+    return AttackReport(judge.name, judge.signature, None if model is None else model.name, tuple(outcomes))
+
+
+async def play_styles(
+    judge: Judge,
+    model: AsyncModel | None,
+    units: Sequence[JudgeUnit],
+    styles: Sequence[AnswerStyle],
+    *,
+    at_once: int = 1,
+) -> AttackReport:
+    """Judge the references of a benchmark, and wrong answers of its own, plain and in every style.
+
+    Args:
+        judge: The judge.
+        model: The judge model; None for a protocol that needs none.
+        units: Chains, paths or dialogues, whose answers are replaced.
+        styles: How the answers are wrapped. All answers of a unit have one style, as those of a model have.
+        at_once: Number of units that are judged at the same time.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    gate = asyncio.Semaphore(at_once)
+    wrong_by_item = wrong_answers([turn for unit in units for turn in unit.turns])
+
+    async def judged(unit: JudgeUnit, answers: Mapping[int, str]) -> _Judged:
+        async with gate:
+            return await _judge(judge, model, with_answers(unit, answers))
+
+    async def outcomes_of(unit: JudgeUnit) -> list[AttackOutcome]:
+        due = {place: turn for place, turn in enumerate(unit.turns) if turn.state.is_due}
+        right = {place: _lettered(turn, text) for place, turn in due.items() if (text := right_answer(turn))}
+        wrong = {
+            place: _lettered(turn, text)
+            for place, turn in due.items()
+            if (text := wrong_by_item.get((unit.id, turn.item_id)))
+        }
+        low, high = await _all([judged(unit, wrong), judged(unit, right)])
+        applied = [row for row in high.scores if row.state is not ScoreState.NOT_APPLICABLE]
+        of_turns = dict.fromkeys(row.turn_index for row in applied if row.unit == "turn")
+        told_apart = {unit.turns[place].turn_index for place in right.keys() & wrong.keys()}
+        places = [index for index in of_turns if index in told_apart] if of_turns else [None] * bool(applied)
+        found = []
+        for style in styles:
+            for is_right, answers in ((True, right), (False, wrong)):
+                wrapped = {place: style.wrap(text, unit.turns[place].question) for place, text in answers.items()}
+                scored = await judged(unit, wrapped)
+                for place in places:
+                    result, position, reason = _outcome(scored, low, high, -1 if place is None else place)
+                    if is_right and result in ("fooled", "resisted"):
+                        result = "resisted" if result == "fooled" else "lost"
+                    name = f"{unit.kind} {unit.id}" + ("" if place is None else f" turn {place + 1}")
+                    found.append(
+                        AttackOutcome(
+                            f"{name}: {style.name}", style.name, unit.id, result, position, reason,
+                            is_right=is_right,
+                        )
+                    )  # fmt: skip
+        return found
+
+    by_unit = await _all([outcomes_of(unit) for unit in units])
+    order = {style.name: place for place, style in enumerate(styles)}
+    outcomes = sorted((one for found in by_unit for one in found), key=lambda one: order[one.family])
+    return AttackReport(judge.name, judge.signature, None if model is None else model.name, tuple(outcomes))
+
+
+def _lettered(turn: AnsweredTurn, text: str) -> str:
+    """An option with its letter; another answer stays."""
+    shown = shown_options(turn)
+    return text if shown is None or text not in shown[1] else f"{string.ascii_uppercase[shown[1].index(text)]}. {text}"
 
 
 async def _all(coming: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -391,14 +529,26 @@ def _values(scores: Sequence[JudgedScore], turn_index: int) -> dict[str, float]:
     return {criterion: sum(found) / len(found) for criterion, found in values.items()}
 
 
+def _cost(row: FamilyCounts) -> float:
+    return (row.lost_points or 0.0) + (row.gained_points or 0.0)
+
+
 def _counts(family: str, outcomes: Sequence[AttackOutcome]) -> FamilyCounts:
-    by = Counter(outcome.outcome for outcome in outcomes)
+    wrong = [outcome for outcome in outcomes if not outcome.is_right]
+    right = [outcome for outcome in outcomes if outcome.is_right]
+    by, all_by = Counter(one.outcome for one in wrong), Counter(one.outcome for one in outcomes)
+    places = [[one.position for one in found if one.position is not None] for found in (right, wrong)]
+    lost, gained = (100 * sum(found) / len(found) if found else None for found in places)
     return FamilyCounts(
         family=family,
-        n=len(outcomes),
+        n=len(wrong),
         fooled=by["fooled"],
         resisted=by["resisted"],
-        unscored=by["unscored"],
+        unscored=all_by["unscored"],
         blind=by["blind"],
         broken=sum(bool(outcome.broken) for outcome in outcomes),
+        references=len(places[0]),
+        lost=all_by["lost"],
+        lost_points=None if lost is None else 100 - lost,
+        gained_points=gained,
     )

@@ -157,7 +157,8 @@ def _with_marked_letters(answer: str, letters: str) -> str:
             rf"(?<![\w'’])[{_OPENERS}]{{1,3}}\s*(?:(?:option|choice|选项)\s*)?⟦?([{own}])⟧?\s*[.:]?\s*[{_CLOSERS}]{{1,3}}(?!\w)",
             _mark, text, flags=re.IGNORECASE,
         )  # fmt: skip
-    whole = re.fullmatch(rf"\W*(?:(?:option|answer|choice|选项|答案)\W*)?([{own}])\W*", text, re.IGNORECASE)
+    alone = re.compile(rf"\W*(?:(?:option|answer|choice|选项|答案)\W*)?([{own}])\W*", re.IGNORECASE)
+    whole = alone.fullmatch(text) or alone.fullmatch(plain_answer(text))
     if whole:
         return f"⟦{whole[1].upper()}⟧"
     # "The answer is b." and "选b": a small letter right after the word.

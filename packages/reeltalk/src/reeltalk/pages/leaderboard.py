@@ -8,6 +8,7 @@ from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metri
 from reeltalk.analysis.estimates import quantity_of
 from reeltalk.analysis.finder import TurnPlaces
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_reasons
+from reeltalk.analysis.reader_error import reader_errors
 from reeltalk.analysis.standings import (
     Standing,
     Standings,
@@ -188,7 +189,10 @@ def _judge_lines(site: Site, standings: Standings) -> list[str]:
         for found in dimension.judges
         if found.protocol == metric.split(".")[0] and (rho := found.levels.answers.spearman).value is not None
     ]
-    return [told, *(agreed[:1] or ["No person rated these answers, so its agreement with people is unknown."])]
+    styles = reader_errors(list({model.run.path: model.run for model in site.board.models}.values()), metric)
+    if not styles and not needs_model(metric):
+        styles = ["What the style of answers costs was not measured here: reeltalk judge RUN --attack style."]
+    return [told, *styles, *(agreed[:1] or ["No person rated these answers, so its agreement with people is unknown."])]
 
 
 WARNING: Final = "warning"

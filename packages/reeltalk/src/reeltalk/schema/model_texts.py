@@ -36,6 +36,10 @@ _TAGS: Final = re.compile(r"<[^<>\n]*>|\[/?\w+\]|◁[^▷\n]*▷")
 _STRUCK: Final = re.compile(r"~~[^~\n]+~~|<(del|s|strike)>[^<\n]*</\1>", re.I)
 _HEADING: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]+)")
 _HTML: Final = re.compile(r"</?(?:b|i|em|strong|p|br|span|u|code|div)\s*/?>", re.I)
+_SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?]*\s*")
+_CLAUSE: Final = re.compile(r"\W*[^.!?\n,:]+?(?:[,:]|\bthat\b)\s*(?=\S)", re.I)
+_SHORTENED: Final = re.compile(r"['’](?:ve|s|ll|re|d|m)\b")
+_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _ANSWER_KEYS: Final = (
     "answer",
     "final_answer",
@@ -116,7 +120,9 @@ def without_markup(text: str) -> str:
 
 
 def plain_answer(text: str) -> str:
-    """`plain_reply` without the words that lead up to an answer, and without offers after it.
+    """`plain_reply` without words that lead up to an answer or say where it is seen, and without offers after it.
+
+    Every rule that reads an answer reads this.
 
     Args:
         text: A reply as it came.
@@ -127,9 +133,36 @@ def plain_answer(text: str) -> str:
         said = announced
     while (shorter := forms["offers"].sub("", said).strip()) and shorter != said:
         said = shorter
-    while (shorter := forms["leads"].sub("", said, count=1).strip()) and shorter != said:
+    said = forms["tails"].sub(r"\1", said)
+    if any(map(str.isalnum, shorter := _SENTENCE.sub(_unless_of_viewing, said))):
+        said = shorter.strip()
+    while (shorter := forms["leads"].sub("", _without_viewing_clause(said), count=1).strip()) and shorter != said:
         said = shorter
     return said
+
+
+def _unless_of_viewing(found: re.Match[str]) -> str:
+    return "" if _tells_of_viewing(found[0]) else found[0]
+
+
+def _without_viewing_clause(text: str) -> str:
+    """A text without words before its first comma, colon or *that* that tell of looking at the video alone."""
+    clause = _CLAUSE.match(text)
+    return text if clause is None or not _tells_of_viewing(clause[0], sentence=False) else text[clause.end() :]
+
+
+def _tells_of_viewing(text: str, *, sentence: bool = True) -> bool:
+    """True for a sentence, or the words before a comma, that tells of looking at the video and of nothing in it."""
+    known = _forms()["viewing"]
+    text = _SHORTENED.sub("", text.lower())
+    for phrase in known["phrases"]:
+        text = text.replace(phrase, "")
+    words = set(_WORD.findall(text))
+    if not words <= known["all"] or (words & known["denials"] and not words & known["beyond"]):
+        return False
+    # "You can see a picture" may be the answer, and "Looking at the frames, on" holds one.
+    told = set(_WORD.findall(re.split("[,:]", text)[-1])) & known["acts"] if sentence else words & known["either"]
+    return bool(told) and known["one"].search(text) is None
 
 
 def announced_answer(text: str) -> str | None:
@@ -160,14 +193,19 @@ def _of_json(text: str) -> str | None:
 def _forms() -> dict[str, Any]:
     raw = tomllib.loads(FORMS.read_text(encoding="utf-8"))
     flags = re.IGNORECASE
+    viewing = {name: frozenset(listed.split()) for name, listed in raw["viewing"].items() if isinstance(listed, str)}
+    viewing |= {"all": frozenset().union(*viewing.values()), "either": viewing["medium"] | viewing["acts"]}
+    one_of = re.compile(rf"\ban? (?:\w+ )?(?:{'|'.join(viewing['medium'])})\b")
     return {
         # "analysis" without tokens begins a text in lower case.
         "thoughts": [
             (re.compile(row["open"], _case(row)), re.compile(row["close"], _case(row))) for row in raw["thought"]
         ],
+        "viewing": {**viewing, "phrases": raw["viewing"]["phrases"], "one": one_of},
         "tokens": re.compile(raw["tokens"]["pattern"], flags),
         "leads": re.compile(rf"\A\W*(?:{_either(raw['leads'])})", flags),
         "finals": re.compile(_either(raw["finals"]), flags),
+        "tails": re.compile(rf"(?<=\w)(?:{_either(raw['tails'])})([.!]?)\s*\Z", flags),
         "offers": re.compile(rf"(?:(?<=[.!?。！？\n])|\A)\s*(?:{_either(raw['offers'])})\s*\Z", flags),
     }
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
     from reeltalk.pages.settings import ReportSettings
-    from reeltalk.stages.calibrating import attack, calibrate, write_rating_sheet
+    from reeltalk.stages.calibrating import attack, attack_style, calibrate, write_rating_sheet
     from reeltalk.stages.evaluating import evaluate
     from reeltalk.stages.judging import judge
     from reeltalk.stages.layouts import ExportReport, export_layout, import_layout, import_questions
@@ -55,6 +55,7 @@ __all__ = [
     "RunReport",
     "ScoreSettings",
     "attack",
+    "attack_style",
     "calibrate",
     "compare",
     "evaluate",
@@ -72,6 +73,7 @@ __all__ = [
 
 _HOMES: Final = {
     "attack": "reeltalk.stages.calibrating",
+    "attack_style": "reeltalk.stages.calibrating",
     "import_layout": "reeltalk.stages.layouts",
     "import_questions": "reeltalk.stages.layouts",
     "export_layout": "reeltalk.stages.layouts",

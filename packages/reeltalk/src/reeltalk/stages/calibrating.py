@@ -2,9 +2,10 @@
 
 import asyncio
 import csv
+import dataclasses
 import io
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from reeltalk.analysis.calibration import Calibration, CalibrationSettings
@@ -13,20 +14,27 @@ from reeltalk.analysis.human_ratings import human_ratings, rating_sheet
 from reeltalk.analysis.judge_values import read_scored
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.checks import check_judging_settings
-from reeltalk.evaluate.settings import LimitSettings
+from reeltalk.evaluate.playing.play import Response, answered_turn
+from reeltalk.evaluate.playing.script import make_scripts
+from reeltalk.evaluate.settings import LimitSettings, PlaySettings
 from reeltalk.evaluate.stage import JudgingSetup
-from reeltalk.judge.attacks import Attack, attack_items
-from reeltalk.judge.settings import AUTO, JudgeModelSettings, JudgeSettings
-from reeltalk.judge.under_attack import AttackReports
-from reeltalk.judge.under_attack import attack_judge as run_attacks
+from reeltalk.judge.attacks import attack_items
+from reeltalk.judge.judge import Judge, group_units
+from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings
+from reeltalk.judge.styles import answer_styles
+from reeltalk.judge.under_attack import AttackReport, AttackReports, attack_judge, play_styles
 from reeltalk.llm import Budget, ReplyStore
+from reeltalk.llm.model import AsyncModel
 from reeltalk.pages.calibration import write_calibration_site
 from reeltalk.progress import Tell, silent
 from reeltalk.schema.settings import check_counts
+from reeltalk.stages.judging import AnswersToJudge
 from reeltalk.stages.prompt_folders import check_judge_prompts
-from reeltalk.stages.run import open_judging
+from reeltalk.stages.run import background_of, check_judging, open_judging, resolve_protocols
 from reeltalk.store.atomic import write_bytes, writing_directory
-from reeltalk.store.runs import Run, read_run
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.documents import write_json
+from reeltalk.store.runs import INFO, STYLE, Run, read_run
 
 
 def attack(
@@ -58,32 +66,110 @@ def attack(
     check_counts(every=every)
     if AUTO in judging.protocols:
         raise SettingError("name the judge that is attacked, as --protocols vdeval --judge NAME")
-    chosen, limits = judging.model_copy(update={"metrics": ()}), limits or LimitSettings()
+    items, limits = attack_items()[::every], limits or LimitSettings()
+
+    async def one(judge: Judge, model: AsyncModel | None) -> AttackReport:
+        tell(f"attacking {judge.name}")
+        return await attack_judge(judge, model, items, at_once=limits.connections)
+
+    return _each_judge(one, judging, judge_model, limits, tell)
+
+
+def attack_style(
+    *sources: Run | Path | str,
+    judging: JudgeSettings | None = None,
+    judge_model: JudgeModelSettings | None = None,
+    limits: LimitSettings | None = None,
+    benchmark: Benchmark | None = None,
+    every: int = 1,
+    tell: Tell = silent,
+) -> AttackReports:
+    """Judge every reference, and wrong answers of the benchmark's own, in the styles in which models write.
+
+    A judge that reads the same in every style loses no reference and accepts no wrong answer. A single run keeps the
+    counts in `style.json`, and its leaderboard shows them.
+
+    Args:
+        sources: Runs whose turns are played; their answers are not judged. By default all turns of the benchmark.
+        judging: Protocols to use; by default those that need no model. Text metrics are ignored.
+        judge_model: The judge's model, for protocols that need one.
+        limits: Requests at a time, and hard limits of requests, tokens and money.
+        benchmark: The benchmark; a run names its own.
+        every: Play only every n-th chain, path or dialogue.
+        tell: Receives the name of each protocol.
+
+    Returns:
+        A report for each protocol, by style.
+
+    Raises:
+        SettingError: There are neither runs nor a benchmark, or no protocol can judge the turns.
+        BudgetError: A limit would be passed.
+    """
+    check_counts(every=every)
+    if not sources and benchmark is None:
+        raise SettingError("--attack style needs a run, or --bench, whose references it plays")
+    limits = limits or LimitSettings()
+    paths = [source.path if isinstance(source, Run) else Path(source) for source in sources]
+    if paths:
+        read = AnswersToJudge(paths, None, benchmark)
+        content = read.content
+        first = read.turns[0].model
+        turns = [turn for turn in read.turns if turn.model == first]
+    else:
+        assert benchmark is not None
+        content = benchmark.stored_content()
+        turns = [
+            answered_turn(script, step, "reference", Response(""))
+            for script in make_scripts(content, PlaySettings())
+            for step in script.steps
+        ]
+    chosen = resolve_protocols(judging or JUDGED_BY_DEFAULT, turns)
+    if not chosen.protocols:
+        raise SettingError(NO_JUDGE)
+    check_judging(chosen, ((turn.video_id, turn) for turn in turns if turn.state.is_due), content, tell=tell)
+    units = group_units(turns, background_of(content, chosen) if content is not None else None)[::every]
+
+    async def one(judge: Judge, model: AsyncModel | None) -> AttackReport:
+        tell(f"playing {len(answer_styles())} styles for {judge.name}")
+        return await play_styles(judge, model, units, answer_styles(), at_once=limits.connections)
+
+    reports = _each_judge(one, chosen, judge_model, limits, tell)
+    if len(paths) == 1 and (paths[0] / INFO).is_file():
+        costs = [report.style_cost() for report in reports]
+        write_bytes(paths[0] / STYLE, write_json(list(map(dataclasses.asdict, costs))).encode())
+    return reports
+
+
+def _each_judge(
+    attack_one: Callable[[Judge, AsyncModel | None], Awaitable[AttackReport]],
+    judging: JudgeSettings,
+    judge_model: JudgeModelSettings | None,
+    limits: LimitSettings,
+    tell: Tell,
+) -> AttackReports:
+    """The report of each judge."""
+    chosen, judge_model = judging.model_copy(update={"metrics": ()}), judge_model or JudgeModelSettings()
     if limits.replies is not None:
         raise SettingError("--replies has no effect: replies to attacks are not kept; leave it out")
-    judge_model = judge_model or JudgeModelSettings()
     check_judging_settings(chosen, judge_model, limits)
     check_judge_prompts(chosen)
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
+
+    async def run(setup: JudgingSetup) -> AttackReports:
+        try:
+            return AttackReports(
+                [await attack_one(judge, setup.model if judge.needs_model else None) for judge in setup.judges]
+            )
+        finally:
+            if setup.logged is not None:
+                await setup.logged.close()
+
     with (
         tempfile.TemporaryDirectory() as folder,
         ReplyStore(Path(folder) / "replies.sqlite") as store,
-        open_judging(chosen, judge_model, limits, store, budget, tell=tell) as judging_setup,
+        open_judging(chosen, judge_model, limits, store, budget, tell=tell) as setup,
     ):
-        return asyncio.run(_attack(judging_setup, attack_items()[::every], limits.connections, tell))
-
-
-async def _attack(judging_setup: JudgingSetup, items: Sequence[Attack], at_once: int, tell: Tell) -> AttackReports:
-    reports = AttackReports()
-    try:
-        for judge in judging_setup.judges:
-            tell(f"attacking {judge.name}")
-            model = judging_setup.model if judge.needs_model else None
-            reports.append(await run_attacks(judge, model, items, at_once=at_once))
-    finally:
-        if judging_setup.logged is not None:
-            await judging_setup.logged.close()
-    return reports
+        return asyncio.run(run(setup))
 
 
 PAGE = "calibration.html"

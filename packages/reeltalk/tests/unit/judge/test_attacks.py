@@ -124,7 +124,6 @@ def test_there_are_three_hundred_attacks_in_ten_families_each_once() -> None:
     assert len(families) >= 10
     assert min(families.values()) >= 10
     assert len({item.id for item in ITEMS}) == len({(item.answer, item.earlier) for item in ITEMS}) == len(ITEMS)
-    assert {"zh", "es", "de", "ja", "ru", "ar", "fr"} <= {item.language for item in ITEMS}
 
 
 def test_no_attack_holds_the_right_answer() -> None:
@@ -304,17 +303,11 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_blind() -> None:
 def test_the_report_is_a_table_and_json() -> None:
     report = under(NaiveJudge(), quoting_model(as_sentence), ITEMS)
     shown = report.overview()
-    assert shown.title == "naive under attack, judged by quotes before, each dialogue as one unit"
+    assert shown.title == "naive under attack, judged by quotes before"
     assert len(shown.rows) == 1 + len(report.families)
     told_again = json.loads(json.dumps(report.to_json()))
     assert len(told_again["outcomes"]) == len(ITEMS)
     assert told_again["families"][-1]["fooled"] == report.total.fooled > 0
-
-
-@pytest.mark.parametrize("unit", ["chain", "path", "dialogue"])
-def test_any_kind_of_unit_can_be_attacked(unit: Any) -> None:
-    report = under(CarefulJudge(), SaysTheSame(RIGHT), ITEMS[:12], unit=unit, task="topic_shifting")
-    assert (report.unit, report.total.resisted) == (unit, 12)
 
 
 def test_no_more_attacks_are_judged_at_once_than_allowed() -> None:

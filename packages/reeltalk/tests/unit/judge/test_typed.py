@@ -2,13 +2,18 @@
 
 import asyncio
 import re
+import tomllib
+from statistics import mean
 
 import pytest
+from places import ROOT
 
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.typed import TypedJudge
+from reeltalk.judge.typed import ERRORS, TypedJudge
+from reeltalk.language.answer_reading import read_answer
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import AnswerKey
+from reeltalk.schema.model_texts import plain_answer
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 ROOM = AnswerKey(type="room", values=("kitchen",), among=("bedroom",))
@@ -84,3 +89,16 @@ def test_the_signature_names_the_rules_and_their_words() -> None:
 
     assert name == "rules"
     assert re.match(r"v\d+-[0-9a-f]{8}$", rules)
+
+
+def test_the_error_that_a_report_names_is_counted() -> None:
+    right: list[bool] = []
+    wrong: list[bool] = []
+    for name in ("review", "second_review"):
+        text = (ROOT / "tests" / "typed_answers" / f"{name}.toml").read_text(encoding="utf-8")
+        for case in tomllib.loads(text)["case"]:
+            key = AnswerKey.model_validate(case["key"])
+            for found, answers in ((right, case["right"]), (wrong, case["wrong"])):
+                found += [read_answer(case["question"], key, plain_answer(answer)).right for answer in answers]
+    told = f"{len(right) + len(wrong):,} answers", f"{mean(right):.1%}", f"{mean(wrong):.1%}"
+    assert all(part.replace("%", " %") in ERRORS for part in told), told

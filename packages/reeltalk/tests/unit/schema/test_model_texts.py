@@ -26,7 +26,9 @@ def test_thoughts_and_tokens_are_taken_off(text: str, left: str) -> None:
     assert plain_reply(text) == plain_answer(text) == left
 
 
-@pytest.mark.parametrize(("text", "left"), [pair for part in ("leads", "offers") for pair in TABLE[part]["examples"]])
+@pytest.mark.parametrize(
+    ("text", "left"), [pair for part in ("leads", "viewing", "tails", "offers") for pair in TABLE[part]["examples"]]
+)
 def test_leads_and_offers_are_taken_off_an_answer(text: str, left: str) -> None:
     assert plain_answer(text) == left
     assert without_thoughts(text) == text, "a stored answer keeps its words"

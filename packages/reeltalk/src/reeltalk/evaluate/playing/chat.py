@@ -159,26 +159,25 @@ class AnswerForms:
     """Requests for an answer of the form by which a turn is judged."""
 
     options: Prompt
+    keyed: Prompt
+    """The same for keys of every type, since a request that differs would tell which questions cannot be answered."""
     yes_no: Prompt
-    number: Prompt
     short: Prompt
 
     @property
     def signature(self) -> str:
         """A hash of all requests."""
-        return short_hash([self.options.signature, self.yes_no.signature, self.number.signature, self.short.signature])
+        return short_hash([self.options.signature, self.keyed.signature, self.yes_no.signature, self.short.signature])
 
     def request(self, turn: Turn) -> str:
         """The request for a turn; empty if the turn has a free answer."""
         if turn.options:
             return self.options.text
-        if turn.key is not None and turn.key.type in ("refusal", "utterance", "action", "order"):
-            return ""
+        if turn.key is not None:
+            return self.keyed.text
         if is_yes_no(turn.question):
             return self.yes_no.text
-        if turn.key is not None and turn.key.type in ("count", "seconds"):
-            return self.number.text
-        return self.short.text if turn.key is not None or has_short_reference(turn) else ""
+        return self.short.text if has_short_reference(turn) else ""
 
 
 def answer_forms(prompt: str, style: AnswerStyle) -> AnswerForms | None:
@@ -193,7 +192,7 @@ def answer_forms(prompt: str, style: AnswerStyle) -> AnswerForms | None:
     """
     if style != "form" or prompt.endswith(OWN):
         return None
-    return AnswerForms(*(Prompt.load(FORMS / f"{name}.md") for name in ("options", "yes-no", "number", "short")))
+    return AnswerForms(*(Prompt.load(FORMS / f"{name}.md") for name in ("options", "keyed", "yes-no", "short")))
 
 
 def form_notice(prompt: str, style: AnswerStyle, turns: Iterable[Turn]) -> str | None:

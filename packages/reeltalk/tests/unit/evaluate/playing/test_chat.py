@@ -193,7 +193,7 @@ class TestForms:
         [
             (Turn(question="Which?", references=("red",), options=TOOLS, correct_option=0), "the letter"),
             (Turn(question="Does he sit?", references=("He does.",)), "yes or no"),
-            (Turn(question="How many?", references=("3",), key=AnswerKey(type="count", values=("3",))), "one number"),
+            (Turn(question="How many?", references=("3",), key=AnswerKey(type="count", values=("3",))), "briefly"),
             (Turn(question="What is it?", references=("the mug",)), "a short phrase"),
             (Turn(question="Why?", references=("Since he was tired after such a long day at work.",)), None),
         ],
@@ -203,6 +203,18 @@ class TestForms:
         plain, told = question_text(of), question_text(of, FORMS)
         assert told.startswith(plain)
         assert (told == plain) if asks is None else (asks in told.removeprefix(plain))
+
+    def test_the_request_does_not_tell_which_keyed_turns_cannot_be_answered(self) -> None:
+        values = {"refusal": "absent", "yes_no": "yes", "count": "3", "action": "sit|sofa", "colour": "red"}
+        keys = [AnswerKey(type=kind, values=(value,)) for kind, value in values.items()]
+        assert FORMS is not None
+        questions = "Does he sit?", "What colour is the guitar?"
+        assert (
+            len(
+                {FORMS.request(Turn(question=asked, references=("x",), key=key)) for key in keys for asked in questions}
+            )
+            == 1
+        )
 
     def test_a_prompt_of_one_s_own_wins_and_is_told_that_it_asks_for_no_letter(self, tmp_path: Path) -> None:
         own = tmp_path / "mine.md"
