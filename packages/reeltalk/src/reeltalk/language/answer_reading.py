@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.language import answer_acts, answer_values
-from reeltalk.language.answer_acts import BACKGROUND, Act, clauses_of, tells_act
-from reeltalk.language.answer_values import NOTHING, ReadValues, numbers_in, preposition
+from reeltalk.language.answer_acts import Act, tells_act
+from reeltalk.language.answer_clauses import BACKGROUND, Clause, clauses_of
+from reeltalk.language.answer_people import doer_of, people_in, speaks_of_another, tells_roles
+from reeltalk.language.answer_values import NOTHING, ReadValues, is_unlike, numbers_in, preposition
 from reeltalk.language.answer_words import (
     CLOSED,
     Mention,
@@ -34,6 +36,7 @@ _YES: Final = RULE_FILE.pattern("yes")
 _NO_REPLY: Final = RULE_FILE.pattern("no_reply")
 _BOTH: Final = RULE_FILE.pattern("both")
 _SHORT: Final = RULE_FILE.pattern("short")
+_CONCLUDED: Final = RULE_FILE.pattern("concluded")
 
 
 def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
@@ -46,7 +49,7 @@ def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     body = _told(tokens, question, key)
     if "same_room" in key.about:
         head, body = _rooms(compact, question, head)
-    said = head if head is not None else body
+    said = head or body or _implied(compact, question, key)
     if head is not None and body is not None and head != body:
         if "same_room" not in key.about:
             return ReadValues((), why="it contradicts itself")
@@ -78,9 +81,38 @@ def _head(text: str) -> str | None:
             said = "yes"
         elif (n == 0 or said is None) and (short := _SHORT.match(words)):
             said = "no" if short[1] or " never" in words else "yes"
+        if concluded := _CONCLUDED.search(part):
+            said = concluded[1]
     return said
 
 
+_WOULD: Final = RULE_FILE.pattern("would")
+_WOULD_NOT: Final = RULE_FILE.pattern("would_not")
+_SUBORDINATE: Final = RULE_FILE.pattern("subordinate")
+_UNASKED: Final = RULE_FILE.words["unasked"]
+
+
+def _implied(text: str, question: str, key: AnswerKey) -> str | None:
+    """*yes* or *no* as implied by the first clause that takes up words of the question, by how often it is negated."""
+    if re.search(r"\b(?:mood|feeling)\b", question):
+        felt = {m.values for m in names_in(answer_tokens(text), "feeling")}
+        if len(felt) > 1 or _CHANGED.search(text):
+            return "no" if re.search(r"\b(?:not|never|no)\b", text) else "yes"
+        return "no" if felt or "same" in text else None
+    if re.search(r"\b(?:would|could|might|possible)\b", question):
+        for pattern, verdict in ((_WOULD_NOT, "no"), (_WOULD, "yes")):
+            if pattern.search(text):
+                return verdict
+    asked = answer_values.stems_of(set(answer_tokens(question)) - _UNASKED)
+    for part in re.split(r"[.;!]\s+|\bbut\b|, (?=so\b)", text):
+        told = answer_tokens(_SUBORDINATE.sub(" ", part))
+        if answer_values.stems_of(told) & asked and _takes_up(told, question, key) is not None:
+            return "no" if len(_NEGATIVE.findall(" ".join(told))) % 2 else "yes"
+    return None
+
+
+_CHANGED: Final = RULE_FILE.pattern("changed")
+_NEGATIVE: Final = RULE_FILE.pattern("negative")
 _ELSEWHERE: Final = RULE_FILE.pattern("elsewhere")
 _BACK: Final = RULE_FILE.pattern("back")
 _STAYS: Final = RULE_FILE.pattern("stays")
@@ -92,7 +124,7 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
     act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
     if act is None:
         return None
-    negation = re.search(r"\b(?:not|never|nor|without|hardly)\b", text) is not None
+    negation = len(_NEGATIVE.findall(re.sub(r"^no\b ?,?", "", text))) % 2 == 1
     if re.search(r"\b(?:back|return|same place|end up|where)\b", question) and act.action in ("put", "putIn"):
         if _ELSEWHERE.search(text):
             return "yes" if negation else "no"
@@ -100,7 +132,7 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
             return "no" if negation else "yes"
         # "He puts it in the washing machine" gives the new place, and does not say if the object was there before.
         return None
-    about = frozenset(act.names)
+    about, people = frozenset(act.names), people_in(tokens, key)
     if (kept := _STAYS.search(text)) and act.action in ("close", "open", "switchOff", "switchOn"):
         due = {"close": ("closed", "shut"), "open": ("open",), "switchOff": ("off",), "switchOn": ("on",)}[act.action]
         is_so = (kept[1] in due) != is_denied_before(tokens, _at(tokens, kept[1]))
@@ -122,6 +154,8 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
     last = about
     for clause in clauses_of(tokens, about):
         if clause.background and clause.verb.start > 0 and tokens[clause.verb.start - 1] in BACKGROUND:
+            continue
+        if not tells_roles(tokens, clause, people, key):
             continue
         if tells_act(clause, act, last or about, tokens) or (
             not clause.objects and not clause.places and act.action in clause.verb.values
@@ -182,9 +216,75 @@ _UNTOLD: Final = RULE_FILE.pattern("untold")
 _CLAIMS: Final = RULE_FILE.pattern("claims")
 
 
+def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
+    """Read if an answer says that an act does not happen: its doer, the act, or its thing is denied."""
+    act = Act.of(key.about[0]) if key.about else None
+    _, things = _asked_about(question, key)
+    same_act = bool(key.instead) and key.instead[0] in key.about
+    refused = False
+    for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
+        words = part.split()
+        named = _takes_up(words, question, key)
+        if named is None or (_UNSURE.search(part) and not _LACKS.search(part)):
+            continue
+        nobody = same_act and bool(key.agent) and re.search(r"\b(?:nobody|no one)\b", part) is not None
+        if _NEVER.search(part) or (named and not nobody and _DENIES.search(part)):
+            refused = True
+    people = people_in(tokens, key)
+    for clause in clauses_of(tokens, things) if act else ():
+        doer = doer_of(tokens, clause, people)
+        if doer is None or clause.negated or clause.background or is_denied_before(tokens, doer):
+            continue
+        known = " ".join(tokens[doer.start : doer.end]).endswith(tuple(map(normalise_answer, key.instead[1:])))
+        shown = bool(key.instead) and tells_act(clause, Act.of(key.instead[0]), things, tokens)
+        if shown and not known and "agent" not in doer.values:
+            return ReadValues((_words_of(tokens, clause),), why="somebody else does that")
+        claims = tells_act(clause, act, things, tokens) and ("agent" in doer.values or not key.agent)
+        if claims and not (shown and known) and not _IF.search(" ".join(tokens[: clause.verb.start])):
+            span = tokens[clause.verb.start : clause.end]
+            if not any(is_unlike(span, m, key.looks) for m in names_in(span, "noun")):
+                return ReadValues((_words_of(tokens, clause),), why="it takes for granted what is not so")
+        refused = refused or (same_act and shown and known and _CONTRAST.search(" ".join(tokens)) is not None)
+    return ReadValues(key.values, right=True) if refused else NOTHING
+
+
+def _asked_about(question: str, key: AnswerKey) -> tuple[frozenset[str], frozenset[str]]:
+    """Actions and things of the act of a key; of the question if the key has none."""
+    if key.about and "|" in key.about[0]:
+        act = Act.of(key.about[0])
+        return frozenset({act.action}), act.names
+    asked = answer_tokens(question)
+    things = {value for m in names_in(asked, "noun") for value in m.values} | set(key.about)
+    return frozenset(value for verb in verbs_in(asked) for value in verb.values), frozenset(things)
+
+
+def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
+    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person."""
+    actions, things = _asked_about(question, key)
+    people, nouns = people_in(words, key), names_in(words, "noun")
+    verbs = {value for verb in verbs_in(words, nouns) for value in verb.values}
+    here = [m for m in nouns if m.values & things and not is_unlike(words, m, key.looks)]
+    agent = any("agent" in m.values for m in people)
+    if (key.agent and people and not agent) or (verbs and not verbs & actions) or (nouns and not here):
+        return None
+    coloured = any(m.values & set(key.looks) for m in names_in(words, "colour"))
+    return bool(verbs or here or agent or coloured)
+
+
+def _words_of(tokens: Sequence[str], clause: Clause) -> str:
+    return " ".join(tokens[clause.verb.start : clause.end])
+
+
+_DENIES: Final = RULE_FILE.pattern("denies")
+_IF: Final = RULE_FILE.pattern("if")
+_CONTRAST: Final = RULE_FILE.pattern("contrast")
+
+
 def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read if an answer says that the video does not show, or does not tell, the thing asked for."""
     absent = key.values[0] == "absent"
+    if absent and (not key.about or "|" in key.about[0]):
+        return read_denial(tokens, question, key)
     things = frozenset(key.about) if absent else frozenset()
     text = " ".join(tokens)
     refused = False
@@ -241,7 +341,7 @@ def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence
     return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(part) is not None
 
 
-RULES: Final = "v4"
+RULES: Final = "v5"
 """Version of the rules; raised whenever they change."""
 UNREAD: Final = "no value read"
 """Prefix of the explanation if no value could be read."""
@@ -259,11 +359,11 @@ _READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]]
     "order": answer_acts.read_order,
     "yes_no": read_yes_no,
     "refusal": read_refusal,
-    "utterance": answer_values.read_utterance,
     **dict.fromkeys(CLOSED, answer_values.read_closed),
 }
 _PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal", "reply", "utterance"})
 """Types for which *no* inside an answer does not take anything back."""
+_UNDECIDED: Final = RULE_FILE.pattern("undecided")
 _ELSE: Final = RULE_FILE.pattern("else")
 _NO: Final = RULE_FILE.pattern("no")
 
@@ -318,21 +418,28 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     due = " and ".join(key.values)
     if is_unable(normalise_answer(strip_wrapping(answer))):
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
-    # What somebody says in a video may be a question; other questions in an answer are no statements.
-    quoted = key.type == "utterance"
-    if quoted:
-        text = normalise_answer(answer)
-    else:
-        told, asked = _without_quotes(answer, question)
-        text = final_statement(told, asked, hedged=key.type == "refusal")
-    if not any(letter.isalnum() for letter in text):
+    told, asked = _without_quotes(answer, question)
+    text = final_statement(told, asked, hedged=key.type == "refusal")
+    if key.type != "refusal":
+        text = " ".join(part for part in re.split(r"(?<=[.!;])\s+|(?=\bbut\b)", text) if not _UNDECIDED.search(part))
+    if key.type != "utterance" and not any(letter.isalnum() for letter in text):
         return AnswerReading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
     if key.type != "refusal" and _ELSE.search(text):
         return AnswerReading((), False, f"{UNREAD}: it leaves open whether it is so; due: {due}")
     if key.type not in _PLAIN:
         # "In the kitchen, no, in the bedroom."
         text = _NO.split(text)[-1].removeprefix("no, ")
-    said = _READERS[key.type](answer_tokens(text), normalise_answer(question), key)
+    if key.type == "utterance":
+        # What somebody says in a video may be a question, and its quotation marks count.
+        said = answer_values.read_utterance(answer, key)
+    else:
+        said = _READERS[key.type](answer_tokens(text), normalise_answer(question), key)
+    if (
+        said.right
+        and key.type not in ("refusal", "action")
+        and speaks_of_another(answer_tokens(normalise_answer(told)), key)
+    ):
+        said = ReadValues(said.values, why="it speaks of somebody else")
     shown = f"read: {' and '.join(said.values)[:200]}" if said.values else UNREAD
     why = f"; {said.why}" if said.why else ""
     return AnswerReading(said.values, said.right, f"{shown}; due: {due}{why}")
