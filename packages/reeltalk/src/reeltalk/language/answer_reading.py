@@ -26,6 +26,7 @@ from reeltalk.language.answer_words import (
     normalise_answer,
     strip_wrapping,
     verbs_in,
+    without_hedges,
 )
 from reeltalk.language.rules import read_rules
 from reeltalk.schema.dialogue import AnswerKey
@@ -36,6 +37,10 @@ _YES: Final = RULE_FILE.pattern("yes")
 _NO_REPLY: Final = RULE_FILE.pattern("no_reply")
 _BOTH: Final = RULE_FILE.pattern("both")
 _SHORT: Final = RULE_FILE.pattern("short")
+_LEAD: Final = RULE_FILE.pattern("lead")
+_THINKS_SO: Final = RULE_FILE.pattern("thinks_so")
+_THINKS_NOT: Final = RULE_FILE.pattern("thinks_not")
+_AUXILIARY: Final = RULE_FILE.words["auxiliary"]
 _CONCLUDED: Final = RULE_FILE.pattern("concluded")
 
 
@@ -46,14 +51,15 @@ def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     if re.search(r"\byes\? no\b|\bno\? yes\b", compact) or _BOTH.search(compact.replace(",", "")) or _BOTH.search(text):
         return NOTHING
     head = _head(compact)
-    body = _told(tokens, question, key)
+    body = _supposed(compact, question, key) or _told(tokens, question, key)
     if "same_room" in key.about:
         head, body = _rooms(compact, question, head)
-    said = head or body or _implied(compact, question, key)
+    said = head or body
     if head is not None and body is not None and head != body:
         if "same_room" not in key.about:
             return ReadValues((), why="it contradicts itself")
         said = body
+    said = said or _implied(compact, question, key)
     if said is None:
         return NOTHING
     return ReadValues((said,), right=said in key.values)
@@ -63,15 +69,10 @@ def _head(text: str) -> str | None:
     """The last *yes* or *no* at the start of a sentence; None if there is none."""
     said = None
     for n, part in enumerate(re.split(r"(?<=[.!;])\s+", text)):
-        words = re.sub(
-            r"^(?:well|so|oh|hm+|i think|i believe|i would say|i guess|actually|but|and|wait|then)[, ]+", "", part
-        )
-        words = re.sub(r"^(?:actually|wait|then|well)[, ]+", "", words)
-        if re.match(r"^i (?:think|believe|guess|suppose) so\b", part):
+        words = _LEAD.sub("", part)
+        if _THINKS_SO.match(part):
             said = "yes"
-        elif re.match(
-            r"^i (?:do not|would not) (?:think|believe) so\b|^i (?:think|guess) not\b|^i am afraid not\b", part
-        ):
+        elif _THINKS_NOT.match(part):
             said = "no"
         elif _NO_REPLY.match(words):
             said = "no"
@@ -92,28 +93,47 @@ _SUBORDINATE: Final = RULE_FILE.pattern("subordinate")
 _UNASKED: Final = RULE_FILE.words["unasked"]
 
 
+def _supposed(text: str, question: str, key: AnswerKey) -> str | None:
+    """What an answer says of something that is only supposed; None if the question supposes nothing."""
+    if not re.search(r"\b(?:would|could|might|possible)\b", question):
+        return None
+    if _WOULD.search(text):
+        return "yes"
+    if found := _WOULD_NOT.search(text):
+        part = text[: found.end()].rpartition(",")[2]
+        return "no" if "not the case that" not in part else "yes"
+    parts = [part for part in re.split(r"[.;,!]\s+", text) if re.search(r"\b(?:would|could|possible)\b", part)]
+    if any(_takes_up(answer_tokens(part), question, key) is not None for part in parts):
+        return "yes"
+    return None
+
+
 def _implied(text: str, question: str, key: AnswerKey) -> str | None:
     """*yes* or *no* as implied by the first clause that takes up words of the question, by how often it is negated."""
     if re.search(r"\b(?:mood|feeling)\b", question):
         felt = {m.values for m in names_in(answer_tokens(text), "feeling")}
         if len(felt) > 1 or _CHANGED.search(text):
             return "no" if re.search(r"\b(?:not|never|no)\b", text) else "yes"
-        return "no" if felt or "same" in text else None
-    if re.search(r"\b(?:would|could|might|possible)\b", question):
-        for pattern, verdict in ((_WOULD_NOT, "no"), (_WOULD, "yes")):
-            if pattern.search(text):
-                return verdict
+        return "no" if felt or _UNCHANGED.search(text) else None
     asked = answer_values.stems_of(set(answer_tokens(question)) - _UNASKED)
     for part in re.split(r"[.;!]\s+|\bbut\b|, (?=so\b)", text):
         told = answer_tokens(_SUBORDINATE.sub(" ", part))
-        if answer_values.stems_of(told) & asked and _takes_up(told, question, key) is not None:
+        repeated = len(answer_values.stems_of(told) & asked)
+        least = 0 if key.about else (LEAST_BY_PRONOUN if set(told[:1]) & _PRONOUNS else LEAST_REPEATED) * len(asked)
+        if repeated and repeated >= least and _takes_up(told, question, key) is not None:
             return "no" if len(_NEGATIVE.findall(" ".join(told))) % 2 else "yes"
     return None
 
 
+LEAST_REPEATED: Final = 0.6
+LEAST_BY_PRONOUN: Final = 0.3
+"""Least share of a question's words that a statement must repeat, if the key does not name the act."""
+_PRONOUNS: Final = frozenset({"he", "she", "it", "they"})
 _CHANGED: Final = RULE_FILE.pattern("changed")
+_UNCHANGED: Final = RULE_FILE.pattern("unchanged")
 _NEGATIVE: Final = RULE_FILE.pattern("negative")
 _ELSEWHERE: Final = RULE_FILE.pattern("elsewhere")
+_MOVED: Final = RULE_FILE.pattern("moved")
 _BACK: Final = RULE_FILE.pattern("back")
 _STAYS: Final = RULE_FILE.pattern("stays")
 
@@ -126,7 +146,7 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
         return None
     negation = len(_NEGATIVE.findall(re.sub(r"^no\b ?,?", "", text))) % 2 == 1
     if re.search(r"\b(?:back|return|same place|end up|where)\b", question) and act.action in ("put", "putIn"):
-        if _ELSEWHERE.search(text):
+        if _ELSEWHERE.search(text) or _MOVED.search(text):
             return "yes" if negation else "no"
         if _BACK.search(text):
             return "no" if negation else "yes"
@@ -219,17 +239,21 @@ _CLAIMS: Final = RULE_FILE.pattern("claims")
 def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read if an answer says that an act does not happen: its doer, the act, or its thing is denied."""
     act = Act.of(key.about[0]) if key.about else None
-    _, things = _asked_about(question, key)
+    things = act.names if act else frozenset()
     same_act = bool(key.instead) and key.instead[0] in key.about
     refused = False
     for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
         words = part.split()
+        if same_act and _echoes(words, key):
+            return ReadValues((part.strip(),), why="somebody else does that")
         named = _takes_up(words, question, key)
         if named is None or (_UNSURE.search(part) and not _LACKS.search(part)):
             continue
-        nobody = same_act and bool(key.agent) and re.search(r"\b(?:nobody|no one)\b", part) is not None
-        if _NEVER.search(part) or (named and not nobody and _DENIES.search(part)):
+        nobody = re.search(r"\b(?:nobody|no one|neither|none of them)\b", part) is not None
+        if nobody and not key.agent:
             refused = True
+        elif (_NEVER.search(part) and not part.startswith("none")) or (named and _DENIES.search(part)):
+            refused = refused or not (nobody and same_act)
     people = people_in(tokens, key)
     for clause in clauses_of(tokens, things) if act else ():
         doer = doer_of(tokens, clause, people)
@@ -248,27 +272,38 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return ReadValues(key.values, right=True) if refused else NOTHING
 
 
-def _asked_about(question: str, key: AnswerKey) -> tuple[frozenset[str], frozenset[str]]:
-    """Actions and things of the act of a key; of the question if the key has none."""
+def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
+    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person.
+
+    Without an act in the key, the acts and things of the question count.
+    """
+    people, nouns = people_in(words, key), names_in(words, "noun")
     if key.about and "|" in key.about[0]:
         act = Act.of(key.about[0])
-        return frozenset({act.action}), act.names
-    asked = answer_tokens(question)
-    things = {value for m in names_in(asked, "noun") for value in m.values} | set(key.about)
-    return frozenset(value for verb in verbs_in(asked) for value in verb.values), frozenset(things)
-
-
-def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
-    """True if a part of an answer speaks of the act in question, None if it speaks of another act, thing or person."""
-    actions, things = _asked_about(question, key)
-    people, nouns = people_in(words, key), names_in(words, "noun")
-    verbs = {value for verb in verbs_in(words, nouns) for value in verb.values}
-    here = [m for m in nouns if m.values & things and not is_unlike(words, m, key.looks)]
-    agent = any("agent" in m.values for m in people)
-    if (key.agent and people and not agent) or (verbs and not verbs & actions) or (nouns and not here):
+        actions, slots = {act.action}, [frozenset({name}) for name in (act.main, *act.targets) if name]
+    else:
+        asked = answer_tokens(question)
+        actions = {value for verb in verbs_in(asked) for value in verb.values}
+        slots = [m.values for m in names_in(asked, "noun")]
+    # "Would have been": this *have* is no act.
+    verbs = {v for verb in verbs_in(words, nouns) if words[verb.start] not in _AUXILIARY for v in verb.values}
+    here = [m for m in nouns if any(m.values & slot for slot in slots) and not is_unlike(words, m, key.looks)]
+    missing = not here or (bool(key.about) and any(not any(m.values & slot for m in here) for slot in slots))
+    agent = any("agent" in m.values for m in people) and re.search(r"\b(?:no|nothing|none)\b", " ".join(words)) is None
+    of_another = bool(key.agent and people) and not any("agent" in m.values for m in people)
+    if of_another or (verbs and actions and not verbs & actions) or (slots and len(nouns) > len(here) and missing):
         return None
     coloured = any(m.values & set(key.looks) for m in names_in(words, "colour"))
     return bool(verbs or here or agent or coloured)
+
+
+def _echoes(words: list[str], key: AnswerKey) -> bool:
+    """True for *Felix does*, if somebody else than he is shown."""
+    people = [m for m in people_in(words, key) if "agent" not in m.values]
+    called = [words[m.start : m.end] for m in people]
+    shown = [answer_tokens(normalise_answer(word)) for word in key.instead[1:]]
+    echo = bool(words) and words[-1] in ("does", "did", "is") and len(people) == 1
+    return echo and not any(called[0][-len(words_) :] == words_ for words_ in shown)
 
 
 def _words_of(tokens: Sequence[str], clause: Clause) -> str:
@@ -419,9 +454,10 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     if is_unable(normalise_answer(strip_wrapping(answer))):
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     told, asked = _without_quotes(answer, question)
-    text = final_statement(told, asked, hedged=key.type == "refusal")
+    text = final_statement(told, asked)
     if key.type != "refusal":
-        text = " ".join(part for part in re.split(r"(?<=[.!;])\s+|(?=\bbut\b)", text) if not _UNDECIDED.search(part))
+        parts = re.split(r"(?<=[.!;])\s+|(?=\bbut\b)", text)
+        text = without_hedges(" ".join(part for part in parts if not _UNDECIDED.search(part)))
     if key.type != "utterance" and not any(letter.isalnum() for letter in text):
         return AnswerReading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
     if key.type != "refusal" and _ELSE.search(text):

@@ -6,7 +6,7 @@ different values is not right.
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -596,18 +596,25 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     asked = asked[asked.index("many") :] if "many" in asked else asked
     unit = next((units for word in asked for units in _UNITS if word in units), frozenset())
     others = {word for words in _UNITS if words is not unit for word in words}
-    act = key.about[0].split("|")[0] if key.about else None
+    acts = {key.about[0].split("|")[0]} if key.about else set()
+    acts |= {action for verb in verbs_in(answer_tokens(question)) for action in verb.values} if acts else set()
     standing: list[tuple[int, int]] = []
     for at, end, value in numbers_in(tokens):
         before = tokens[at - 1] if at else ""
         after = tokens[end : end + 2]
-        if (tokens[at] == "one" and before in _POINTING) or before in ("more", "fewer", "less", "at", "number"):
+        if (tokens[at] == "one" and before in {*_POINTING, "in"}) or before in (
+            "more",
+            "fewer",
+            "less",
+            "at",
+            "number",
+        ):
             continue
         if before in _VAGUE or tokens[max(0, at - 2) : at] == ["up", "to"] or (after[:1] and after[0] in _SECONDS):
             continue
         if after == ["more", "than"] or after in (["fewer", "than"], ["less", "than"]):
             return NOTHING
-        if act is not None and _is_of_another(tokens, at, end, act):
+        if acts and _is_of_another(tokens, at, end, acts):
             continue
         owned = unit and after and (after[0] in others or (after[-1] in others and after[0] == "different"))
         partly = after[:1] == ["of"] or (after[:1] in (["in"], ["on"]) and standing)
@@ -642,14 +649,18 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return compare_values([frozenset({str(n)}) for _, n in standing], key)
 
 
-def _is_of_another(tokens: Sequence[str], at: int, end: int, action: str) -> bool:
+_LIGHT: Final = RULE_FILE.words["light"]
+
+
+def _is_of_another(tokens: Sequence[str], at: int, end: int, acts: Set[str]) -> bool:
     """True if a number counts another act, as *three* in *he closes it twice and opens it three times* for closing."""
     start, stop = clause_start(tokens, at), clause_end(tokens, end)
     start = max([n + 1 for n in range(start, at) if tokens[n] == "and"], default=start)
     stop = min([n for n in range(end, stop) if tokens[n] == "and"], default=stop)
     part = list(tokens[start:stop])
-    told = [verb.values for verb in verbs_in(part, names_in(part, "noun")) if verb.values]
-    return bool(told) and not any(action in values for values in told)
+    verbs = [verb for verb in verbs_in(part, names_in(part, "noun")) if verb.values]
+    told = [verb.values for verb in verbs if not lexicon().verbs.get(part[verb.start], frozenset()) & _LIGHT]
+    return bool(told) and not any(acts & values for values in told)
 
 
 def numbers_in(tokens: Sequence[str]) -> list[tuple[int, int, float]]:

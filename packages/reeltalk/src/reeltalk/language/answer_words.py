@@ -223,14 +223,8 @@ def is_unable(text: str) -> bool:
     return _UNABLE.search(text) is not None
 
 
-def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
-    """The normalised text of an answer without the repeated question, its own questions, and retracted parts.
-
-    Args:
-        answer: The answer.
-        question: The question.
-        hedged: Keep hedges such as *it is hard to say*.
-    """
+def final_statement(answer: str, question: str) -> str:
+    """The normalised text of an answer without the repeated question, its own questions, and retracted parts."""
     text, asked = normalise_answer(strip_wrapping(answer)), normalise_answer(question)
     bare = asked.rstrip("?.! ")
     if asked and text.startswith(bare):
@@ -246,7 +240,12 @@ def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
             taken_back = match
     if taken_back is not None:
         text = text[taken_back.end() :].lstrip(",.;:! ")
-    return re.sub(r"\s+", " ", text if hedged else lexicon().hedges.sub(" ", text)).strip(" ,")
+    return re.sub(r"\s+", " ", text).strip(" ,")
+
+
+def without_hedges(text: str) -> str:
+    """A text from `final_statement` without hedges such as *it is hard to say*."""
+    return re.sub(r"\s+", " ", lexicon().hedges.sub(" ", text)).strip(" ,")
 
 
 def names_in(tokens: Sequence[str], *kinds: str) -> list[Mention]:
