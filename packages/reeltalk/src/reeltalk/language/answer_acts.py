@@ -162,6 +162,9 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     known += [act for act in others if any(tells_act(clause, act, about, asked) for clause in taken_for_granted)]
     clauses = clauses_of(tokens, about)
     people = people_in(tokens, key)
+    things = [m for m in names_in(tokens, "noun") if any(act.main in m.values for act in wanted)]
+    if key.looks and things and all(is_unlike(tokens, m, key.looks) for m in things):
+        return ReadValues((" ".join(tokens[things[0].start - 1 : things[0].end]),), why="it is another thing")
     told: list[tuple[Clause, str | None]] = []
     last = about
     for clause in clauses:

@@ -63,7 +63,8 @@ def clauses_of(tokens: list[str], about: frozenset[str]) -> list[Clause]:
             at = name.end if name is not None else at + 1
         before = tokens[start : verb.start]
         near = before[max([n + 1 for n, word in enumerate(before) if word in _RELATIVE], default=0) :][-3:]
-        passive = any(word in _PASSIVE for word in near) and not tokens[verb.start].endswith("ing")
+        passive = any(word in _PASSIVE for word in near) and near[-1] != "to"
+        passive = passive and not tokens[verb.start].endswith("ing")
         if passive and subjects:
             objects.insert(0, subjects[-1].values)
         elif passive and not objects and ({"it", "they"} & set(before)):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from reeltalk.language.answer_clauses import RULE_FILE, Clause, clauses_of, open_of
+from reeltalk.language.answer_clauses import BACKGROUND, RULE_FILE, Clause, clauses_of, open_of
 from reeltalk.language.answer_values import LONGEST_DESCRIPTION, preposition
-from reeltalk.language.answer_words import Mention, answer_tokens, normalise_answer, verbs_in
+from reeltalk.language.answer_words import Mention, answer_tokens, names_in, normalise_answer, verbs_in
 from reeltalk.schema.dialogue import AnswerKey
 
 AGENT: Final = frozenset({"agent"})
@@ -73,7 +73,8 @@ def _is_object(tokens: Sequence[str], mention: Mention) -> bool:
     """True for Tom in *Anna thanks Tom and leaves*, and in *next to Tom*."""
     start = open_of(tokens, mention.start)
     start = max([n + 1 for n in range(start, mention.start) if tokens[n] in _JOINING], default=start)
-    if any(verb.values for verb in verbs_in(tokens[start : mention.start])):
+    before = tokens[start : mention.start]
+    if any(verb.values for verb in verbs_in(before, names_in(before, "noun"))):
         return True
     return preposition(tokens, mention.start) not in ("", "of", "before", "after", "following")
 
@@ -92,11 +93,28 @@ def speaks_of_another(tokens: list[str], key: AnswerKey) -> bool:
     people = people_in(tokens, key)
     if not key.agent or not people:
         return False
-    doers = []
+    told: list[Mention] = []
     for clause in clauses_of(tokens, frozenset()):
         doer, receivers = doer_of(tokens, clause, people), receivers_of(tokens, clause, people)
-        if doer is not None and "agent" not in doer.values and any(m.values == AGENT for m in receivers):
+        exchanged = doer is not None and "agent" not in doer.values and any(m.values == AGENT for m in receivers)
+        if exchanged and key.type not in _OF_SEVERAL_ACTS:
             return True
-        doers += [doer] if doer is not None else []
-    strangers = bool(doers) and all(m.values == OTHERS for m in doers)
-    return key.type != "person" and strangers and not any("agent" in m.values for m in people)
+        told += receivers
+    if key.receiver and told and all(m.values == OTHERS for m in told):
+        return True
+    first = next((m for m in people if not _is_object(tokens, m) and not _is_aside(tokens, m)), None)
+    if first is None or first.values != OTHERS or key.type == "person":
+        return False
+    # In "Tom is happy because she eats", *she* does not name whom the answer is about.
+    pronouns = () if tokens[first.start] in ("he", "she") else ("he", "she")
+    return not any("agent" in m.values for m in people if tokens[m.start] not in pronouns)
+
+
+_OF_SEVERAL_ACTS: Final = frozenset({"yes_no", "feeling", "action"})
+"""Types of answers that tell another act beside that of the key."""
+_ASIDE: Final = BACKGROUND | {"as", "because", "since", "if", "had"}
+
+
+def _is_aside(tokens: Sequence[str], mention: Mention) -> bool:
+    """True for Anna in *while Anna reads, Tom sleeps*."""
+    return tokens[open_of(tokens, mention.start)] in _ASIDE

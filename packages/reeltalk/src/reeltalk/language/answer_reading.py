@@ -88,6 +88,7 @@ def _head(text: str) -> str | None:
 
 
 _WOULD: Final = RULE_FILE.pattern("would")
+_LIES: Final = RULE_FILE.pattern("lies")
 _WOULD_NOT: Final = RULE_FILE.pattern("would_not")
 _SUBORDINATE: Final = RULE_FILE.pattern("subordinate")
 _UNASKED: Final = RULE_FILE.words["unasked"]
@@ -102,6 +103,10 @@ def _supposed(text: str, question: str, key: AnswerKey) -> str | None:
     if found := _WOULD_NOT.search(text):
         part = text[: found.end()].rpartition(",")[2]
         return "no" if "not the case that" not in part else "yes"
+    if re.match(
+        r"(?:it|they|that|the \w+(?: \w+)?) (?:is|are|was|were|lies|lay|stood|stands) (?:\w+ )?(?:on|in)\b", text
+    ):
+        return "no" if re.search(r"\b(?:closed|shut|opened)\b", text) else "yes"
     parts = [part for part in re.split(r"[.;,!]\s+", text) if re.search(r"\b(?:would|could|possible)\b", part)]
     if any(_takes_up(answer_tokens(part), question, key) is not None for part in parts):
         return "yes"
@@ -247,7 +252,8 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         if same_act and _echoes(words, key):
             return ReadValues((part.strip(),), why="somebody else does that")
         named = _takes_up(words, question, key)
-        if named is None or (_UNSURE.search(part) and not _LACKS.search(part)):
+        unsure = _UNSURE.search(part) or _UNDECIDED.search(part)
+        if named is None or (unsure and not _LACKS.search(part)):
             continue
         nobody = re.search(r"\b(?:nobody|no one|neither|none of them)\b", part) is not None
         if nobody and not key.agent:
@@ -470,11 +476,8 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
         said = answer_values.read_utterance(answer, key)
     else:
         said = _READERS[key.type](answer_tokens(text), normalise_answer(question), key)
-    if (
-        said.right
-        and key.type not in ("refusal", "action")
-        and speaks_of_another(answer_tokens(normalise_answer(told)), key)
-    ):
+    spoken = answer_tokens(normalise_answer(_QUOTE.sub(" ", told)))
+    if said.right and key.type != "refusal" and speaks_of_another(spoken, key):
         said = ReadValues(said.values, why="it speaks of somebody else")
     shown = f"read: {' and '.join(said.values)[:200]}" if said.values else UNREAD
     why = f"; {said.why}" if said.why else ""

@@ -540,6 +540,13 @@ def read_utterance(answer: str, key: AnswerKey) -> ReadValues:
     return ReadValues((best,), right=best in (*key.values, *key.also))
 
 
+def hard_words(said: str) -> list[tuple[str, str]]:
+    """The days and numbers in words that are said, each with another one."""
+    listed = RULE_FILE.raw["words"]["hard"].split()
+    names = [word for word in re.findall(r"\w+", said) if word.lower() in listed]
+    return [(name, listed[(listed.index(name.lower()) + 1) % len(listed)].title()) for name in names]
+
+
 def _spoken_words(text: str) -> frozenset[str]:
     return frozenset(word for word in answer_tokens(normalise_answer(text)) if word not in PUNCTUATION)
 
