@@ -5,7 +5,7 @@ from typing import Final
 
 from reeltalk.language.answer_clauses import BACKGROUND, RULE_FILE, Clause, clauses_of, open_of
 from reeltalk.language.answer_values import LONGEST_DESCRIPTION, preposition
-from reeltalk.language.answer_words import Mention, answer_tokens, names_in, normalise_answer, verbs_in
+from reeltalk.language.answer_words import ARTICLES, Mention, answer_tokens, names_in, normalise_answer, verbs_in
 from reeltalk.schema.dialogue import AnswerKey
 
 AGENT: Final = frozenset({"agent"})
@@ -53,14 +53,14 @@ def _start(tokens: Sequence[str], at: int) -> int:
 def doer_of(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]) -> Mention | None:
     """The person who does what a clause tells, if it names one."""
     if clause.passive:
-        return next((m for m in _after(clause, people) if preposition(tokens, m.start) == "by"), None)
+        return next((m for m in _after(clause, people) if _governor(tokens, m) == "by"), None)
     before = [m for m in people if open_of(tokens, clause.verb.start) <= m.start < clause.verb.start]
     return next((m for m in reversed(before) if not _is_object(tokens, m)), None)
 
 
 def receivers_of(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]) -> list[Mention]:
     """The people to whom the act of a clause is done."""
-    after = [m for m in _after(clause, people) if preposition(tokens, m.start) in _TOWARDS]
+    after = [m for m in _after(clause, people) if _governor(tokens, m) in _TOWARDS]
     before = [m for m in people if open_of(tokens, clause.verb.start) <= m.start < clause.verb.start]
     return [*before[-1:], *after] if clause.passive else after
 
@@ -76,7 +76,13 @@ def _is_object(tokens: Sequence[str], mention: Mention) -> bool:
     before = tokens[start : mention.start]
     if any(verb.values for verb in verbs_in(before, names_in(before, "noun"))):
         return True
-    return preposition(tokens, mention.start) not in ("", "of", "before", "after", "following")
+    return _governor(tokens, mention) not in ("", "of", "before", "after", "following")
+
+
+def _governor(tokens: Sequence[str], mention: Mention) -> str:
+    """The preposition of a person; none for Tom in *in the video Tom sleeps*."""
+    found, before = preposition(tokens, mention.start), tokens[max(0, mention.start - 1) : mention.start]
+    return found if before and (before[0] in ARTICLES or found.endswith(before[0])) else ""
 
 
 def tells_roles(tokens: Sequence[str], clause: Clause, people: Sequence[Mention], key: AnswerKey) -> bool:

@@ -243,7 +243,7 @@ _CLAIMS: Final = RULE_FILE.pattern("claims")
 
 def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read if an answer says that an act does not happen: its doer, the act, or its thing is denied."""
-    act = Act.of(key.about[0]) if key.about else None
+    act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
     things = act.names if act else frozenset()
     same_act = bool(key.instead) and key.instead[0] in key.about
     refused = False
@@ -251,9 +251,15 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         words = part.split()
         if same_act and _echoes(words, key):
             return ReadValues((part.strip(),), why="somebody else does that")
+        if (_UNSURE.search(part) or _UNDECIDED.search(part)) and not _LACKS.search(part):
+            # "I cannot tell the colour of the guitar" takes the guitar for granted.
+            continue
+        if key.about and act is None and _supposes_thing(part, frozenset(key.about)):
+            if not _DENIES.search(part) and not (refused and _CORRECTION.match(part)):
+                return ReadValues((part.strip(),), why="it takes for granted what is not so")
+            continue
         named = _takes_up(words, question, key)
-        unsure = _UNSURE.search(part) or _UNDECIDED.search(part)
-        if named is None or (unsure and not _LACKS.search(part)):
+        if named is None:
             continue
         nobody = re.search(r"\b(?:nobody|no one|neither|none of them)\b", part) is not None
         if nobody and not key.agent:
@@ -269,7 +275,9 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         shown = bool(key.instead) and tells_act(clause, Act.of(key.instead[0]), things, tokens)
         if shown and not known and "agent" not in doer.values:
             return ReadValues((_words_of(tokens, clause),), why="somebody else does that")
-        claims = tells_act(clause, act, things, tokens) and ("agent" in doer.values or not key.agent)
+        claims = (
+            act is not None and tells_act(clause, act, things, tokens) and ("agent" in doer.values or not key.agent)
+        )
         if claims and not (shown and known) and not _IF.search(" ".join(tokens[: clause.verb.start])):
             span = tokens[clause.verb.start : clause.end]
             if not any(is_unlike(span, m, key.looks) for m in names_in(span, "noun")):
@@ -290,17 +298,34 @@ def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
     else:
         asked = answer_tokens(question)
         actions = {value for verb in verbs_in(asked) for value in verb.values}
-        slots = [m.values for m in names_in(asked, "noun")]
+        slots = [frozenset(key.about)] if key.about else [m.values for m in names_in(asked, "noun")]
     # "Would have been": this *have* is no act.
     verbs = {v for verb in verbs_in(words, nouns) if words[verb.start] not in _AUXILIARY for v in verb.values}
     here = [m for m in nouns if any(m.values & slot for slot in slots) and not is_unlike(words, m, key.looks)]
     missing = not here or (bool(key.about) and any(not any(m.values & slot for m in here) for slot in slots))
     agent = any("agent" in m.values for m in people) and re.search(r"\b(?:no|nothing|none)\b", " ".join(words)) is None
     of_another = bool(key.agent and people) and not any("agent" in m.values for m in people)
-    if of_another or (verbs and actions and not verbs & actions) or (slots and len(nouns) > len(here) and missing):
+    of_act = not verbs or not actions or bool(verbs & actions) or (here and "|" not in "".join(key.about))
+    if of_another or not of_act or (slots and len(nouns) > len(here) and missing):
         return None
     coloured = any(m.values & set(key.looks) for m in names_in(words, "colour"))
     return bool(verbs or here or agent or coloured)
+
+
+def _supposes_thing(part: str, things: frozenset[str]) -> bool:
+    """True if a part of an answer places or colours a thing that is absent, or tells something of it."""
+    words = part.split()
+    nouns, colours = names_in(words, "noun", "room"), names_in(words, "colour")
+    placed = any(preposition(words, m.start) in _PLACED for m in nouns if not m.values & things)
+    if _DENIES.search(part):
+        return "no other" in part or bool(colours) or (placed and words[:3] != ["the", "video", "does"])
+    bare = bool(nouns or colours) and not verbs_in(words, nouns)
+    told = bare or {"it", "them"} & set(words) or any(m.values & things for m in nouns)
+    return bool(told) and _IF.search(part) is None
+
+
+_PLACED: Final = frozenset({"on", "in", "at", "under"})
+_CORRECTION: Final = RULE_FILE.pattern("correction")
 
 
 def _echoes(words: list[str], key: AnswerKey) -> bool:
@@ -322,64 +347,37 @@ _CONTRAST: Final = RULE_FILE.pattern("contrast")
 
 
 def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read if an answer says that the video does not show, or does not tell, the thing asked for."""
-    absent = key.values[0] == "absent"
-    if absent and (not key.about or "|" in key.about[0]):
+    """Read if an answer says that the video does not tell what is asked for, or denies what a question assumes."""
+    if key.values[0] == "absent":
         return read_denial(tokens, question, key)
-    things = frozenset(key.about) if absent else frozenset()
-    text = " ".join(tokens)
     refused = False
-    for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", text):
-        part = part.strip()
-        words = part.split()
-        if not [word for word in words if word.isalpha()]:
+    for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
+        if not re.search(r"[a-z]", part):
             continue
-        if absent and refused and _CORRECTION.match(part):
-            # What happens in place of the thing asked for.
-            break
-        nouns = names_in(words, "noun", "room")
-        here = [m for m in nouns if things & m.values]
-        denied = re.search(r"\b(?:not|never|no|none|without|nor|nobody|nothing|neither)\b", part) is not None
-        other = re.search(r"\bno other\b", part) is not None
-        if absent and _UNSURE.search(part) and not _LACKS.search(part):
-            # "I cannot tell the colour of the guitar" takes the guitar for granted.
-            continue
-        placed = any(preposition(words, m.start) in ("on", "in", "at", "under") for m in nouns if m not in here)
-        if absent and here and denied and not other and not (placed and words[:3] != ["the", "video", "does"]):
+        if lexicon().refusals.search(part) or _UNTOLD.search(part):
             refused = True
-        elif lexicon().refusals.search(part) or (_NEVER if absent else _UNTOLD).search(part):
-            refused = True
-        elif _claim(part, words, nouns, here, absent):
-            return ReadValues(
-                (part.strip(" ,"),), why="it takes for granted what is not so" if absent else "it claims to know"
-            )
+        elif _claims_to_know(part.strip()):
+            return ReadValues((part.strip(" ,"),), why="it claims to know")
     return ReadValues(key.values, right=True) if refused else NOTHING
 
 
-_CORRECTION: Final = RULE_FILE.pattern("correction")
 _UNSURE: Final = RULE_FILE.pattern("unsure")
 _LACKS: Final = RULE_FILE.pattern("lacks")
 _PERHAPS: Final = RULE_FILE.words["perhaps"]
 _FILLERS: Final = RULE_FILE.words["fillers"]
 
 
-def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence[Mention], absent: bool) -> bool:
-    if re.match(r" ?(?:so|therefore|because|since|as|sorry|and so)\b", part) and lexicon().refusals.search(part):
-        return False
-    part = re.sub(r"\b(?:maybe|perhaps|probably|possibly|likely|presumably) ", "", part)
-    words = [word for word in words if word not in _PERHAPS]
+def _claims_to_know(part: str) -> bool:
     if re.search(r"\b(?:if|whether|question|premise|assumes|presupposes|may|might|could)\b", part) or re.match(
-        r" ?(?:sorry|unfortunately|i am afraid)\b", part
+        r"(?:sorry|unfortunately|i am afraid)\b", part
     ):
         return False
     if re.search(r"\b(?:not|never|no|none|nothing|nobody)\b", part):
         return False
-    if absent:
-        bare = bool(nouns or names_in(words, "colour")) and not verbs_in(words, nouns)
-        return bool(here) or bool({"it", "them"} & set(words)) or bare or part.strip().startswith(("yes", "on ", "in "))
+    words = [word for word in part.split() if word not in _PERHAPS]
     # "Twenty, though the video does not say so."
     alone = len(words) == 1 and words[0] not in _FILLERS and not verbs_in(words)
-    return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(part) is not None
+    return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(" ".join(words)) is not None
 
 
 RULES: Final = "v5"

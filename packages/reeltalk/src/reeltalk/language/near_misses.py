@@ -50,13 +50,22 @@ def lacking(key: AnswerKey) -> tuple[str, ...]:
     act = (key.about if key.type == "refusal" else key.values)[:1]
     person = any(PERSON in value.split("|") for value in act) if key.type in ("action", "refusal") else False
     silent = key.type == "action" and Act.of(key.values[0]).action in SILENT
+    known = key.values[0] != UNKNOWN
     needed = {
-        "about": key.type == "refusal" and key.values[0] != UNKNOWN,
-        "instead": key.type == "refusal" and "|" in "".join(act),
+        "about": key.type == "refusal" and known,
+        "instead": key.type == "refusal" and known and "|" in "".join(act),
         "agent": key.type in ("action", "utterance") and bool(key.others) and not silent,
         "receiver": person and bool(key.agent),
     }
     return tuple(slot for slot, is_needed in needed.items() if is_needed and not getattr(key, slot))
+
+
+def fault_of(key: AnswerKey, reference: str) -> str | None:
+    """Why a key does not suffice to tell right answers from near misses; None if it does."""
+    if missing := lacking(key):
+        return f"lacks {' and '.join(missing)}"
+    made = {variant.right for variant in variants(key, reference)}
+    return None if made == {True, False} else f"gives no {'near misses' if True in made else 'right answers'}"
 
 
 def _right(key: AnswerKey, reference: str) -> Iterator[Variant]:
@@ -79,8 +88,10 @@ def _right(key: AnswerKey, reference: str) -> Iterator[Variant]:
 
 
 def _wrong(key: AnswerKey, reference: str) -> Iterator[Variant]:
-    if key.values[0] != UNKNOWN:
-        yield from (Variant("undecided", text, False) for text in UNDECIDED)
+    if key.values[0] == UNKNOWN:
+        yield Variant("known", "Yes, certainly.", False)
+        return
+    yield from (Variant("undecided", text, False) for text in UNDECIDED)
     agent, receiver, rival = _name(key.agent), _name(key.receiver), _name(key.others)
     if key.type == "refusal":
         yield from _taken_for_granted(key, agent, rival)
