@@ -149,7 +149,7 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
     act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
     if act is None:
         return None
-    negation = len(_NEGATIVE.findall(re.sub(r"^no\b ?,?", "", text))) % 2 == 1
+    negation = len(_NEGATIVE.findall(re.sub(r"(?:^|[.,;:!] )no (?=[.,;:])", "", text))) % 2 == 1
     if re.search(r"\b(?:back|return|same place|end up|where)\b", question) and act.action in ("put", "putIn"):
         if _ELSEWHERE.search(text) or _MOVED.search(text):
             return "yes" if negation else "no"

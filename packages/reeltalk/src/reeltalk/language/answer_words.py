@@ -105,7 +105,7 @@ def lexicon() -> Lexicon:
             particle = words[1] if len(words) > 1 and words[1] in PARTICLES else None
             actions.setdefault((words[0], particle), set()).add(action)
         else:
-            phrases.setdefault(tuple(words), set()).add(action)
+            phrases.setdefault(tuple(words), set()).update(() if action == "none" else (action,))
     verbs: dict[str, set[str]] = {}
     for base in sorted(bases):
         for form in _forms(base, irregular.get(base, ())):
@@ -215,6 +215,7 @@ _UNABLE: Final = RULE_FILE.pattern("unable")
 _RETRACTED: Final = RULE_FILE.pattern("retracted")
 
 
+_VIEWER: Final = RULE_FILE.pattern("viewer")
 _ASKS: Final = RULE_FILE.pattern("asks")
 
 
@@ -233,7 +234,7 @@ def final_statement(answer: str, question: str) -> str:
     said = [part for part in parts if not part.endswith("?")]
     # "The kitchen?" alone is a value; among sentences, or as "Is it the kitchen?", it was only asked.
     parts = said or [part for part in parts if not _ASKS.match(part)]
-    text = " ".join(parts)
+    text = _VIEWER.sub("", " ".join(parts))
     taken_back = None
     for match in _RETRACTED.finditer(text):
         if re.search(r"[a-z0-9]", text[: match.start()]):
