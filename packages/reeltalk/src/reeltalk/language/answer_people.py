@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from reeltalk.language.answer_clauses import BACKGROUND, RULE_FILE, Clause, clauses_of, open_of
-from reeltalk.language.answer_values import LONGEST_DESCRIPTION, preposition
-from reeltalk.language.answer_words import ARTICLES, Mention, answer_tokens, names_in, normalise_answer, verbs_in
+from reeltalk.language.answer_values import LONGEST_DESCRIPTION, forms_of_look, preposition
+from reeltalk.language.answer_words import ARTICLES, Mention, answer_tokens, names_in, verbs_in
 from reeltalk.schema.dialogue import AnswerKey
 
 AGENT: Final = frozenset({"agent"})
@@ -22,7 +22,8 @@ def people_in(tokens: Sequence[str], key: AnswerKey) -> list[Mention]:
     known: dict[tuple[str, ...], set[str]] = {}
     for slot, called in slots.items():
         for words in called:
-            known.setdefault(tuple(answer_tokens(normalise_answer(words))), set()).add(slot)
+            for form in forms_of_look(words):
+                known.setdefault(form, set()).add(slot)
     if key.agent:
         # "She" is somebody else if the agent is a man.
         for pronoun in {"he", "she"} & {*key.agent, *key.receiver}:
@@ -94,9 +95,11 @@ def tells_roles(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]
     return not (key.receiver and receivers) or any("receiver" in m.values for m in receivers)
 
 
-def speaks_of_another(tokens: list[str], key: AnswerKey) -> bool:
+def speaks_of_another(tokens: list[str], question: str, key: AnswerKey) -> bool:
     """True if an answer is about somebody else, or exchanges who does something and to whom."""
     people = people_in(tokens, key)
+    asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values} | {*key.values, *key.among}
+    by_doer = key.type == "reply" or key.agent[:1] == key.values
     if not key.agent or not people:
         return False
     told: list[Mention] = []
@@ -104,6 +107,9 @@ def speaks_of_another(tokens: list[str], key: AnswerKey) -> bool:
         doer, receivers = doer_of(tokens, clause, people), receivers_of(tokens, clause, people)
         exchanged = doer is not None and "agent" not in doer.values and any(m.values == AGENT for m in receivers)
         if exchanged and key.type not in _OF_SEVERAL_ACTS:
+            return True
+        told_of = by_doer and doer is not None and not clause.negated and asked & clause.verb.values
+        if told_of and doer is not None and "agent" not in doer.values:
             return True
         told += receivers
     if key.receiver and told and all(m.values == OTHERS for m in told):

@@ -475,7 +475,7 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     else:
         said = _READERS[key.type](answer_tokens(text), normalise_answer(question), key)
     spoken = answer_tokens(normalise_answer(_QUOTE.sub(" ", told)))
-    if said.right and key.type != "refusal" and speaks_of_another(spoken, key):
+    if said.right and key.type != "refusal" and speaks_of_another(spoken, normalise_answer(question), key):
         said = ReadValues(said.values, why="it speaks of somebody else")
     shown = f"read: {' and '.join(said.values)[:200]}" if said.values else UNREAD
     why = f"; {said.why}" if said.why else ""

@@ -447,7 +447,7 @@ def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 def _read_named(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read one of several people, by name or by looks that nobody else has."""
-    known = {tuple(answer_tokens(normalise_answer(words))): words for words in (*key.among, *key.also, *key.values)}
+    known = {form: words for words in (*key.among, *key.also, *key.values) for form in forms_of_look(words)}
     right = {*key.values, *key.also}
     people = lexicon().names["person"].items()
     men = {words: next(iter(values)) for words, values in people if len(values) == 1 and words not in _PRONOUNS}
@@ -473,6 +473,16 @@ def _read_named(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     if any("or" in tokens[a.end : b.start] for a, b in itertools.pairwise(standing)) and not set(said) <= right:
         return ReadValues(said, why="it leaves open which")
     return ReadValues(said, right=bool(said) and set(said) <= right)
+
+
+def forms_of_look(words: str) -> list[tuple[str, ...]]:
+    """The words for a person and others of the same sense: `red shirt`, `red top`; `brown hair`, `brown haired`."""
+    *colour, worn = answer_tokens(normalise_answer(words))
+    others = RULE_FILE.phrases[worn] if colour and worn in _WORN else (worn,)
+    return [(*colour, *other.split()) for other in others]
+
+
+_WORN: Final = frozenset({"shirt", "trousers", "hair"})
 
 
 def _follows_verb(tokens: list[str], mention: Mention) -> bool:
