@@ -98,7 +98,9 @@ def tells_roles(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]
 def speaks_of_another(tokens: list[str], question: str, key: AnswerKey) -> bool:
     """True if an answer is about somebody else, or exchanges who does something and to whom."""
     people = people_in(tokens, key)
-    asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values} | {*key.values, *key.among}
+    asked = {*key.values, *key.among}
+    if key.type == "person":
+        asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values}
     by_doer = key.type == "reply" or key.agent[:1] == key.values
     if not key.agent or not people:
         return False
