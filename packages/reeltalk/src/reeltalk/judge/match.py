@@ -437,8 +437,8 @@ def _said_yes_or_no(said: str, question: str) -> str | None:
     if _FAILS.search(said):
         return "no"
     key = AnswerKey(type="yes_no", values=("yes",))
-    told = answer_tokens(without_hedges(final_statement(said, question)))
-    if found := read_yes_no(told, normalise_answer(question), key).values:
+    tokens = answer_tokens(without_hedges(final_statement(said, question)))
+    if found := read_yes_no(tokens, normalise_answer(question), key).values:
         return found[0]
     topic = content_words(question)
     if not topic or not is_yes_no(question):
