@@ -203,7 +203,7 @@ def answer_key(question: Question, story: Story) -> AnswerKey:
     key = _KEYS[question.kind](question, own)
     event = _told_event(question, own, key)
     agent = event.agent if event is not None else question.person or question.subject
-    slots = people_slots(agent, people_of_act(event) if event is not None else (), own)
+    slots = people_slots(agent, people_of_act(event) if event is not None else (), own) if agent is not None else {}
     if event is not None and event.main is not None and (key.type == "action" or (class_of(event.main),) == key.values):
         slots["looks"] = thing_looks(event.main, own)
     return key.model_copy(update=slots)
