@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.language.answer_clauses import BACKGROUND, RULE_FILE, Clause, clauses_of, open_of, stop_of
-from reeltalk.language.answer_people import people_in, tells_roles
+from reeltalk.language.answer_people import named_people, tells_roles
 from reeltalk.language.answer_values import NOTHING, ReadValues, is_unlike, is_used, preposition
 from reeltalk.language.answer_words import (
     PUNCTUATION,
@@ -161,7 +161,7 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     taken_for_granted = clauses_of(asked, about)
     known += [act for act in others if any(tells_act(clause, act, about, asked) for clause in taken_for_granted)]
     clauses = clauses_of(tokens, about)
-    people = people_in(tokens, key)
+    people = named_people(tokens, key)
     things = [m for m in names_in(tokens, "noun") if any(act.main in m.values for act in wanted)]
     if key.looks and things and all(is_unlike(tokens, m, key.looks) for m in things):
         return ReadValues((" ".join(tokens[things[0].start - 1 : things[0].end]),), why="it is another thing")

@@ -16,7 +16,7 @@ _WEARING: Final = RULE_FILE.words["wearing"]
 _TOWARDS: Final = frozenset(RULE_FILE.phrases["towards"])
 
 
-def people_in(tokens: Sequence[str], key: AnswerKey) -> list[Mention]:
+def named_people(tokens: Sequence[str], key: AnswerKey) -> list[Mention]:
     """The people of a key that an answer names. Their values are the slots `agent`, `receiver` and `others`."""
     slots = {"agent": key.agent, "receiver": key.receiver, "others": key.others}
     known: dict[tuple[str, ...], set[str]] = {}
@@ -97,7 +97,7 @@ def tells_roles(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]
 
 def speaks_of_another(tokens: list[str], question: str, key: AnswerKey) -> bool:
     """True if an answer is about somebody else, or exchanges who does something and to whom."""
-    people = people_in(tokens, key)
+    people = named_people(tokens, key)
     asked = {*key.values, *key.among}
     if key.type == "person":
         asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values}

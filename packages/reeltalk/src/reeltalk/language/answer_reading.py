@@ -12,7 +12,7 @@ from typing import Final
 from reeltalk.language import answer_acts, answer_values
 from reeltalk.language.answer_acts import Act, tells_act
 from reeltalk.language.answer_clauses import BACKGROUND, Clause, clauses_of
-from reeltalk.language.answer_people import doer_of, people_in, speaks_of_another, tells_roles
+from reeltalk.language.answer_people import doer_of, named_people, speaks_of_another, tells_roles
 from reeltalk.language.answer_values import NOTHING, ReadValues, is_unlike, numbers_in, preposition
 from reeltalk.language.answer_words import (
     CLOSED,
@@ -150,7 +150,7 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
             return "no" if negation else "yes"
         # "He puts it in the washing machine" gives the new place, and does not say if the object was there before.
         return None
-    about, people = frozenset(act.names), people_in(tokens, key)
+    about, people = frozenset(act.names), named_people(tokens, key)
     if (kept := _STAYS.search(text)) and act.action in ("close", "open", "switchOff", "switchOn"):
         due = {"close": ("closed", "shut"), "open": ("open",), "switchOff": ("off",), "switchOn": ("on",)}[act.action]
         is_so = (kept[1] in due) != is_denied_before(tokens, _at(tokens, kept[1]))
@@ -211,7 +211,7 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             refused = True
         elif (_NEVER.search(part) and not part.startswith("none")) or (named and _DENIES.search(part)):
             refused = refused or not (nobody and same_act)
-    people = people_in(tokens, key)
+    people = named_people(tokens, key)
     for clause in clauses_of(tokens, things) if act else ():
         doer = doer_of(tokens, clause, people)
         if doer is None or clause.negated or clause.background or is_denied_before(tokens, doer):
@@ -236,7 +236,7 @@ def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
 
     Without an act in the key, the acts and things of the question count.
     """
-    people, nouns = people_in(words, key), names_in(words, "noun")
+    people, nouns = named_people(words, key), names_in(words, "noun")
     if key.about and "|" in key.about[0]:
         act = Act.of(key.about[0])
         actions, slots = {act.action}, [frozenset({name}) for name in (act.main, *act.targets) if name]
@@ -275,7 +275,7 @@ _CORRECTION: Final = RULE_FILE.pattern("correction")
 
 def _echoes(words: list[str], key: AnswerKey) -> bool:
     """True for *Felix does*, if somebody else than he is shown."""
-    people = [m for m in people_in(words, key) if "agent" not in m.values]
+    people = [m for m in named_people(words, key) if "agent" not in m.values]
     called = [words[m.start : m.end] for m in people]
     shown = [answer_tokens(normalise_answer(word)) for word in key.instead[1:]]
     echo = bool(words) and words[-1] in ("does", "did", "is") and len(people) == 1

@@ -79,7 +79,7 @@ def _right(key: AnswerKey, reference: str) -> Iterator[Variant]:
     if agent and pronoun and key.type not in ("person", "refusal"):
         yield Variant("wording", re.sub(rf"^{agent} (?!and |also )", f"{pronoun} ", reference), True)
     if key.type == "action":
-        yield Variant("wording", f"{agent or 'he'} {act_words(key.values[0], key, 'does')}", True)
+        yield Variant("wording", f"{agent or 'he'} {_act_words(key.values[0], key, 'does')}", True)
     if key.type == "refusal" and key.instead:
         denied = f"{agent or 'nobody'} {_denied(key)}"
         yield Variant("wording", denied, True)
@@ -103,7 +103,7 @@ def _wrong(key: AnswerKey, reference: str) -> Iterator[Variant]:
     elif key.type in ("count", "seconds"):
         yield Variant("value", str(int(float(key.values[0]) + 2 * key.tolerance) + 1), False)
     elif key.type == "action":
-        yield Variant("denied", f"{agent or 'he'} does not {act_words(key.values[0], key, 'do')}", False)
+        yield Variant("denied", f"{agent or 'he'} does not {_act_words(key.values[0], key, 'do')}", False)
     elif key.type == "utterance":
         yield from (Variant("day", reference.replace(word, other), False) for word, other in hard_words(key.values[0]))
     if rival and agent and key.type != "person":
@@ -124,7 +124,7 @@ def _wrong(key: AnswerKey, reference: str) -> Iterator[Variant]:
 def _taken_for_granted(key: AnswerKey, agent: str, rival: str) -> Iterator[Variant]:
     if not key.instead:
         return
-    yield Variant("premise", f"{agent or rival} {act_words(key.about[0], key, 'does')}", False)
+    yield Variant("premise", f"{agent or rival} {_act_words(key.about[0], key, 'does')}", False)
     if agent and rival:
         yield Variant("agent", f"{rival} {_denied(key)}", False)
     act = Act.of(key.about[0])
@@ -138,7 +138,7 @@ def _name(words: tuple[str, ...]) -> str:
     return next((word for word in words if word[:1].isupper()), "")
 
 
-def act_words(act: str, key: AnswerKey, form: str) -> str:
+def _act_words(act: str, key: AnswerKey, form: str) -> str:
     """The verb phrase of an act in a key, with the people and looks that the key names."""
     action, *names = act.split("|")
     looks = [look for look in key.looks if Act.of(act).main]
@@ -152,18 +152,18 @@ def act_words(act: str, key: AnswerKey, form: str) -> str:
 
 def _denied(key: AnswerKey, act: str = "") -> str:
     form = "do" if key.agent else "does"
-    return f"{'does not ' if key.agent else ''}{act_words(act or key.about[0], key, form)}"
+    return f"{'does not ' if key.agent else ''}{_act_words(act or key.about[0], key, form)}"
 
 
 def _shown(key: AnswerKey) -> str:
     plain = key.model_copy(update={"looks": ()})
-    return f"{_name(key.instead[1:]) or 'he'} {act_words(key.instead[0], plain, 'does')}"
+    return f"{_name(key.instead[1:]) or 'he'} {_act_words(key.instead[0], plain, 'does')}"
 
 
 def _with_value(key: AnswerKey, reference: str, value: str) -> str:
     """The reference with another value; the value alone if the reference does not hold the right one as it stands."""
     if key.type in ("action", "order"):
-        return f"{_name(key.agent) or 'he'} {act_words(value, key.model_copy(update={'looks': ()}), 'does')}"
+        return f"{_name(key.agent) or 'he'} {_act_words(value, key.model_copy(update={'looks': ()}), 'does')}"
     if key.type == "place":
         return place_phrase(value, inside=key.relation == "in")
     named = {"room", "object"}
