@@ -14,7 +14,7 @@ from reeltalk.language import phrases
 from reeltalk.language.answer_values import UNKNOWN
 from reeltalk.language.vocabulary import FEELINGS, OPPOSITES, ROOMS, class_of, is_person
 from reeltalk.schema.dialogue import AnswerKey, KeyType
-from reeltalk_build.graph.naming import hair_colour, look_of, pronoun_of
+from reeltalk_build.graph.naming import SOMEBODY, attribute_of, hair_colour, look_of, pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 
 AnswerType = Literal[
@@ -199,7 +199,66 @@ def answer_key(question: Question, story: Story) -> AnswerKey:
     Returns:
         The key. Its `among` has no value that is right or has the same words as a right one.
     """
-    return _KEYS[question.kind](question, story_of(question, story))
+    own = story_of(question, story)
+    key = _KEYS[question.kind](question, own)
+    event = _told_event(question, own, key)
+    agent = event.agent if event is not None else question.person or question.subject
+    slots = people_slots(agent, people_of_act(event) if event is not None else (), own) if agent is not None else {}
+    if event is not None and event.main is not None and (key.type == "action" or (class_of(event.main),) == key.values):
+        slots["looks"] = thing_looks(event.main, own)
+    return key.model_copy(update=slots)
+
+
+def _told_event(question: Question, story: Story, key: AnswerKey) -> StoryEvent | None:
+    """The event that the answer tells, or that the question is about; None if no one person does it."""
+    if question.kind == "would_happen":
+        return _known(question, story, "other")
+    events: Iterable[StoryEvent] = question.evidence
+    if key.type in ("action", "utterance"):
+        right = {*key.values, *key.also}
+        events = (e for e in (*question.evidence, *story.events) if e.says in right or told_act(e) in right)
+    elif key.type == "person":
+        events = (e for e in question.evidence if question.key in (e.agent, *people_of_act(e)))
+    elif key.type == "reply":
+        events = reversed(question.evidence)
+    else:
+        events = (e for e in question.evidence if e.agent == (question.person or question.subject))
+    return next(iter(events), None)
+
+
+def people_of_act(event: StoryEvent) -> list[str]:
+    """The people to whom an act is done, given or said, in order."""
+    return [name for name in (event.main, *event.targets) if name is not None and is_person(name)]
+
+
+def thing_looks(name: str, story: Story) -> tuple[str, ...]:
+    """Colour and size of a thing, where the graphs know them."""
+    values = story.attributes.get(name, ())
+    return tuple(look for kind in ("colour", "size") if (look := attribute_of(values, kind)) is not None)
+
+
+def people_slots(agent: str | None, receivers: Iterable[str], story: Story) -> dict[str, tuple[str, ...]]:
+    """The slots of a key for people, with the words for each; empty if the story has one person without a name."""
+    if len(story.people) < 2 and not story.names:
+        return {}
+    receiver = next((name for name in receivers if name != agent), None)
+    others = [person for person in story.people if person not in (agent, receiver)]
+    return {
+        "agent": person_words(agent, story),
+        "receiver": person_words(receiver, story),
+        "others": tuple(
+            dict.fromkeys(word for other in others for word in person_words(other, story) if word not in HIM)
+        ),
+    }
+
+
+def person_words(person: str | None, story: Story) -> tuple[str, ...]:
+    """What a person may be called: the name, the pronoun, and the looks that nobody else has."""
+    if person is None or person not in story.called:
+        return ()
+    name = story.called[person]
+    pronoun = attribute_of(story.attributes.get(person, ()), "pronoun")
+    return tuple(word for word in (name, pronoun, *looks_of(person, story)) if word and word != SOMEBODY)
 
 
 def story_of(question: Question, story: Story) -> Story:
@@ -232,9 +291,9 @@ def _words(act: str) -> str:
 
 
 def _action(act: str, story: Story, *about: str) -> AnswerKey:
-    told = {event_key(event): _told_act(event) for event in story.events if event.speech_act is not None}
+    told = {event_key(event): told_act(event) for event in story.events if event.speech_act is not None}
     if act in told:
-        right = tuple(dict.fromkeys(_told_act(event) for event in story.events if event_key(event) == act))
+        right = tuple(dict.fromkeys(told_act(event) for event in story.events if event_key(event) == act))
         return AnswerKey(type="action", values=right[:1], also=right[1:], about=about)
     acts = {event_key(event) for event in story.events} - {act, *told}
     same = tuple(sorted(other for other in acts if _words(other) == _words(act)))
@@ -305,7 +364,7 @@ def _seconds(question: Question, *about: str) -> AnswerKey:
     return AnswerKey(type="seconds", values=(question.key,), tolerance=off, about=about)
 
 
-def _told_act(event: StoryEvent) -> str:
+def told_act(event: StoryEvent) -> str:
     """An event as an act of a key; words that are said count by what they do."""
     act = event_key(event)
     return act if event.speech_act is None else "|".join([event.speech_act, *act.split("|")[1:]])
@@ -313,8 +372,8 @@ def _told_act(event: StoryEvent) -> str:
 
 def _told(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
     """The key of an event that an answer tells; no event with the same act is among the wrong ones."""
-    right, asked = _told_act(event), _told_act(_known(question, story))
-    others = {_told_act(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
+    right, asked = told_act(event), told_act(_known(question, story))
+    others = {told_act(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
     same = tuple(sorted(other for other in others - {right} if _words(other) == _words(right)))
     return AnswerKey(
         type="action", values=(right,), also=same, among=_others(others, right, asked, *same), about=(asked,)
@@ -459,7 +518,8 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
         ),
         ("meanwhile effect_of", lambda q, s: _told(q, s, q.evidence[1])),
         ("feels_after feels_end", lambda q, s: _word("feeling", q, FEELING_WORDS.values(), FEELING_WORDS[q.key])),
-        ("mood_changes would_happen common_sense", lambda q, s: _of("yes_no", q)),
+        ("mood_changes common_sense", lambda q, s: _of("yes_no", q)),
+        ("would_happen", lambda q, s: _of("yes_no", q, told_act(_known(q, s, "other")))),
         ("why_feels why_says towards cause_of why_act comes_by", lambda q, s: _told(q, s, q.evidence[0])),
         ("says_what", _spoken),
         ("reply", lambda q, s: _word("reply", q, ("accept", "refuse"), q.key)),

@@ -9,7 +9,7 @@ from typing import Final
 
 from reeltalk.language import phrases
 from reeltalk.language.vocabulary import class_of
-from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, AnswerKey, Turn
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
@@ -20,7 +20,7 @@ from reeltalk_build.construct.round_forms import expand_pattern, round_forms, te
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.checking import FACTS
-from reeltalk_household.questions.question import ABSENT, COLOURS, Question, act_phrase, story_of
+from reeltalk_household.questions.question import COLOURS, Question, act_phrase, story_of
 from reeltalk_household.questions.wording import (
     WordedQuestion,
     fill_form,
@@ -461,7 +461,7 @@ class DialogueMaker:
             asked_at_s=self.asked_at_s,
             evidence=shown,
             labels=labels | {TASK_LABEL: (Task.ANSWER_REFUSAL.value,)},
-            key=AnswerKey(type="refusal", values=(ABSENT,)),
+            key=premise.key,
             extra={
                 "about": "video",
                 "kind": premise.check,

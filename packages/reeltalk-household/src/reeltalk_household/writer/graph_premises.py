@@ -10,17 +10,23 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reeltalk.language.vocabulary import class_of, plain_name
+from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.schema.record import Json
 from reeltalk_build.graph.naming import attribute_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import (
+    ABSENT,
     PLACINGS,
     Question,
     act_phrase,
     event_slots,
     objects_of,
+    people_of_act,
+    people_slots,
     person_slots,
+    person_words,
     story_of,
+    told_act,
 )
 from reeltalk_household.questions.questions import can_be_done_to
 
@@ -60,6 +66,7 @@ class FalsePremise:
     check: str
     """The kind of the SPARQL query that finds no such act."""
     params: Mapping[str, Json]
+    key: AnswerKey
 
 
 @dataclass(frozen=True)
@@ -219,4 +226,19 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
         instead=f"{doer} {act_phrase(shown, story, 'does', act.true_words)}",
         check=act.check,
         params=act.params,
+        key=_key(question, act, shown, story),
+    )
+
+
+def _key(question: Question, act: _Act, shown: StoryEvent, story: Story) -> AnswerKey:
+    """The key of a false premise: the act, who does not do it, and what is shown instead."""
+    wrong = act.event
+    agent = None if question.kind == "who_does" else wrong.agent or story.agent
+    return AnswerKey(
+        type="refusal",
+        values=(ABSENT,),
+        about=(told_act(wrong),),
+        looks=(str(act.params["colour"]).removeprefix("colour_"),) if act.sort == "look" else (),
+        instead=(told_act(shown), *person_words(shown.agent or story.agent, story)),
+        **people_slots(agent, people_of_act(wrong), story),
     )

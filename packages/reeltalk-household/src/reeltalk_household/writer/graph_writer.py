@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.language import phrases
+from reeltalk.language.near_misses import fault_of
 from reeltalk.language.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import (
@@ -475,3 +476,7 @@ def _check(part: VideoPart, turns: Sequence[Turn], unit: str) -> None:
         raise BrokenInvariantError(
             f"{unit}: {wrong.question!r} has the answer {wrong.written!r} but SPARQL finds {wrong.found!r}"
         )
+    # Graphs that name nobody need not say who acts.
+    for turn in turns if part.story.names else ():
+        if turn.key is not None and (fault := fault_of(turn.key, turn.references[0])):
+            raise BrokenInvariantError(f"{unit}: the key of {turn.question!r} {fault}")

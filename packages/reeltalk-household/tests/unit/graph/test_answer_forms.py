@@ -10,6 +10,7 @@ from page_world import World
 from reeltalk.language import phrases
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.language.answer_words import answer_tokens, names_in, normalise_answer
+from reeltalk.language.near_misses import lacking, variants
 from reeltalk.language.vocabulary import ROOMS, plain_name
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.benchmark import Benchmark
@@ -54,8 +55,12 @@ def words(question: Question, forms: tuple[str, ...], *, named: bool = False) ->
 
 
 def answers(question: Question) -> list[str]:
+    return words(question, forms_of_answers(question))
+
+
+def forms_of_answers(question: Question) -> tuple[str, ...]:
     spec = form_of(question.kind)
-    return words(question, spec.answers or (spec.yes if question.key == "yes" else spec.no))
+    return spec.answers or (spec.yes if question.key == "yes" else spec.no)
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +118,22 @@ def test_every_class_of_the_world_is_known_by_its_name(name: str) -> None:
 @pytest.mark.parametrize("colour", sorted(COLOURS))
 def test_every_colour_of_the_world_is_known_by_its_name(colour: str) -> None:
     assert next(mention.values for mention in names_in([colour], "colour")) >= {colour}
+
+
+def test_every_kind_has_right_answers_and_near_misses_that_are_told_apart(
+    pool: list[tuple[Question, AnswerKey]],
+) -> None:
+    verdicts: dict[str, set[bool]] = defaultdict(set)
+    misread = []
+    tried = 0
+    for question, key in pool:
+        assert lacking(key) == (), question
+        text = words(question, (all_forms(question.kind)[0].text,), named=True)[0]
+        for variant in variants(key, words(question, forms_of_answers(question)[-1:], named=True)[0]):
+            verdicts[question.kind].add(variant.right)
+            tried += 1
+            if read_answer(text, key, variant.text).right != variant.right:
+                misread.append((question.kind, variant.slot, text, variant.text))
+
+    assert {kind for kind, found in verdicts.items() if found != {True, False}} == set()
+    assert len(misread) <= 0.005 * tried, misread

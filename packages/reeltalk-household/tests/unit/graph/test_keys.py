@@ -8,6 +8,7 @@ from page_world import World
 from peopled_scenes import JUICE, SCENES
 from peopled_scenes import story as people_story
 
+from reeltalk.language.near_misses import lacking
 from reeltalk.language.phrases import SPEECH, VERBS, past_of, phrase
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.benchmark import Benchmark
@@ -89,6 +90,15 @@ def test_a_key_holds_what_the_question_was_written_from(asked: list[Asked]) -> N
         assert key.about == (question.params["signature"],)
     for question, key in keys_of(asked, "never_handled"):
         assert (key.values, key.about) == (("absent",), (question.params["class"],))
+
+
+def test_a_key_names_the_people_of_its_act(asked: list[Asked]) -> None:
+    told = [(story, key) for _, story, key in asked if key.type == "action" and len(story.people) > 1]
+    assert any(key.agent and key.receiver and key.others for _, key in told)
+    for story, key in told:
+        names = [key.agent[:1], key.receiver[:1]]
+        assert all(name[0] in story.called.values() for name in names if name)
+        assert lacking(key) == ()
 
 
 def test_turns_of_dialogues_carry_their_keys(households: list[Story]) -> None:

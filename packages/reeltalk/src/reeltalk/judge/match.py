@@ -28,6 +28,7 @@ from reeltalk.language.answer_words import (
     is_unable,
     lexicon,
     normalise_answer,
+    without_hedges,
 )
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.agree import (
@@ -127,7 +128,9 @@ def matches(answer: str, references: tuple[str, ...], question: str = "") -> boo
         return None
     said = last_version(plain_answer(answer))
     if not _HAN.search(said):
-        said = final_statement(said, question, hedged=_HEDGES.search(said) is not None)
+        hedged = _HEDGES.search(said) is not None
+        said = final_statement(said, question)
+        said = said if hedged else without_hedges(said)
     if not any(map(str.isalnum, said)) or is_unable(normalise_answer(said)):
         return False
     return any(_gives(said, reference, question) for reference in short)
@@ -434,8 +437,8 @@ def _said_yes_or_no(said: str, question: str) -> str | None:
     if _FAILS.search(said):
         return "no"
     key = AnswerKey(type="yes_no", values=("yes",))
-    found = read_yes_no(answer_tokens(final_statement(said, question)), normalise_answer(question), key).values
-    if found:
+    tokens = answer_tokens(without_hedges(final_statement(said, question)))
+    if found := read_yes_no(tokens, normalise_answer(question), key).values:
         return found[0]
     topic = content_words(question)
     if not topic or not is_yes_no(question):

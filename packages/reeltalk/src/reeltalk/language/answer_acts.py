@@ -3,10 +3,11 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from reeltalk.language.answer_values import NOTHING, ReadValues, is_used, preposition
+from reeltalk.language.answer_clauses import BACKGROUND, RULE_FILE, Clause, clauses_of, open_of, stop_of
+from reeltalk.language.answer_people import named_people, tells_roles
+from reeltalk.language.answer_values import NOTHING, ReadValues, is_unlike, is_used, preposition
 from reeltalk.language.answer_words import (
     PUNCTUATION,
     Mention,
@@ -17,18 +18,12 @@ from reeltalk.language.answer_words import (
     verbs_in,
 )
 from reeltalk.language.phrases import SILENT, SPEECH, VERBS
-from reeltalk.language.rules import read_rules
 from reeltalk.language.vocabulary import PERSON, ROOMS
 from reeltalk.schema.dialogue import AnswerKey
-
-RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
 _FROM: Final = frozenset(RULE_FILE.phrases["from"])
 MOST_ACTS: Final = 4
 """Most different acts in an answer; more count as guessing."""
-BACKGROUND: Final = RULE_FILE.words["background"]
-_PASSIVE: Final = RULE_FILE.words["passive"]
-_PERSONS: Final = RULE_FILE.words["persons"]
 _OPPOSED: Final = (
     ({"open"}, {"close"}),
     ({"switchOn"}, {"switchOff"}),
@@ -57,86 +52,6 @@ class Act:
     def names(self) -> frozenset[str]:
         """Its main object and targets."""
         return frozenset(({self.main} if self.main else set()) | set(self.targets))
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A verb with its objects, places and subject in an answer."""
-
-    verb: Mention
-    objects: tuple[frozenset[str] | None, ...]
-    """Objects of the verb; None for a pronoun."""
-    places: tuple[tuple[str, frozenset[str] | None], ...]
-    subject: frozenset[str] | None
-    """A thing before the verb."""
-    passive: bool
-    negated: bool
-    background: bool
-    end: int
-
-
-def clauses_of(tokens: list[str], about: frozenset[str]) -> list[Clause]:
-    """The clauses of an answer in order, one for each verb of an act."""
-    nouns = names_in(tokens, "noun", "room")
-    verbs = [verb for verb in verbs_in(tokens, nouns) if verb.values]
-    found = []
-    for n, verb in enumerate(verbs):
-        limit = verbs[n + 1].start if n + 1 < len(verbs) else len(tokens)
-        end = min(limit, _stop(tokens, verb.end))
-        start = max(verbs[n - 1].end if n else 0, _open(tokens, verb.start))
-        subjects = [m for m in nouns if start <= m.start < verb.start and not preposition(tokens, m.start)]
-        objects: list[frozenset[str] | None] = []
-        places: list[tuple[str, frozenset[str] | None]] = []
-        at = verb.end
-        while at < end:
-            name = next((m for m in nouns if m.start == at), None)
-            pronoun = tokens[at] in ("it", "them", "that", "there")
-            if name is not None or pronoun:
-                # "Placing in the sink": the particle governs the words after it.
-                begin = verb.end - (verb.particle == "in")
-                local = preposition(tokens[begin:], at - begin)
-                values = name.values if name is not None else None
-                if local and local not in ("of", "at", "up"):
-                    places.append((local, values))
-                elif tokens[at] == "there":
-                    pass
-                else:
-                    objects.append(values)
-            at = name.end if name is not None else at + 1
-        before = tokens[start : verb.start]
-        passive = any(word in _PASSIVE for word in before[-3:]) and not tokens[verb.start].endswith("ing")
-        if passive and subjects:
-            objects.insert(0, subjects[-1].values)
-        elif passive and not objects and ({"it", "they"} & set(before)):
-            objects.insert(0, None)
-        found.append(
-            Clause(
-                verb=verb,
-                objects=tuple(objects),
-                places=tuple(places),
-                subject=subjects[-1].values if subjects and not passive and not _PERSONS & set(before) else None,
-                passive=passive,
-                negated=is_denied_before(tokens, verb),
-                background=bool(BACKGROUND & set(tokens[_open(tokens, verb.start) : verb.start])),
-                end=end,
-            )
-        )
-    return found
-
-
-_STOPS: Final = PUNCTUATION - {"/"} | frozenset("but because since while before after once when until so".split())
-
-
-def _stop(tokens: Sequence[str], at: int) -> int:
-    while at < len(tokens) and tokens[at] not in _STOPS:
-        at += 1
-    return at
-
-
-def _open(tokens: Sequence[str], at: int) -> int:
-    while at > 0 and tokens[at - 1] not in PUNCTUATION and tokens[at - 1] not in ("but", "because", "then"):
-        at -= 1
-    return at
 
 
 def _about(key: AnswerKey) -> frozenset[str]:
@@ -246,11 +161,18 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     taken_for_granted = clauses_of(asked, about)
     known += [act for act in others if any(tells_act(clause, act, about, asked) for clause in taken_for_granted)]
     clauses = clauses_of(tokens, about)
+    people = named_people(tokens, key)
+    things = [m for m in names_in(tokens, "noun") if any(act.main in m.values for act in wanted)]
+    if key.looks and things and all(is_unlike(tokens, m, key.looks) for m in things):
+        return ReadValues((" ".join(tokens[things[0].start - 1 : things[0].end]),), why="it is another thing")
     told: list[tuple[Clause, str | None]] = []
     last = about
     for clause in clauses:
         there = last or about
         fitting = next((act for act in wanted if tells_act(clause, act, there, tokens)), None)
+        unlike = fitting is not None and (
+            not tells_roles(tokens, clause, people, key) or _is_of_another_thing(tokens, clause, fitting, key)
+        )
         if fitting is not None and "clean" in asked and _CLEAN & set(tokens[clause.verb.start : clause.verb.end]):
             # "He cleans it" repeats the question, unless it names the tool.
             fitting = fitting if any(where in ("with", "using", "by using") for where, _ in clause.places) else None
@@ -263,7 +185,9 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             last = clause.objects[0]
         if clause.negated or (clause.background and len(clauses) > 1 and not _main(tokens, clause)):
             continue
-        if fitting is not None:
+        if unlike:
+            told.append((clause, "other"))
+        elif fitting is not None:
             told.append((clause, "due"))
         elif other is not None and not any(tells_act(clause, act, there, tokens) for act in known):
             held = {*key.about, *(act.main for act in wanted if _holds(act))}
@@ -281,7 +205,7 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     due = [clause for clause, kind in told if kind == "due"]
     if not due:
         return ReadValues((" ".join(tokens[told[0][0].verb.start : told[0][0].end]),)) if told else NOTHING
-    span = tokens[_open(tokens, due[0].verb.start) : _stop(tokens, due[0].end)]
+    span = tokens[open_of(tokens, due[0].verb.start) : stop_of(tokens, due[0].end)]
     if "or" in span or "either" in tokens:
         return ReadValues(key.values, why="it leaves open which")
     place = told.index((due[0], "due"))
@@ -300,6 +224,12 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return ReadValues(key.values, right=True)
 
 
+def _is_of_another_thing(tokens: list[str], clause: Clause, act: Act, key: AnswerKey) -> bool:
+    """True if the thing of an act has another colour or size than in the key."""
+    span = tokens[open_of(tokens, clause.verb.start) : clause.end]
+    return any(act.main in m.values and is_unlike(span, m, key.looks) for m in names_in(span, "noun"))
+
+
 _CLEAN: Final = RULE_FILE.words["clean"]
 
 
@@ -309,7 +239,7 @@ def _is_turned(tokens: list[str], question: str, due: Clause, known: Sequence[Cl
     late = bool(re.search(r"\b(?:after|next|then)\b", question)) and "before" not in question
     first = bool(re.search(r"\b(?:begins?|starts?|first)\b", question)) and not early and not late
     for clause in (*known, *(rest if first else ())):
-        lead = tokens[_open(tokens, clause.verb.start) : clause.verb.start][-4:]
+        lead = tokens[open_of(tokens, clause.verb.start) : clause.verb.start][-4:]
         cue = next((word for word in reversed(lead) if word in BACKGROUND), None)
         ahead = clause.verb.start < due.verb.start
         between = tokens[max(0, clause.end - 3) : due.verb.start] if ahead else tokens[due.verb.end : clause.verb.start]
@@ -335,7 +265,7 @@ def _holds(act: Act) -> bool:
 
 def _main(tokens: Sequence[str], clause: Clause) -> bool:
     """True if a clause with *when* or *after* is a main clause: another verb is between that word and its verb."""
-    start = _open(tokens, clause.verb.start)
+    start = open_of(tokens, clause.verb.start)
     between = tokens[start : clause.verb.start]
     cues = [n for n, word in enumerate(between) if word in BACKGROUND]
     # "After opening the fridge he picks up the mug": another verb is between.
@@ -379,8 +309,11 @@ def read_order(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     # "In the earlier scene he sits": the scene that the question asks for.
     if re.search(r"\bin the earlier\b", question) and tokens[:3] == ["in", "the", "earlier"]:
         tokens = tokens[4 + (tokens[4:8] == ["of", "the", "two", "scenes"]) * 4 :]
-    asked = _sequence(answer_tokens(question), first, second)
-    subject = asked[0][0] if asked else first
+    words = answer_tokens(question)
+    asked = _sequence(words, first, second)
+    # "Is it before or after putting it down that he sits?" asks when he sits.
+    cleft = bool(asked) and words[max(0, asked[0][1] - 3) : asked[0][1]] == ["before", "or", "after"]
+    subject = asked[-1 if cleft else 0][0] if asked else first
     other = second if subject == first else first
     said = _first(tokens, question, subject, other)
     if said is None:

@@ -6,7 +6,7 @@ different values is not right.
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -216,7 +216,16 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     between = [tokens[a.end : b.start] for a, b in itertools.pairwise(standing)]
     if any("or" in words for words in between) and len({m.values for m in standing}) > 1:
         return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
+    if any(is_unlike(tokens, m, key.looks) or _has_company(tokens, m) for m in standing):
+        return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it says something else as well")
     return _told_apart(compare_values([m.values for m in standing], key), standing, key, tokens)
+
+
+def _has_company(tokens: Sequence[str], mention: Mention) -> bool:
+    """True for the mug in *a mug and a spoon*, though no graph holds a spoon."""
+    joined = tokens[mention.end : mention.end + 2] in (["and", "a"], ["and", "an"], ["and", "some"])
+    following = tokens[mention.end + 2 : mention.end + 3]
+    return joined and bool(following) and not names_in(tokens[mention.end + 2 : mention.end + 6], "noun", "person")
 
 
 def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey, tokens: Sequence[str]) -> ReadValues:
@@ -228,6 +237,19 @@ def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey, t
         if named and plain_name(value) not in called and all(m.values & others for m in named):
             return ReadValues(said.values, why="it does not tell apart which one")
     return said
+
+
+def is_unlike(tokens: Sequence[str], mention: Mention, looks: Sequence[str]) -> bool:
+    """True if a thing is named with another colour or size than it has."""
+    start = mention.start
+    names = lexicon().names
+    while start > 0 and any((tokens[start - 1],) in names[kind] for kind in ("colour", "size")):
+        start -= 1
+    for kind in ("colour", "size") if start < mention.start else ():
+        own = {look for look in looks if (look,) in names[kind]}
+        if own and any(not own & m.values for m in names_in(tokens[start : mention.start], kind)):
+            return True
+    return False
 
 
 def _is_purpose(tokens: Sequence[str], mention: Mention) -> bool:
@@ -377,7 +399,7 @@ def read_state(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         return compare_values([frozenset(left)], key) if denied and len(left) == 1 else NOTHING
     # "Closed, it was open before."
     past = [m for m in said if "was" in _words(tokens, m) and _words(tokens, m) & (_EARLIER | _BEGINNING)]
-    said = [m for m in said if m not in past] or said
+    said = _timed(tokens, [m for m in said if m not in past] or said, question)
     values = [m.values for m in said]
     if len(set(values)) > 1 and len(wanted) == 2:
         between = tokens[said[-2].end : said[-1].start]
@@ -425,7 +447,7 @@ def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 def _read_named(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read one of several people, by name or by looks that nobody else has."""
-    known = {tuple(answer_tokens(normalise_answer(words))): words for words in (*key.among, *key.also, *key.values)}
+    known = {form: words for words in (*key.among, *key.also, *key.values) for form in forms_of_look(words)}
     right = {*key.values, *key.also}
     people = lexicon().names["person"].items()
     men = {words: next(iter(values)) for words, values in people if len(values) == 1 and words not in _PRONOUNS}
@@ -453,6 +475,16 @@ def _read_named(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return ReadValues(said, right=bool(said) and set(said) <= right)
 
 
+def forms_of_look(words: str) -> list[tuple[str, ...]]:
+    """The words for a person and others of the same sense: `red shirt`, `red top`; `brown hair`, `brown haired`."""
+    *colour, worn = answer_tokens(normalise_answer(words))
+    others = RULE_FILE.phrases[worn] if colour and worn in _WORN else (worn,)
+    return [(*colour, *other.split()) for other in others]
+
+
+_WORN: Final = frozenset({"shirt", "trousers", "hair"})
+
+
 def _follows_verb(tokens: list[str], mention: Mention) -> bool:
     return bool(verbs_in(tokens[clause_start(tokens, mention.start) : mention.start]))
 
@@ -466,34 +498,72 @@ def read_closed(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read one of a few words: a feeling, a reply, day or evening, a size."""
     wanted = {*key.values, *key.among}
     found = [m for m in names_in(tokens, key.type) if m.values & wanted]
-    standing = [
-        m for m in found if not is_denied_before(tokens, m) and "un" not in tokens[max(0, m.start - 1) : m.start]
-    ]
     if key.type == "reply":
         # "No, she accepts": a verb tells more than *yes* or *no*.
-        standing = [m for m in standing if tokens[m.start] not in ("yes", "no")] or standing
+        found += [m for m in verbs_in(tokens) if m.values & wanted]
+        found = [m for m in found if tokens[m.start] not in ("yes", "no")] or found
+        found.sort(key=lambda m: m.start)
+    denied = [m for m in found if is_denied_before(tokens, m) or "un" in tokens[max(0, m.start - 1) : m.start]]
+    standing = [m for m in found if m not in denied]
     if any("or" in tokens[a.end : b.start] for a, b in itertools.pairwise(standing)):
         return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
+    left = wanted.difference(*(m.values for m in denied))
+    if denied and not standing and len(left) == 1:
+        return compare_values([frozenset(left)], key)
     return compare_values([m.values & wanted for m in standing], key)
 
 
-LEAST_REPEATED: Final = 0.6
-"""Share of the words of an utterance that an answer must repeat."""
+LEAST_REPEATED: Final = 0.75
+"""Share of the content words of an utterance that an answer must repeat."""
+LEAST_QUOTED: Final = 0.75
+"""Least agreement of all words, as F1, of an utterance with what an answer puts into quotation marks."""
 _UNSPOKEN: Final = RULE_FILE.words["unspoken"]
+_HARD: Final = RULE_FILE.words["hard"]
+_NEGATIONS: Final = RULE_FILE.words["negations"]
+_SPOKEN: Final = RULE_FILE.pattern("spoken")
 
 
-def read_utterance(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Read the words that somebody says: the most similar of those that are said in the video."""
-    told = {word for word in tokens if word not in PUNCTUATION}
-    shares = {}
+def read_utterance(answer: str, key: AnswerKey) -> ReadValues:
+    """Read the words that somebody says: the most similar of those that are said in the video.
+
+    Args:
+        answer: The answer as it was written, since its quotation marks count.
+        key: The expected words.
+    """
+    quoted = " ".join("".join(match.groups(default="")) for match in _SPOKEN.finditer(answer))
+    told = _spoken_words(quoted or answer)
+    best, agreed = "", 0.0
     for said in (*key.values, *key.also, *key.among):
-        words = {word for word in answer_tokens(normalise_answer(said)) if word not in PUNCTUATION}
-        words = words - _UNSPOKEN or words
-        shares[said] = len(words & told) / len(words)
-    best = max(shares, key=lambda said: (shares[said], said in key.values))
-    if shares[best] < LEAST_REPEATED:
+        words = _spoken_words(said)
+        content = stems_of(words - _UNSPOKEN or words)
+        agreement = 2 * len(words & told) / (len(words) + len(told))
+        if len(content & stems_of(told)) < LEAST_REPEATED * len(content) or agreement <= agreed:
+            continue
+        best, agreed = said, agreement
+    if not best:
         return NOTHING
+    words = _spoken_words(best)
+    if (words ^ told) & _HARD or bool(words & _NEGATIONS) != bool(told & _NEGATIONS):
+        return ReadValues((best,), why="a day, a number or a negation differs")
+    if quoted and agreed < LEAST_QUOTED:
+        return ReadValues((quoted[:200],), why="its words are others")
     return ReadValues((best,), right=best in (*key.values, *key.also))
+
+
+def hard_words(said: str) -> list[tuple[str, str]]:
+    """The days and numbers in words that are said, each with another one."""
+    listed = RULE_FILE.raw["words"]["hard"].split()
+    names = [word for word in re.findall(r"\w+", said) if word.lower() in listed]
+    return [(name, listed[(listed.index(name.lower()) + 1) % len(listed)].title()) for name in names]
+
+
+def _spoken_words(text: str) -> frozenset[str]:
+    return frozenset(word for word in answer_tokens(normalise_answer(text)) if word not in PUNCTUATION)
+
+
+def stems_of(words: Iterable[str]) -> frozenset[str]:
+    """Words without the endings by which reported speech differs."""
+    return frozenset(re.sub(r"(?<=\w{3})(?:ing|ed|es|s|e)$", "", word) for word in words)
 
 
 _COMPARED: Final = RULE_FILE.pattern("compared")
@@ -543,18 +613,25 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     asked = asked[asked.index("many") :] if "many" in asked else asked
     unit = next((units for word in asked for units in _UNITS if word in units), frozenset())
     others = {word for words in _UNITS if words is not unit for word in words}
-    act = key.about[0].split("|")[0] if key.about else None
+    acts = {key.about[0].split("|")[0]} if key.about else set()
+    acts |= {action for verb in verbs_in(answer_tokens(question)) for action in verb.values} if acts else set()
     standing: list[tuple[int, int]] = []
     for at, end, value in numbers_in(tokens):
         before = tokens[at - 1] if at else ""
         after = tokens[end : end + 2]
-        if (tokens[at] == "one" and before in _POINTING) or before in ("more", "fewer", "less", "at", "number"):
+        if (tokens[at] == "one" and before in {*_POINTING, "in"}) or before in (
+            "more",
+            "fewer",
+            "less",
+            "at",
+            "number",
+        ):
             continue
         if before in _VAGUE or tokens[max(0, at - 2) : at] == ["up", "to"] or (after[:1] and after[0] in _SECONDS):
             continue
         if after == ["more", "than"] or after in (["fewer", "than"], ["less", "than"]):
             return NOTHING
-        if act is not None and _is_of_another(tokens, at, end, act):
+        if acts and _is_of_another(tokens, at, end, acts):
             continue
         owned = unit and after and (after[0] in others or (after[-1] in others and after[0] == "different"))
         partly = after[:1] == ["of"] or (after[:1] in (["in"], ["on"]) and standing)
@@ -589,14 +666,18 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return compare_values([frozenset({str(n)}) for _, n in standing], key)
 
 
-def _is_of_another(tokens: Sequence[str], at: int, end: int, action: str) -> bool:
+_LIGHT: Final = RULE_FILE.words["light"]
+
+
+def _is_of_another(tokens: Sequence[str], at: int, end: int, acts: Set[str]) -> bool:
     """True if a number counts another act, as *three* in *he closes it twice and opens it three times* for closing."""
     start, stop = clause_start(tokens, at), clause_end(tokens, end)
     start = max([n + 1 for n in range(start, at) if tokens[n] == "and"], default=start)
     stop = min([n for n in range(end, stop) if tokens[n] == "and"], default=stop)
     part = list(tokens[start:stop])
-    told = [verb.values for verb in verbs_in(part, names_in(part, "noun")) if verb.values]
-    return bool(told) and not any(action in values for values in told)
+    verbs = [verb for verb in verbs_in(part, names_in(part, "noun")) if verb.values]
+    told = [verb.values for verb in verbs if not lexicon().verbs.get(part[verb.start], frozenset()) & _LIGHT]
+    return bool(told) and not any(acts & values for values in told)
 
 
 def numbers_in(tokens: Sequence[str]) -> list[tuple[int, int, float]]:

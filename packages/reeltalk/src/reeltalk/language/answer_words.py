@@ -105,7 +105,7 @@ def lexicon() -> Lexicon:
             particle = words[1] if len(words) > 1 and words[1] in PARTICLES else None
             actions.setdefault((words[0], particle), set()).add(action)
         else:
-            phrases.setdefault(tuple(words), set()).add(action)
+            phrases.setdefault(tuple(words), set()).update(() if action == "none" else (action,))
     verbs: dict[str, set[str]] = {}
     for base in sorted(bases):
         for form in _forms(base, irregular.get(base, ())):
@@ -215,6 +215,7 @@ _UNABLE: Final = RULE_FILE.pattern("unable")
 _RETRACTED: Final = RULE_FILE.pattern("retracted")
 
 
+_VIEWER: Final = RULE_FILE.pattern("viewer")
 _ASKS: Final = RULE_FILE.pattern("asks")
 
 
@@ -223,14 +224,8 @@ def is_unable(text: str) -> bool:
     return _UNABLE.search(text) is not None
 
 
-def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
-    """The normalised text of an answer without the repeated question, its own questions, and retracted parts.
-
-    Args:
-        answer: The answer.
-        question: The question.
-        hedged: Keep hedges such as *it is hard to say*.
-    """
+def final_statement(answer: str, question: str) -> str:
+    """The normalised text of an answer without the repeated question, its own questions, and retracted parts."""
     text, asked = normalise_answer(strip_wrapping(answer)), normalise_answer(question)
     bare = asked.rstrip("?.! ")
     if asked and text.startswith(bare):
@@ -239,14 +234,19 @@ def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
     said = [part for part in parts if not part.endswith("?")]
     # "The kitchen?" alone is a value; among sentences, or as "Is it the kitchen?", it was only asked.
     parts = said or [part for part in parts if not _ASKS.match(part)]
-    text = " ".join(parts)
+    text = _VIEWER.sub("", " ".join(parts))
     taken_back = None
     for match in _RETRACTED.finditer(text):
         if re.search(r"[a-z0-9]", text[: match.start()]):
             taken_back = match
     if taken_back is not None:
         text = text[taken_back.end() :].lstrip(",.;:! ")
-    return re.sub(r"\s+", " ", text if hedged else lexicon().hedges.sub(" ", text)).strip(" ,")
+    return re.sub(r"\s+", " ", text).strip(" ,")
+
+
+def without_hedges(text: str) -> str:
+    """A text from `final_statement` without hedges such as *it is hard to say*."""
+    return re.sub(r"\s+", " ", lexicon().hedges.sub(" ", text)).strip(" ,")
 
 
 def names_in(tokens: Sequence[str], *kinds: str) -> list[Mention]:

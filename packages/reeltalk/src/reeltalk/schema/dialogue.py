@@ -69,7 +69,18 @@ class AnswerKey(Record):
     """Wrong values that could be confused with the right one: the other choices, or other things in the video."""
     about: tuple[Name, ...] = ()
     """Classes or acts that the question takes for granted. The first is the one that a pronoun in the answer means. For
-    `yes_no` the act that `yes` confirms; for `refusal` the absent thing."""
+    `yes_no` the act that `yes` confirms; for `refusal` the absent thing, or the act that does not happen."""
+    agent: tuple[Name, ...] = ()
+    """Who does the act of the answer, or whom the question is about: the name, the pronoun (`he`, `she`), and looks
+    that fit nobody else. For `refusal` who does not do the act."""
+    receiver: tuple[Name, ...] = ()
+    """To whom the act is done, given or said, as in `agent`."""
+    others: tuple[Name, ...] = ()
+    """Names and looks of the other people in the video."""
+    looks: tuple[Name, ...] = ()
+    """Colour and size of the thing of the answer; for `refusal` those that the thing of the act does not have."""
+    instead: tuple[Name, ...] = ()
+    """For `refusal`: what is shown in place of the act: another act, then who does it, as in `agent`."""
     relation: Literal["in", "on"] | None = None
     """For `place`: the relation of the thing to the place."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0

@@ -1,12 +1,15 @@
 """Typed answers against pairs that were read by hand, and against the worst that can be answered."""
 
+import json
 import tomllib
+from collections import defaultdict
 
 import pytest
 from places import TESTS
 
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.schema.dialogue import AnswerKey
+from reeltalk.schema.model_texts import plain_answer
 
 PAIRS = TESTS / "typed_answers"
 LEAST = 0.97
@@ -43,6 +46,34 @@ def test_answers_are_read_as_people_read_them(name: str, half: str | None, right
 
     assert len(pairs) >= 100
     assert len(missed) <= (1 - LEAST) * len(pairs), missed
+
+
+def rejected_and_accepted(name: str) -> tuple[dict[str, list[bool]], dict[str, list[bool]]]:
+    """By type and for `all`, whether each right answer is rejected, and whether each wrong one is accepted."""
+    rejected: dict[str, list[bool]] = defaultdict(list)
+    accepted: dict[str, list[bool]] = defaultdict(list)
+    for line in (PAIRS / name).read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        key = AnswerKey.model_validate(case["key"])
+        for group in (key.type, "all"):
+            rejected[group] += [not read(case["question"], key, answer) for answer in case["right"]]
+            accepted[group] += [read(case["question"], key, answer) for answer in case["wrong"]]
+    return rejected, accepted
+
+
+def read(question: str, key: AnswerKey, answer: str) -> bool:
+    return read_answer(question, key, plain_answer(answer)).right
+
+
+@pytest.mark.parametrize("name", ["pairs_seen.jsonl", "pairs_held_out.jsonl"])
+def test_few_right_answers_are_rejected_and_few_wrong_ones_accepted(name: str) -> None:
+    rejected, accepted = rejected_and_accepted(name)
+
+    assert len(rejected["all"]) > 180
+    assert sum(rejected["all"]) <= 0.02 * len(rejected["all"])
+    assert sum(accepted["all"]) <= 0.01 * len(accepted["all"])
+    for faults in (rejected, accepted):
+        assert {group for group, found in faults.items() if sum(found) > 0.1 * len(found)} == set()
 
 
 @pytest.mark.parametrize("right", [True, False])
