@@ -6,7 +6,7 @@ test, which treat turns as independent; CR1 with a t of G - 1 degrees of freedom
 McCaffrey's degrees of freedom; and the percentile bootstrap of whole videos.
 
 Everything is computed from sums over videos for all trials at once; in every setting the first trials are computed
-again by `metrics/clustered.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
+again by `metrics/uncertainty.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
 
 Run `make bench-statistics`; `--quick` for fewer trials. A module named `statistics` would hide Python's own.
 """
@@ -23,8 +23,8 @@ from scipy import stats
 
 from intervals import imbens_kolesar
 from record import Measure, at_least, at_most, options_of, record
-from reeltalk.metrics.clustered import clustered_difference, clustered_mean
 from reeltalk.metrics.significance import correct_p_values
+from reeltalk.metrics.uncertainty import Means, clustered_mean, unpaired_difference
 
 Floats = NDArray[np.float64]
 Kind = Literal["continuous", "binary"]
@@ -123,7 +123,7 @@ def simulate(
     """How often each test finds a winner, and each interval holds the truth.
 
     Raises:
-        AssertionError: The default test is not that of `metrics/clustered.py`.
+        AssertionError: The default test is not that of `metrics/uncertainty.py`.
     """
     sizes = design.sizes.astype(np.float64)
     starts = np.concatenate([[0], np.cumsum(design.sizes)[:-1]])
@@ -220,7 +220,7 @@ def simulate_unpaired(design: Design, icc: float, trials: int, seed: int = 3) ->
     """How often models on different videos, of which none is better, are told apart."""
     draw = np.random.default_rng(seed)
     video = np.repeat(np.arange(design.videos), design.sizes)
-    names = [f"a{number}" for number in video], [f"b{number}" for number in video]
+    alone = np.zeros(design.turns, np.intp), np.ones(1)
     winners = 0
     for _ in range(trials):
         values = [
@@ -228,7 +228,8 @@ def simulate_unpaired(design: Design, icc: float, trials: int, seed: int = 3) ->
             + np.sqrt(1 - icc) * draw.standard_normal(design.turns)
             for _ in range(2)
         ]
-        p = clustered_difference(values[0], values[1], names[0], names[1]).p
+        first, second = Means(values[0], video, *alone), Means(values[1], video + design.videos, *alone)
+        p = unpaired_difference(first, second, (None, None)).p
         winners += p is not None and p < ALPHA
     return winners / trials
 

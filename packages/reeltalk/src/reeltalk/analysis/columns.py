@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 from reeltalk.judge.protocol import COMPAT, is_headline, measure_info
 from reeltalk.metrics.info import TIMINGS, Direction, MetricInfo
 from reeltalk.metrics.scoring import TEXT_METRICS
+from reeltalk.metrics.uncertainty import Bounds
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import Run
@@ -126,6 +127,12 @@ def share_of(metric: str, value: float) -> float | None:
         return min(max(value / (TEXT_METRICS[metric].high or 1.0), 0.0), 1.0)
     info = info_of(metric)
     return None if info is None else info.share(value)
+
+
+def bounds_of(metric: str) -> Bounds:
+    """Lowest and highest value of a metric; None where there is no end, or where nobody knows."""
+    info = info_of(metric)
+    return (None, None) if info is None else info.bounds
 
 
 def span_of(metric: str) -> float | None:

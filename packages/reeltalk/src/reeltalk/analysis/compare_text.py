@@ -42,9 +42,11 @@ def method_lines(found: Comparisons) -> list[str]:
     lines = []
     if methods:
         lines.append(
-            f"Differences with {percent} intervals and t tests, clustered by source video (CR2, Imbens-Kolesár degrees "
-            "of freedom)."
+            f"Differences with intervals ({percent} before correction) and t tests, clustered by source video (CR2, "
+            "Imbens-Kolesár degrees of freedom)."
         )
+    if "unpaired clustered t" in methods:
+        lines.append("Means over different turns, as of a floor on a sample: both intervals are combined.")
     if "linearised clustered t" in methods:
         lines.append("Measures of the whole file, such as BLEU, are tested by the first-order effect of each turn.")
     largest = max((row.family for row in found.rows), default=0)
@@ -54,8 +56,8 @@ def method_lines(found: Comparisons) -> list[str]:
         else:
             lines.append(
                 f"Corrected by {TITLES[settings.correction]} over all pairs of competing models on the same metric"
-                f"{' and all groups' if settings.by else ''} (up to {largest} p values). Intervals are those of single "
-                "comparisons."
+                f"{' and all groups' if settings.by else ''} (up to {largest} p values). Each interval is at the "
+                "level at which its difference is tested, so it leaves out 0 exactly where a winner is named."
             )
     if any(row.p is not None and not row.family for row in found.rows):
         lines.append("Pairs with a floor, the oracle, references or people are outside the family: not corrected.")
@@ -77,7 +79,7 @@ def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
     signatures = [cell.row.signature if cell else None for cell in cells]
     values: tuple[object, ...] = (
         row.metric, row.group, board.models[row.first].name, board.models[row.second].name, row.first_value,
-        row.second_value, row.difference, row.low, row.high, settings.confidence, row.standard_error, row.df, row.p,
+        row.second_value, row.difference, row.low, row.high, row.confidence, row.standard_error, row.df, row.p,
         row.corrected_p, settings.correction, row.family, row.detectable, settings.target_power,
         row.method if row.problem is None else None,
         row.items, row.item, row.videos, row.icc, row.design_effect, row.wins, row.ties, row.losses,
@@ -169,12 +171,8 @@ def _interval(row: Comparison) -> str:
 
 
 def _duel(row: Comparison) -> str:
-    assert row.net is not None
     first, second = key_of(row.first), key_of(row.second)
-    more = f"{first} has more on {row.wins:,} {row.item}s, {second} on {row.losses:,}, {row.ties:,} ties"
-    if row.net.low is None or row.net.high is None:
-        return more
-    return more + f" (net {row.net.value * 100:+.1f} % [{row.net.low * 100:+.1f}, {row.net.high * 100:+.1f}])"
+    return f"{first} has more on {row.wins:,} {row.item}s, {second} on {row.losses:,}, {row.ties:,} ties"
 
 
 def _counted(row: Comparison) -> list[str]:

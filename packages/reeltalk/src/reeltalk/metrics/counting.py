@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from reeltalk.metrics.clustered import clustered_mean
-from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, Proportion, wilson
+from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, Proportion, clustered_mean, wilson
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill

@@ -37,7 +37,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reeltalk.metrics.clustered import CONFIDENCE
+from reeltalk.metrics.uncertainty import CONFIDENCE
 
 Floats = NDArray[np.float64]
 
