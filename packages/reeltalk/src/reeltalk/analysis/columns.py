@@ -119,8 +119,8 @@ def share_of(metric: str, value: float) -> float | None:
     """Position of the value of one turn on its metric's scale, from 0 to 1.
 
     Returns:
-        None for a measure without a scale, such as a time or the turn of the first error. CIDEr has no practical upper
-        bound: it is divided by 10 and limited to 1.
+        None for a measure without a scale, such as a time or the turns before the first error. CIDEr has no practical
+        upper bound: it is divided by 10 and limited to 1.
     """
     if metric in TEXT:
         # A negative cosine says no less than none.

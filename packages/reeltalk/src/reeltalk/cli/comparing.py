@@ -263,6 +263,9 @@ def _print_means(judge: "JudgeAgreement") -> None:
         judged = "–" if row.judge is None else f"{row.judge:.3f}"
         note = f"  ({both.reason})" if both.reason else ""
         print(f"  {row.model:<{width}}  {judged:>8} {alone:>22} {corrected:>22}{note}")
+    advised = [(row.corrected.advice, row.model) for row in judge.means if row.corrected.advice]
+    for advice, model in advised[:1]:
+        print(f"  {model}: {advice}; draw them at random, one of each video")
 
 
 def _format_number(value: float | None, low: float | None, high: float | None, bound: str | None = None) -> str:

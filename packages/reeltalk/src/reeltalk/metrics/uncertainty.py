@@ -351,6 +351,43 @@ def degrees_of_freedom(n: Floats, factors: Floats, icc: float) -> float:
     return trace**2 / square
 
 
+def degrees_of_freedom_of_mean(sizes: Floats, icc: Floats) -> Floats:
+    """(...) `degrees_of_freedom` of means of many studies at a time.
+
+    Args:
+        sizes: (..., G) items of each cluster; a cluster without items counts for nothing.
+        icc: (...) correlation of two items of one cluster, 0 to 1.
+    """
+    total = sizes.sum(axis=-1, keepdims=True)
+    spread = sizes * (1 - icc[..., None]) + icc[..., None] * sizes**2
+    whole = spread.sum(axis=-1, keepdims=True)
+    squared = 1 / np.maximum(1 - sizes / total, ROUNDING)
+    own = spread - 2 * sizes * spread / total + sizes**2 * whole / total**2
+    trace = (squared * own).sum(axis=-1)
+    nn, vv, nv = ((squared * part).sum(axis=-1) for part in (sizes**2, spread**2, sizes * spread))
+    total, q = total[..., 0], whole[..., 0] / total[..., 0] ** 2
+    square = (2 * nn * vv + 2 * nv**2) / total**2 - 4 * q * nn * nv / total + q**2 * nn**2
+    square += (squared**2 * (2 * spread * (own - spread) + spread**2)).sum(axis=-1)
+    found: Floats = trace**2 / square
+    return found
+
+
+def correlation_within(sums: Floats, sizes: Floats, squares: Floats) -> Floats:
+    """(..., 1) `correlation_of_residuals` of many studies at a time.
+
+    Args:
+        sums: (..., G) sum of the residuals of each cluster.
+        sizes: (..., G) items of each cluster.
+        squares: (..., 1) sum of all squared residuals.
+    """
+    pairs = (sizes * (sizes - 1)).sum(axis=-1, keepdims=True)
+    known = (pairs > 0) & (squares > 0)
+    items = sizes.sum(axis=-1, keepdims=True)
+    products = (sums**2).sum(axis=-1, keepdims=True) - squares
+    found: Floats = np.clip(products * items / np.where(known, pairs * squares, 1.0), 0.0, 1.0) * known
+    return found
+
+
 def correlation_of_residuals(sums: Floats, sizes: Floats, squares: float, items: int) -> float:
     """The mean product of two residuals of one cluster, divided by their mean square, from 0 to 1.
 
