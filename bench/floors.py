@@ -76,8 +76,10 @@ def false_verdicts(judge: str, videos: int, icc: float, trials: int) -> tuple[fl
 
 
 def main() -> int:
-    given = options_of(__doc__).parse_args()
-    trials = 200 if given.quick else 4000
+    parser = options_of(__doc__)
+    parser.add_argument("--trials", type=int, help="of every cell: 4,000; 200 if quick")
+    given = parser.parse_args()
+    trials = given.trials or (200 if given.quick else 4000)
     rows, measures = [], []
     shares: dict[int, list[tuple[float, float]]] = {videos: [] for videos in VIDEOS}
     for judge in JUDGES:

@@ -343,7 +343,7 @@ def state(result: Mapping[str, Any], *, quick: bool) -> None:
         f"widths are shares of the width of the labels alone, where {videos} videos were judged, in the mean of cells "
         f"of correlations up to {TO_HOLD:g}",
     ]
-    tables, packages = [widths(100 if quick else 2000)], ["numpy", "scipy"]
+    tables, packages = [widths(result["trials"])], ["numpy", "scipy"]
     record("judge_correction", measures, figures=figures, packages=packages, notes=notes, tables=tables, quick=quick)
 
 
