@@ -6,6 +6,7 @@ from typing import Final, Literal
 from reeltalk.analysis.columns import metric_title, n_items
 from reeltalk.analysis.comparison import Comparison, Comparisons, format_p
 from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.style import STYLE
 from reeltalk.analysis.table_files import Quantity, TableCell, TableFile, render_rows
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_heading
 from reeltalk.metrics.significance import TITLES
@@ -19,7 +20,8 @@ FIELDS: Final = (
     "metric", "group", "first", "second", "first_value", "second_value", "difference", "low", "high", "confidence",
     "standard_error", "df", "p", "corrected_p", "correction", "family", "detectable", "power", "method",
     "items", "item", "videos", "icc", "design_effect", "wins", "ties", "losses",
-    "net_wins", "net_low", "net_high", "only_first", "only_second", "asked_otherwise", "unscored_first",
+    "net_wins", "net_low", "net_high", "styled_difference", "styled_low", "styled_high",
+    "only_first", "only_second", "asked_otherwise", "unscored_first",
     "unscored_second", "unscored_both", "winner", "verdict", "notes", "first_signature", "second_signature",
 )  # fmt: skip
 """Columns of JSON and CSV."""
@@ -73,7 +75,7 @@ def comparison_records(found: Comparisons) -> list[dict[str, object]]:
 
 
 def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
-    board, settings, net = found.board, found.settings, row.net
+    board, settings, net, styled = found.board, found.settings, row.net, row.styled
     winner = row.winner(settings.alpha)
     cells = [board.models[index].cells[row.metric] for index in (row.first, row.second)]
     signatures = [cell.row.signature if cell else None for cell in cells]
@@ -84,6 +86,7 @@ def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
         row.method if row.problem is None else None,
         row.items, row.item, row.videos, row.icc, row.design_effect, row.wins, row.ties, row.losses,
         net.value if net else None, net.low if net else None, net.high if net else None,
+        *((styled.value, *styled.ends(row.confidence or styled.confidence)) if styled else (None, None, None)),
         row.left_out.only_first, row.left_out.only_second, row.left_out.asked_otherwise, row.left_out.unscored_first,
         row.left_out.unscored_second, row.left_out.unscored_both,
         board.models[winner].name if winner is not None else None, found.verdict(row), list(row.notes), *signatures,
@@ -139,6 +142,11 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
         lines.append(f"    {found.verdict(row)}")
         if row.net is not None:
             lines.append(f"    {_duel(row)}")
+        if row.styled is not None:
+            low, high = row.styled.ends(row.confidence or row.styled.confidence)
+            ends = format_range(low, high, row.metric, signed=True)
+            value = format_signed(row.metric, row.styled.value)
+            lines.append(f"    at equal style ({', '.join(STYLE)}): {value} {ends or 'no interval'}")
     for words, metrics in common.items():
         of = (
             ""

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.analysis.columns import (
+    TEXT,
     answer_settings,
     bounds_of,
     differing_parts,
@@ -22,7 +23,17 @@ from reeltalk.analysis.columns import (
     signature_parts,
 )
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
-from reeltalk.analysis.score_matrix import Bools, Floats, Ints, ScoreMatrix, Turns, average_units, leaderboard_number
+from reeltalk.analysis.score_matrix import (
+    TURN,
+    Bools,
+    Floats,
+    Ints,
+    ScoreMatrix,
+    Turns,
+    average_units,
+    leaderboard_number,
+)
+from reeltalk.analysis.style import difference_at_equal_style
 from reeltalk.analysis.values import format_points, format_range, format_signed
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.info import MeanOf
@@ -59,6 +70,8 @@ class CompareSettings(BaseModel):
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     target_power: float = Field(default=POWER, gt=0.5, lt=1)
     """Power for the smallest detectable difference."""
+    style: bool = False
+    """Also give differences at equal style: length, markup, and words around the answer."""
     anyway: bool = False
     """Also compare numbers that were scored in different ways."""
     unpaired: bool = False
@@ -151,6 +164,8 @@ class Comparison:
     """Number of items on which the second has more."""
     net: ClusteredEstimate | None = None
     """Wins minus losses, as a share of items, -1 to 1."""
+    styled: ClusteredEstimate | None = None
+    """The difference at equal style; None if it was not asked for, or if the answers do not tell it."""
     left_out: LeftOut = LeftOut()
     """Items that are not compared."""
     withheld: str | None = None
@@ -439,9 +454,28 @@ class PairComparer:
             confidence=self.settings.confidence,
         )
         found = dataclasses.replace(
-            blank, first_value=rows.mean("first"), second_value=rows.mean("second"), items=int(there.sum())
+            blank,
+            first_value=rows.mean("first"),
+            second_value=rows.mean("second"),
+            items=int(there.sum()),
+            styled=self._styled(sheet, blank, a - b, there),
         )
         return self._with(found, estimate)
+
+    def _styled(
+        self, sheet: ScoreMatrix, blank: Comparison, differences: Floats, there: Bools
+    ) -> ClusteredEstimate | None:
+        if not self.settings.style or sheet.item != TURN or sheet.mean_of != "items" or sheet.metric in TEXT:
+            return None
+        styles = self.turns.styles(blank.first) - self.turns.styles(blank.second)
+        known = there & np.isfinite(styles).all(axis=1)
+        return difference_at_equal_style(
+            differences[known],
+            styles[known],
+            sheet.videos[known],
+            bounds=difference_bounds(bounds_of(sheet.metric)),
+            confidence=self.settings.confidence,
+        )
 
     def _with(self, blank: Comparison, estimate: ClusteredEstimate) -> Comparison:
         error, df = estimate.standard_error, estimate.df

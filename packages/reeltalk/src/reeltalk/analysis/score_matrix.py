@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import TEXT, info_of
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
+from reeltalk.analysis.style import STYLE, style_of
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.judge.protocol import find_protocol
 from reeltalk.metrics.info import MeanOf
@@ -159,6 +160,7 @@ class Turns:
         self.asked[self._rows, self._columns] = self._answers["wording"].to_numpy()
         self.sheet = lru_cache(maxsize=KEPT_SHEETS)(self._make_sheet)
         """Returns a metric's values; None if the runs have no values of single items."""
+        self._styles: dict[int, Floats] = {}
         self._corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = {}
 
     def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
@@ -221,6 +223,21 @@ class Turns:
         labels = self.places.select(pl.col("labels").explode(empty_as_null=False).unique()).to_series().cast(pl.String)
         known = set(labels.str.split("=").list.first())
         return [TURN, KIND, *([TASK] if self.places["task"].count() else []), *sorted(known)]
+
+    def styles(self, column: int) -> Floats:
+        """(N, 3) style of a model's answers, as `style_of` gives it; NaN where it has none."""
+        if column not in self._styles:
+            import polars as pl
+
+            found = np.full((len(self.places), len(STYLE)), np.nan)
+            for number, (run, columns) in enumerate(self.board.runs):
+                if column in columns.values() and column not in self.sampled:
+                    own = self._answers.filter(pl.col("column") == column, pl.col("run") == number)
+                    answers = run.answers()
+                    for row, place in own.select("row", "number").iter_rows():
+                        found[place] = style_of(answers[row].text)
+            self._styles[column] = found
+        return self._styles[column]
 
     def corpus(self, metric: str) -> list[tuple[Ints, MetricResult] | None]:
         """For each model the rows of its scored turns and a text metric of the whole file, computed again.

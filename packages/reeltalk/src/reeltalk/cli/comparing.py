@@ -30,6 +30,7 @@ def compare(
     power: Annotated[bool, Parameter(negative="", group=PLANNING)] = False,
     difference: Annotated[str, Parameter(group=PLANNING)] = "1,2,5",
     target_power: Annotated[float, Parameter(group=PLANNING)] = 0.8,
+    style: Annotated[bool, Parameter(negative="--no-style")] = True,
     anyway: Annotated[bool, Parameter(negative="")] = False,
     unpaired: Annotated[bool, Parameter(negative="")] = False,
     format: Annotated[Literal["text", "json", "csv", "latex", "markdown"], OUT] = "text",
@@ -62,6 +63,8 @@ def compare(
         Differences to plan for, comma-separated, in points: hundredths of the metric's scale.
     target_power
         Probability of finding a difference that exists.
+    style
+        Also give differences at equal style: length, markup, and words around the answer.
     anyway
         Also compare scores that were made in different ways, for example by two judges.
     unpaired
@@ -93,6 +96,7 @@ def compare(
         correction=correction,
         confidence=confidence,
         target_power=target_power,
+        style=style and not power,
         anyway=anyway,
         unpaired=unpaired,
     )
