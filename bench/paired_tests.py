@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from intervals import imbens_kolesar
 from record import Measure, at_least, at_most, options_of, record
 from reeltalk.metrics.significance import correct_p_values
-from reeltalk.metrics.uncertainty import Means, clustered_mean, unpaired_difference
+from reeltalk.metrics.uncertainty import Means, clustered_mean, degrees_of_freedom_of_mean, unpaired_difference
 
 Floats = NDArray[np.float64]
 Kind = Literal["continuous", "binary"]
@@ -141,8 +140,8 @@ def simulate(
         factors = 1 / np.sqrt(1 - share)
         cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
         within = np.clip(((scores**2).sum(axis=1) - left) / (sizes * (sizes - 1)).sum() / (left / turns), 0, 1)
-        df = imbens_kolesar(sizes[None], within)
-        bell = imbens_kolesar(sizes[None], np.zeros(1))[0]
+        df = degrees_of_freedom_of_mean(sizes[None], within)
+        bell = degrees_of_freedom_of_mean(sizes[None], np.zeros(1))[0]
         half = stats.t.ppf(1 - ALPHA / 2, df) * cr2
         if chunk_number == 0:
             for trial in range(min(CHECKED, len(chunk))):
@@ -206,7 +205,7 @@ def simulate_family(design: Design, icc: float, models: int, trials: int, seed: 
         scores = pair_sums - sizes * mean[:, None]
         cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
         within = np.clip(((scores**2).sum(axis=1) - rest) / (sizes * (sizes - 1)).sum() / (rest / turns), 0, 1)
-        p = 2 * stats.t.sf(np.abs(mean) / cr2, imbens_kolesar(sizes[None], within))
+        p = 2 * stats.t.sf(np.abs(mean) / cr2, degrees_of_freedom_of_mean(sizes[None], within))
         alone = 2 * stats.t.sf(np.abs(mean) / np.sqrt(rest / (turns - 1) / turns), turns - 1)
         found["uncorrected"] += bool((p < ALPHA).any())
         found["holm"] += min(correct_p_values(p.tolist(), "holm")) < ALPHA

@@ -10,7 +10,7 @@ is chosen for the least variance.
    nothing is not used.
 2. The variance is CR2 of what each video adds, by the residuals of its labels and by its scores, and the interval is
    that of all means (`bounded_interval`). Of a judge that few labels contradict, the next label may be the first to do
-   so: one entire contradiction is added.
+   so: one and a half entire contradictions are added.
 3. If that interval is not narrower than the one of the labels alone, the labels stand alone.
 
 Everything is computed from the sums of each video (`VideoSums`), so that simulations can do thousands of studies at a
@@ -45,8 +45,8 @@ FEWEST_LABELS: Final = 20
 """Least number of labels for an interval, for the same reason."""
 SHRINK: Final = 1.0
 """How many standard errors of the slope, squared, are taken from it (James & Stein 1961, positive part)."""
-UNSEEN: Final = 1.25
-"""Squared residuals that are added, as of a label that contradicts the judge entirely."""
+UNSEEN: Final = 1.5
+"""Squared residuals that are added, as of one label and a half that contradict the judge entirely."""
 LEAST_LEFT: Final = 0.1
 """A video has at most this influence on its own residuals."""
 _ALIKE: Final = 1e-12

@@ -38,7 +38,7 @@ FEWEST_VIDEOS: Final = 4
 """With fewer videos, no simulated interval has the right coverage."""
 NO_INTERVAL: Final = f"its items are about fewer than {FEWEST_VIDEOS} videos, and of so few no interval holds"
 ALIKE: Final = "all its values are alike, and without ends of a scale nothing tells how far others may lie"
-PRIOR_CORRELATION: Final = 0.2
+PRIOR_CORRELATION: Final = 0.15
 """Correlation of two items of one video that is assumed if the items cannot show it."""
 PRIOR_DF: Final = 0.5
 """Weight of the assumed variance, in degrees of freedom, compared with the estimated one."""

@@ -45,9 +45,12 @@ def test_units_without_an_error_say_that_their_first_error_comes_later() -> None
 
 
 def test_the_best_model_is_not_judged_by_its_worst_dialogues() -> None:
-    worst = (unit("worst", 4), [0, 1, 1, 1])
-    best = found(worst, *((unit(f"d{n}", 4), [1, 1, 1, 1]) for n in range(9)))["agree.first_error"]
-    poor = found(worst, *((unit(f"d{n}", 4), [1, 0, 0, 0]) for n in range(9)))["agree.first_error"]
+    def first_error(others: list[float | None]) -> Measure:
+        return found((unit("worst", 4), [0, 1, 1, 1]), *((unit(f"d{n}", 4), others) for n in range(9)))[
+            "agree.first_error"
+        ]
+
+    best, poor = first_error([1, 1, 1, 1]), first_error([1, 0, 0, 0])
     assert best.value == pytest.approx(3.6)
     assert poor.value == pytest.approx(0.9)
 
