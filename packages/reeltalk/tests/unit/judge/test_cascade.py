@@ -41,7 +41,8 @@ def found(*scored: tuple[JudgeUnit, list[float | None]]) -> dict[str, Measure]:
 def test_units_without_an_error_say_that_their_first_error_comes_later() -> None:
     measures = found((unit("a", 3), [1, 1, 0]), (unit("b", 3), [0, 0, 1]), (unit("c", 2), [1, 1]))
     # Of three units two pass the first turn, both the second, and the one that is left not the third.
-    assert (measures["agree.first_error"].value, measures["agree.first_error"].n) == (pytest.approx(4 / 3), 3)
+    assert measures["agree.first_error"].value == pytest.approx(4 / 3)
+    assert measures["agree.first_error"].n == 3
 
 
 def test_the_best_model_is_not_judged_by_its_worst_dialogues() -> None:
