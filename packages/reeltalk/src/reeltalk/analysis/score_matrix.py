@@ -140,14 +140,15 @@ class Turns:
         from polars import selectors as cs
 
         self.board = board
-        # An empty answer is about the turn of which it was judged, as the first model of its run was asked it.
-        first = board.answers.unique(["run", "item_id"], keep="first", maintain_order=True)
-        own = first.drop("row", "model", "column", cs.starts_with(SCORE))
-        floor = board.floor_scores.drop("row", "model").join(own, on=["run", "item_id"], maintain_order="left")
-        floor = floor.drop_nulls("video_id")
-        self.sampled = frozenset(board.floor_scores["column"])
+        answers, floor = board.answers, board.floor_scores
+        self.sampled = frozenset(floor["column"])
         """Places of models whose scores are of empty answers that were not played, to a sample of the turns."""
-        answers = pl.concat([board.answers, floor], how="diagonal")
+        if len(floor):
+            # An empty answer is about the turn of which it was judged, as the first model of its run was asked it.
+            first = answers.unique(["run", "item_id"], keep="first", maintain_order=True)
+            own = first.drop("row", "model", "column", cs.starts_with(SCORE))
+            floor = floor.drop("row", "model").join(own, on=["run", "item_id"], maintain_order="left")
+            answers = pl.concat([answers, floor.drop_nulls("video_id")], how="diagonal")
         items = answers.unique("item_id", keep="first", maintain_order=True).select("item_id", *PLACE)
         number = items.select("item_id", number=pl.int_range(pl.len()))
         self._answers = answers.join(number, on="item_id", how="left", maintain_order="left")

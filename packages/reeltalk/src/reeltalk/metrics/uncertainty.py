@@ -493,7 +493,7 @@ def mean_interval(
     sizes = _sizes(cluster, wide, counts)
     first = np.bincount(cluster, weights=moves, minlength=wide) / len(values)
     out = first / np.where(wide > 1, 1 - sizes / len(values), 1.0)
-    low, high = _ends(value, moves, first, out, sizes, scale, confidence)
+    low, high = _ends(value, len(moves), float(moves @ moves), first, out, sizes, scale, confidence)
     return MeanInterval(value, low, high, len(values), wide)
 
 
@@ -545,7 +545,7 @@ def measure_interval(
     with np.errstate(all="ignore"):
         out = value - from_sums(rest[:, :-1], rest[:, -1])
         out = np.where(np.isfinite(out), out, first / (1 - sizes / items))
-    low, high = _ends(value, moves, first, out, sizes, scale, confidence)
+    low, high = _ends(value, len(moves), float(moves @ moves), first, out, sizes, scale, confidence)
     return MeanInterval(value, low, high, items, wide)
 
 
@@ -592,8 +592,9 @@ class _Effects(NamedTuple):
     """A mean with what each item and each cluster adds to it."""
 
     value: float
-    moves: Floats
-    """(N,) N times the first-order effect of each item."""
+    items: int
+    squares: float
+    """Sum of the squares of N times the first-order effect of each item."""
     names: Ints
     """(G,) the clusters."""
     first: Floats
@@ -611,7 +612,7 @@ class _Effects(NamedTuple):
 
     def ends(self, scale: Bounds, confidence: float) -> Ends:
         """The interval of the mean."""
-        return _ends(self.value, self.moves, self.first, self.out, self.sizes, scale, confidence)
+        return _ends(self.value, self.items, self.squares, self.first, self.out, self.sizes, scale, confidence)
 
 
 def _effects(mean: Means) -> _Effects:
@@ -624,12 +625,13 @@ def _effects(mean: Means) -> _Effects:
     sizes = _sizes(cluster, len(names), counts)
     first = np.bincount(cluster, weights=moves, minlength=len(names)) / len(values)
     out = first / np.where(len(names) > 1, 1 - sizes / len(values), 1.0)
-    return _Effects(float(means @ weights), moves, names, first, out, sizes)
+    return _Effects(float(means @ weights), len(values), float(moves @ moves), names, first, out, sizes)
 
 
 def _ends(
     value: float,
-    moves: Floats,
+    items: int,
+    squares: float,
     first: Floats,
     out: Floats,
     sizes: Floats,
@@ -640,7 +642,8 @@ def _ends(
 
     Args:
         value: The measure.
-        moves: (N,) N times the first-order effect of each item.
+        items: Number of items, N.
+        squares: Sum of the squares of N times the first-order effect of each item.
         first: (G,) first-order effect of each cluster.
         out: (G,) change of the measure without each cluster.
         sizes: (G,) items of each cluster.
@@ -649,7 +652,6 @@ def _ends(
     """
     if len(sizes) < FEWEST_VIDEOS:
         return None, None
-    items, squares = len(moves), float(moves @ moves)
     variance = float(np.maximum(first * out, first**2).sum())
     factors = 1 / items / np.sqrt(1 - sizes / items)
     icc = correlation_of_residuals(first * items, sizes, squares, items)
