@@ -282,15 +282,18 @@ SMALLEST_P: Final = 1e-12
 
 def _p_of(value: float, ends: Callable[[float], Ends]) -> float:
     """The level at which an interval begins to leave out 0."""
+    from scipy.optimize import brentq
+
     if value == 0:
         return 1.0
-    least, most = math.log(SMALLEST_P), 0.0
-    while most - least > 1e-9:
-        middle = (least + most) / 2
-        low, high = ends(1 - math.exp(middle))
-        holds = low is None or high is None or low <= 0 <= high
-        least, most = (middle, most) if holds else (least, middle)
-    return math.exp(most)
+
+    def beyond(level: float) -> float:
+        low, high = ends(1 - math.exp(level))
+        # With hardly any confidence, an interval is so short that it has no ends.
+        return abs(value) if low is None or high is None else low if value > 0 else -high
+
+    least = math.log(SMALLEST_P)
+    return SMALLEST_P if beyond(least) > 0 else math.exp(float(brentq(beyond, least, 0.0, xtol=1e-10)))
 
 
 def linearise(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats]) -> Floats:
