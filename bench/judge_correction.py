@@ -69,6 +69,8 @@ GRADED_SIZES = ((10, 20), (10, 200), (20, 50), (40, 100))
 GRADED_JUDGE_MEAN = 0.7
 LEVELS = 5
 FEWEST_TURNS, MOST_TURNS = 3, 13
+ENOUGH = 2000
+"""Studies of a cell from which its coverage can be told from the goal's."""
 TO_HOLD = 0.2
 """Correlation up to which intervals are to hold."""
 
@@ -318,7 +320,8 @@ def state(result: Mapping[str, Any], *, quick: bool) -> None:
             some = [row for row in rows if (row["truth"], row["correlation"]) == (truth, correlation)]
             lowest = 100 * min(row["coverage"] for row in some)
             told = f"coverage at a truth of {truth:g}, correlation {correlation:g}: lowest of {len(some)} cells"
-            goal = None if quick or correlation > TO_HOLD else at_least(goal_of(truth))
+            known = not quick and result["trials"] >= ENOUGH and correlation <= TO_HOLD
+            goal = at_least(goal_of(truth)) if known else None
             measures.append(Measure(told, lowest, "%", goal=goal))
             figures[f"mean coverage, truth {truth:g}, correlation {correlation:g}"] = _mean(some, "coverage")
             people = 100 * min(row["people_coverage"] for row in some)
