@@ -181,7 +181,7 @@ def beside_ppi(cell: Cell, trials: int, seed: int) -> tuple[float, float] | None
     except ImportError:
         return None
     sums = binary_studies(np.random.default_rng(seed), trials, cell)
-    covers, width = 0, 0.0
+    covers, widths_found = 0, list[float]()
     for trial in range(trials):
         n, right, passed, both = (
             int(part[trial].sum()) for part in (sums.labels, sums.total, sums.labelled_scores, sums.products)
@@ -193,8 +193,9 @@ def beside_ppi(cell: Cell, trials: int, seed: int) -> tuple[float, float] | None
         others = np.repeat([1.0, 0.0], [scored - passed, items - n - scored + passed])
         low, high = (float(np.ravel(end)[0]) for end in ppi_mean_ci(labels, scores, others, alpha=0.05))
         covers += low <= cell.truth <= high
-        width += high - low
-    return covers / trials, width / trials
+        # Where the judge says the same of all labels, there is no interval.
+        widths_found += [high - low] if np.isfinite(high - low) else []
+    return covers / trials, float(np.mean(widths_found))
 
 
 def widths(trials: int) -> Table:
