@@ -145,6 +145,7 @@ bench-statistics: setup ## Coverage of every interval, and false winners and pow
 	$(BIN)/python bench/intervals.py $(if $(QUICK),--quick)
 	$(BIN)/python bench/agreement_intervals.py $(if $(QUICK),--quick)
 	$(BIN)/python bench/paired_tests.py $(if $(QUICK),--quick)
+	$(BIN)/python bench/floors.py $(if $(QUICK),--quick)
 	$(BIN)/python bench/judge_correction.py $(if $(QUICK),--quick)
 
 bench-streaming: setup ## What a frame and an answer cost, and memory, after 1 to 60 minutes of video

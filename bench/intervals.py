@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from record import Measure, Table, at_least, at_most, options_of, record
-from reeltalk.metrics.uncertainty import bounded_interval, mean_interval
+from reeltalk.metrics.uncertainty import bounded_interval, degrees_of_freedom_of_mean, mean_interval
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -168,22 +168,6 @@ def drawn(cell: Cell, trials: int, draw: np.random.Generator) -> Iterator[tuple[
         yield mean, sizes, values
 
 
-def imbens_kolesar(sizes: Floats, icc: Floats) -> Floats:
-    """(R,) degrees of freedom of CR2 for (R, G) sizes and (R,) correlations, written out for a single mean."""
-    turns = sizes.sum(axis=1, keepdims=True)
-    spread = sizes * (1 - icc[:, None]) + icc[:, None] * sizes**2
-    total = spread.sum(axis=1, keepdims=True)
-    squared = 1 / (1 - sizes / turns)
-    own = spread - 2 * sizes * spread / turns + sizes**2 * total / turns**2
-    trace = (squared * own).sum(axis=1)
-    nn, vv, nv = ((squared * part).sum(axis=1) for part in (sizes**2, spread**2, sizes * spread))
-    turns, q = turns[:, 0], total[:, 0] / turns[:, 0] ** 2
-    square = (2 * nn * vv + 2 * nv**2) / turns**2 - 4 * q * nn * nv / turns + q**2 * nn**2
-    square += (squared**2 * (2 * spread * (own - spread) + spread**2)).sum(axis=1)
-    found: Floats = trace**2 / square
-    return found
-
-
 def simulate(cell: Cell, trials: int, seed: int = 1) -> Coverage:
     """Coverage in one cell.
 
@@ -208,7 +192,7 @@ def simulate(cell: Cell, trials: int, seed: int = 1) -> Coverage:
         variance = (scores**2 / (1 - sizes / items[:, None])).sum(axis=1) / items**2
         pairs = (sizes * (sizes - 1)).sum(axis=1)
         icc = np.clip(((scores**2).sum(axis=1) - left) / np.where(left > 0, pairs * left / items, 1), 0, 1)
-        df = imbens_kolesar(sizes, icc)
+        df = degrees_of_freedom_of_mean(sizes, icc)
         low, high = bounded_interval(mean, variance, df, left / (items - 1), sizes)
         if number == 0:
             bounds = np.concatenate([[0], np.cumsum(items)]).astype(int)

@@ -5,7 +5,8 @@ another if it is wrong. All three chances differ from video to video by a beta d
 is the grid's. Videos have 3 to 13 turns, or as many as are labelled; labels are spread evenly over the labelled videos.
 The judge scored 100 videos, or the labelled ones alone. A second grid has labels and judges of five levels, from normal
 effects of videos and answers. Coverage is the share of studies whose 95 % interval holds the mean that all videos of
-the kind would have. The labels alone, by the same method with one stratum, are given for comparison.
+the kind would have. The labels alone, by the same method, are given for comparison, and in some
+cells ppi-python (where it is installed), which takes items for independent and knows no ends of a scale.
 
 It needs numpy, scipy and `reeltalk.metrics` alone with `--out`, which writes the figures as JSON; `--from` records
 figures that another machine wrote.
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from record import Measure, at_least, at_most, options_of, record
+from record import Measure, Table, at_least, at_most, options_of, record
 from reeltalk.metrics.prediction_powered import VideoSums, corrected_interval, corrected_intervals
 
 Floats = NDArray[np.float64]
@@ -58,6 +59,8 @@ JUDGES = {
     "inverted": (0.20, 0.80),
 }
 """Chance that it passes a right answer, and a wrong one."""
+SHOWN_SIZES, SHOWN_TRUTHS = ((10, 20), (20, 100), (40, 200)), (0.1, 0.6, 0.97)
+"""Cells of the table of widths."""
 GAINS = ("perfect", "sharp", "close")
 """Judges with whom an interval is to be narrower."""
 GRADED_JUDGES = {"close": 0.9, "loose": 0.5, "unrelated": 0.0, "reversed": -0.7}
@@ -66,6 +69,8 @@ GRADED_SIZES = ((10, 20), (10, 200), (20, 50), (40, 100))
 GRADED_JUDGE_MEAN = 0.7
 LEVELS = 5
 FEWEST_TURNS, MOST_TURNS = 3, 13
+ENOUGH = 2000
+"""Studies of a cell from which its coverage can be told from the goal's."""
 TO_HOLD = 0.2
 """Correlation up to which intervals are to hold."""
 
@@ -93,6 +98,8 @@ class Found(NamedTuple):
     people_width: float
     zero: int
     """Intervals without width."""
+    wider: float
+    """Most by which an interval is wider than that of the labels alone."""
     alike: float
     """Share of studies whose labels are all equal."""
 
@@ -133,11 +140,10 @@ def binary_studies(rng: np.random.Generator, studies: int, cell: Cell) -> VideoS
 
     good, passed, mistaken = drawn(labelled)
     _, passed_too, mistaken_too = drawn(sizes - labelled)
-    labels = np.stack([labelled - passed - mistaken, passed + mistaken], axis=-1).astype(np.float64)
-    total = np.stack([good - passed, passed], axis=-1).astype(np.float64)
-    others = passed_too + mistaken_too
-    items = labels + np.stack([sizes - labelled - others, others], axis=-1)
-    return VideoSums(labels, total, total, items)
+    labels, total, both = labelled.astype(np.float64), good.astype(np.float64), passed.astype(np.float64)
+    scores = (passed + mistaken).astype(np.float64)
+    every = scores + passed_too + mistaken_too
+    return VideoSums(labels, total, total, sizes.astype(np.float64), every, every, scores, scores, both)
 
 
 def _turns(rng: np.random.Generator, studies: int, cell: Cell) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -149,21 +155,64 @@ def _turns(rng: np.random.Generator, studies: int, cell: Cell) -> tuple[NDArray[
     return labelled, np.maximum(rng.integers(FEWEST_TURNS, MOST_TURNS + 1, labelled.shape), labelled)
 
 
-def one_stratum(sums: VideoSums) -> VideoSums:
+def without_judge(sums: VideoSums) -> VideoSums:
     """The same studies, with a judge that says the same of everything."""
-    return VideoSums(*(part.sum(-1, keepdims=True) for part in (sums.labels, sums.total, sums.squares, sums.items)))
+    nothing = np.zeros_like(sums.labels)
+    return VideoSums(sums.labels, sums.total, sums.squares, sums.items, *[nothing] * 5)
 
 
 def binary(cell: Cell, trials: int, seed: int) -> Found:
     """Coverage of a cell of right and wrong answers."""
     sums = binary_studies(np.random.default_rng(seed), trials, cell)
-    found, alone = corrected_intervals(sums), corrected_intervals(one_stratum(sums))
+    found, alone = corrected_intervals(sums), corrected_intervals(without_judge(sums))
     ends = ((found.low, found.high), (alone.low, alone.high))
     (covers, width), (alone_covers, alone_width) = (
         (float(((low <= cell.truth) & (cell.truth <= high)).mean()), float((high - low).mean())) for low, high in ends
     )
     zero = int((found.high <= found.low).sum())
-    return Found(covers, width, alone_covers, alone_width, zero, float(found.alike.mean()))
+    wider = float((found.high - found.low - (alone.high - alone.low)).max())
+    return Found(covers, width, alone_covers, alone_width, zero, wider, float(found.alike.mean()))
+
+
+def beside_ppi(cell: Cell, trials: int, seed: int) -> tuple[float, float] | None:
+    """Coverage and width of ppi-python's power-tuned interval in a cell; None where it is not installed."""
+    try:
+        from ppi_py import ppi_mean_ci
+    except ImportError:
+        return None
+    sums = binary_studies(np.random.default_rng(seed), trials, cell)
+    covers, widths_found = 0, list[float]()
+    for trial in range(trials):
+        n, right, passed, both = (
+            int(part[trial].sum()) for part in (sums.labels, sums.total, sums.labelled_scores, sums.products)
+        )
+        items, scored = int(sums.items[trial].sum()), int(sums.scores[trial].sum())
+        # Right and passed, right and failed, wrong and passed, wrong and failed.
+        counts = [both, right - both, passed - both, n - right - passed + both]
+        labels, scores = np.repeat([1.0, 1.0, 0.0, 0.0], counts), np.repeat([1.0, 0.0, 1.0, 0.0], counts)
+        others = np.repeat([1.0, 0.0], [scored - passed, items - n - scored + passed])
+        low, high = (float(np.ravel(end)[0]) for end in ppi_mean_ci(labels, scores, others, alpha=0.05))
+        covers += low <= cell.truth <= high
+        # Where the judge says the same of all labels, there is no interval.
+        widths_found += [high - low] if np.isfinite(high - low) else []
+    return covers / trials, float(np.mean(widths_found))
+
+
+def widths(trials: int) -> Table:
+    """Widths and coverage of ours, the labels alone and ppi-python in the same studies."""
+    rows = []
+    for judge, (labelled, labels), truth in product(JUDGES, SHOWN_SIZES, SHOWN_TRUTHS):
+        cell = Cell("binary", judge, truth, TO_HOLD, labelled, labels, JUDGED_VIDEOS[0])
+        found, theirs = binary(cell, trials, 7), beside_ppi(cell, trials, 7)
+        pairs = [(found.width, found.coverage), (found.people_width, found.people_coverage)]
+        pairs += [] if theirs is None else [(theirs[1], theirs[0])]
+        cells = [f"{width:.3f} ({100 * covers:.1f})" for width, covers in pairs] + ["not installed"] * (theirs is None)
+        rows.append((judge, f"{truth:g}", f"{labels} of {labelled}", *cells))
+    title = (
+        f"Width of 95 % intervals, in brackets their coverage in per cent, of labels that correlate by {TO_HOLD:g} "
+        f"within a video; {JUDGED_VIDEOS[0]} videos were judged. ppi-python takes items for independent."
+    )
+    return Table(title, ("Judge", "Truth", "Labels of videos", "reeltalk", "Labels alone", "ppi-python"), tuple(rows))
 
 
 def graded(cell: Cell, trials: int, seed: int) -> Found:
@@ -196,7 +245,8 @@ def graded(cell: Cell, trials: int, seed: int) -> Found:
     means = table.mean(axis=0)
     zero = int((table[:, 0, 1] <= 0).sum())
     covers, width, alone_covers, alone_width = means[:, :2].ravel().tolist()
-    return Found(covers, width, alone_covers, alone_width, zero, float(means[1, 2]))
+    wider = float((table[:, 0, 1] - table[:, 1, 1]).max())
+    return Found(covers, width, alone_covers, alone_width, zero, wider, float(means[1, 2]))
 
 
 def study(task: tuple[Cell, int, int]) -> Found:
@@ -271,11 +321,14 @@ def state(result: Mapping[str, Any], *, quick: bool) -> None:
             some = [row for row in rows if (row["truth"], row["correlation"]) == (truth, correlation)]
             lowest = 100 * min(row["coverage"] for row in some)
             told = f"coverage at a truth of {truth:g}, correlation {correlation:g}: lowest of {len(some)} cells"
-            goal = None if quick or correlation > TO_HOLD else at_least(goal_of(truth))
+            known = not quick and result["trials"] >= ENOUGH and correlation <= TO_HOLD
+            goal = at_least(goal_of(truth)) if known else None
             measures.append(Measure(told, lowest, "%", goal=goal))
             figures[f"mean coverage, truth {truth:g}, correlation {correlation:g}"] = _mean(some, "coverage")
             people = 100 * min(row["people_coverage"] for row in some)
             figures[f"lowest coverage of the labels alone, truth {truth:g}, correlation {correlation:g}"] = people
+    wider, told = sum(row["wider"] > 1e-9 for row in rows), "cells with an interval wider than that of the labels alone"
+    measures.append(Measure(told, wider, "count", goal=at_most(0)))
     measures.append(Measure("intervals without width", sum(row["zero"] for row in rows), "count", goal=at_most(0)))
     held = [row for row in rows if row["correlation"] <= TO_HOLD]
     for judge in [*JUDGES, *GRADED_JUDGES]:
@@ -294,7 +347,8 @@ def state(result: Mapping[str, Any], *, quick: bool) -> None:
         f"widths are shares of the width of the labels alone, where {videos} videos were judged, in the mean of cells "
         f"of correlations up to {TO_HOLD:g}",
     ]
-    record("judge_correction", measures, figures=figures, packages=["numpy", "scipy"], notes=notes, quick=quick)
+    tables, packages = [widths(result["trials"])], ["numpy", "scipy"]
+    record("judge_correction", measures, figures=figures, packages=packages, notes=notes, tables=tables, quick=quick)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ test, which treat turns as independent; CR1 with a t of G - 1 degrees of freedom
 McCaffrey's degrees of freedom; and the percentile bootstrap of whole videos.
 
 Everything is computed from sums over videos for all trials at once; in every setting the first trials are computed
-again by `metrics/clustered.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
+again by `metrics/uncertainty.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
 
 Run `make bench-statistics`; `--quick` for fewer trials. A module named `statistics` would hide Python's own.
 """
@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from intervals import imbens_kolesar
 from record import Measure, at_least, at_most, options_of, record
-from reeltalk.metrics.clustered import clustered_difference, clustered_mean
 from reeltalk.metrics.significance import correct_p_values
+from reeltalk.metrics.uncertainty import Means, clustered_mean, degrees_of_freedom_of_mean, unpaired_difference
 
 Floats = NDArray[np.float64]
 Kind = Literal["continuous", "binary"]
@@ -123,7 +122,7 @@ def simulate(
     """How often each test finds a winner, and each interval holds the truth.
 
     Raises:
-        AssertionError: The default test is not that of `metrics/clustered.py`.
+        AssertionError: The default test is not that of `metrics/uncertainty.py`.
     """
     sizes = design.sizes.astype(np.float64)
     starts = np.concatenate([[0], np.cumsum(design.sizes)[:-1]])
@@ -141,8 +140,8 @@ def simulate(
         factors = 1 / np.sqrt(1 - share)
         cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
         within = np.clip(((scores**2).sum(axis=1) - left) / (sizes * (sizes - 1)).sum() / (left / turns), 0, 1)
-        df = imbens_kolesar(sizes[None], within)
-        bell = imbens_kolesar(sizes[None], np.zeros(1))[0]
+        df = degrees_of_freedom_of_mean(sizes[None], within)
+        bell = degrees_of_freedom_of_mean(sizes[None], np.zeros(1))[0]
         half = stats.t.ppf(1 - ALPHA / 2, df) * cr2
         if chunk_number == 0:
             for trial in range(min(CHECKED, len(chunk))):
@@ -206,7 +205,7 @@ def simulate_family(design: Design, icc: float, models: int, trials: int, seed: 
         scores = pair_sums - sizes * mean[:, None]
         cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
         within = np.clip(((scores**2).sum(axis=1) - rest) / (sizes * (sizes - 1)).sum() / (rest / turns), 0, 1)
-        p = 2 * stats.t.sf(np.abs(mean) / cr2, imbens_kolesar(sizes[None], within))
+        p = 2 * stats.t.sf(np.abs(mean) / cr2, degrees_of_freedom_of_mean(sizes[None], within))
         alone = 2 * stats.t.sf(np.abs(mean) / np.sqrt(rest / (turns - 1) / turns), turns - 1)
         found["uncorrected"] += bool((p < ALPHA).any())
         found["holm"] += min(correct_p_values(p.tolist(), "holm")) < ALPHA
@@ -220,7 +219,7 @@ def simulate_unpaired(design: Design, icc: float, trials: int, seed: int = 3) ->
     """How often models on different videos, of which none is better, are told apart."""
     draw = np.random.default_rng(seed)
     video = np.repeat(np.arange(design.videos), design.sizes)
-    names = [f"a{number}" for number in video], [f"b{number}" for number in video]
+    alone = np.zeros(design.turns, np.intp), np.ones(1)
     winners = 0
     for _ in range(trials):
         values = [
@@ -228,7 +227,8 @@ def simulate_unpaired(design: Design, icc: float, trials: int, seed: int = 3) ->
             + np.sqrt(1 - icc) * draw.standard_normal(design.turns)
             for _ in range(2)
         ]
-        p = clustered_difference(values[0], values[1], names[0], names[1]).p
+        first, second = Means(values[0], video, *alone), Means(values[1], video + design.videos, *alone)
+        p = unpaired_difference(first, second, (None, None)).p
         winners += p is not None and p < ALPHA
     return winners / trials
 

@@ -404,7 +404,7 @@ def _pooled(measure: Measure, tasks: Sequence[ProactiveTask], plays: Mapping[str
     draws = draw_videos([task.video_id for task in scored])
     earned = np.array([share.earned for share in shares], np.float64)
     possible = np.array([share.possible for share in shares], np.float64)
-    found = ratio_of_sums(earned, possible, draws, reason=EMPTY, scale=(0.0, 1.0) if bounded else None)
+    found = ratio_of_sums(earned, possible, draws, reason=EMPTY, scale=(0.0, 1.0) if bounded else (None, None))
     # A rate is never negative, though its interval is symmetric.
     rate = found.low is not None and not (earned < 0).any()
     return replace(found, low=max(0.0, found.low or 0.0)) if rate else found

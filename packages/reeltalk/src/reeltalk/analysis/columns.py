@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 from reeltalk.judge.protocol import COMPAT, is_headline, measure_info
 from reeltalk.metrics.info import TIMINGS, Direction, MetricInfo
 from reeltalk.metrics.scoring import TEXT_METRICS
+from reeltalk.metrics.uncertainty import Bounds
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import Run
@@ -118,14 +119,20 @@ def share_of(metric: str, value: float) -> float | None:
     """Position of the value of one turn on its metric's scale, from 0 to 1.
 
     Returns:
-        None for a measure without a scale, such as a time or the turn of the first error. CIDEr has no practical upper
-        bound: it is divided by 10 and limited to 1.
+        None for a measure without a scale, such as a time or the turns before the first error. CIDEr has no practical
+        upper bound: it is divided by 10 and limited to 1.
     """
     if metric in TEXT:
         # A negative cosine says no less than none.
         return min(max(value / (TEXT_METRICS[metric].high or 1.0), 0.0), 1.0)
     info = info_of(metric)
     return None if info is None else info.share(value)
+
+
+def bounds_of(metric: str) -> Bounds:
+    """Lowest and highest value of a metric; None where there is no end, or where nobody knows."""
+    info = info_of(metric)
+    return (None, None) if info is None else info.bounds
 
 
 def span_of(metric: str) -> float | None:

@@ -6,6 +6,7 @@ from typing import Final, Literal
 from reeltalk.analysis.columns import metric_title, n_items
 from reeltalk.analysis.comparison import Comparison, Comparisons, format_p
 from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.style import STYLE
 from reeltalk.analysis.table_files import Quantity, TableCell, TableFile, render_rows
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_heading
 from reeltalk.metrics.significance import TITLES
@@ -19,7 +20,8 @@ FIELDS: Final = (
     "metric", "group", "first", "second", "first_value", "second_value", "difference", "low", "high", "confidence",
     "standard_error", "df", "p", "corrected_p", "correction", "family", "detectable", "power", "method",
     "items", "item", "videos", "icc", "design_effect", "wins", "ties", "losses",
-    "net_wins", "net_low", "net_high", "only_first", "only_second", "asked_otherwise", "unscored_first",
+    "net_wins", "net_low", "net_high", "styled_difference", "styled_low", "styled_high",
+    "only_first", "only_second", "asked_otherwise", "unscored_first",
     "unscored_second", "unscored_both", "winner", "verdict", "notes", "first_signature", "second_signature",
 )  # fmt: skip
 """Columns of JSON and CSV."""
@@ -42,9 +44,11 @@ def method_lines(found: Comparisons) -> list[str]:
     lines = []
     if methods:
         lines.append(
-            f"Differences with {percent} intervals and t tests, clustered by source video (CR2, Imbens-Kolesár degrees "
-            "of freedom)."
+            f"Differences with intervals ({percent} before correction) and t tests, clustered by source video (CR2, "
+            "Imbens-Kolesár degrees of freedom)."
         )
+    if "unpaired clustered t" in methods:
+        lines.append("Means over different turns, as of a floor on a sample: both intervals are combined.")
     if "linearised clustered t" in methods:
         lines.append("Measures of the whole file, such as BLEU, are tested by the first-order effect of each turn.")
     largest = max((row.family for row in found.rows), default=0)
@@ -54,8 +58,8 @@ def method_lines(found: Comparisons) -> list[str]:
         else:
             lines.append(
                 f"Corrected by {TITLES[settings.correction]} over all pairs of competing models on the same metric"
-                f"{' and all groups' if settings.by else ''} (up to {largest} p values). Intervals are those of single "
-                "comparisons."
+                f"{' and all groups' if settings.by else ''} (up to {largest} p values). Each interval is at the "
+                "level at which its difference is tested, so it leaves out 0 exactly where a winner is named."
             )
     if any(row.p is not None and not row.family for row in found.rows):
         lines.append("Pairs with a floor, the oracle, references or people are outside the family: not corrected.")
@@ -71,17 +75,18 @@ def comparison_records(found: Comparisons) -> list[dict[str, object]]:
 
 
 def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
-    board, settings, net = found.board, found.settings, row.net
+    board, settings, net, styled = found.board, found.settings, row.net, row.styled
     winner = row.winner(settings.alpha)
     cells = [board.models[index].cells[row.metric] for index in (row.first, row.second)]
     signatures = [cell.row.signature if cell else None for cell in cells]
     values: tuple[object, ...] = (
         row.metric, row.group, board.models[row.first].name, board.models[row.second].name, row.first_value,
-        row.second_value, row.difference, row.low, row.high, settings.confidence, row.standard_error, row.df, row.p,
+        row.second_value, row.difference, row.low, row.high, row.confidence, row.standard_error, row.df, row.p,
         row.corrected_p, settings.correction, row.family, row.detectable, settings.target_power,
         row.method if row.problem is None else None,
         row.items, row.item, row.videos, row.icc, row.design_effect, row.wins, row.ties, row.losses,
         net.value if net else None, net.low if net else None, net.high if net else None,
+        *((styled.value, *styled.ends(row.confidence or styled.confidence)) if styled else (None, None, None)),
         row.left_out.only_first, row.left_out.only_second, row.left_out.asked_otherwise, row.left_out.unscored_first,
         row.left_out.unscored_second, row.left_out.unscored_both,
         board.models[winner].name if winner is not None else None, found.verdict(row), list(row.notes), *signatures,
@@ -137,6 +142,11 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
         lines.append(f"    {found.verdict(row)}")
         if row.net is not None:
             lines.append(f"    {_duel(row)}")
+        if row.styled is not None:
+            low, high = row.styled.ends(row.confidence or row.styled.confidence)
+            ends = format_range(low, high, row.metric, signed=True)
+            value = format_signed(row.metric, row.styled.value)
+            lines.append(f"    at equal style ({', '.join(STYLE)}): {value} {ends or 'no interval'}")
     for words, metrics in common.items():
         of = (
             ""
@@ -169,12 +179,8 @@ def _interval(row: Comparison) -> str:
 
 
 def _duel(row: Comparison) -> str:
-    assert row.net is not None
     first, second = key_of(row.first), key_of(row.second)
-    more = f"{first} has more on {row.wins:,} {row.item}s, {second} on {row.losses:,}, {row.ties:,} ties"
-    if row.net.low is None or row.net.high is None:
-        return more
-    return more + f" (net {row.net.value * 100:+.1f} % [{row.net.low * 100:+.1f}, {row.net.high * 100:+.1f}])"
+    return f"{first} has more on {row.wins:,} {row.item}s, {second} on {row.losses:,}, {row.ties:,} ties"
 
 
 def _counted(row: Comparison) -> list[str]:

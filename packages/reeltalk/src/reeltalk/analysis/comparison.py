@@ -4,8 +4,8 @@ Two numbers are comparable if both exist, both are scored in the same way, and f
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final, Literal
 
@@ -13,32 +13,48 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.analysis.columns import (
+    TEXT,
     answer_settings,
+    bounds_of,
     differing_parts,
     direction_of,
     metric_kind,
     metric_title,
-    share_of,
     signature_parts,
 )
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
-from reeltalk.analysis.score_matrix import Bools, Floats, Ints, ScoreMatrix, Turns, average_units, leaderboard_number
+from reeltalk.analysis.score_matrix import (
+    TURN,
+    Bools,
+    Floats,
+    Ints,
+    ScoreMatrix,
+    Turns,
+    average_units,
+    leaderboard_number,
+)
+from reeltalk.analysis.style import difference_at_equal_style
 from reeltalk.analysis.values import format_points, format_range, format_signed
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.metrics.clustered import (
-    ClusteredEstimate,
-    clustered_contrast,
-    clustered_difference,
-    clustered_mean,
-    linearise,
-)
 from reeltalk.metrics.info import MeanOf
 from reeltalk.metrics.scoring import METRICS, MetricResult
-from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference
-from reeltalk.metrics.uncertainty import FEW_VIDEOS
+from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference, levels_of_tests
+from reeltalk.metrics.uncertainty import (
+    FEW_VIDEOS,
+    FEWEST_VIDEOS,
+    ClusteredEstimate,
+    Ends,
+    Means,
+    clustered_contrast,
+    clustered_mean,
+    difference_bounds,
+    linearise,
+    no_ends,
+    unpaired_difference,
+)
 from reeltalk.schema.overview import HasOverview, Overview
 
-Method = Literal["clustered t", "linearised clustered t", "against a fixed number", "unpaired clustered t"]
+Method = Literal["clustered t", "linearised clustered t", "unpaired clustered t"]
 
 
 class CompareSettings(BaseModel):
@@ -54,6 +70,8 @@ class CompareSettings(BaseModel):
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     target_power: float = Field(default=POWER, gt=0.5, lt=1)
     """Power for the smallest detectable difference."""
+    style: bool = False
+    """Also give differences at equal style: length, markup, and words around the answer."""
     anyway: bool = False
     """Also compare numbers that were scored in different ways."""
     unpaired: bool = False
@@ -108,9 +126,14 @@ class Comparison:
     difference: float | None = None
     """The first value minus the second."""
     low: float | None = None
-    """Lower end of the difference's interval; None if there is none."""
+    """Lower end of the difference's interval, at the level of its test; None if there is none."""
     high: float | None = None
     """Its upper end."""
+    confidence: float | None = None
+    """Confidence of the interval: 1 minus the level at which the correction tests this difference. So the interval
+    leaves out 0 exactly where the corrected test does."""
+    ends: Callable[[float], Ends] = field(default=no_ends, repr=False, compare=False)
+    """The difference's interval at any confidence."""
     standard_error: float | None = None
     """Standard error of the difference, clustered by source video."""
     df: float | None = None
@@ -122,7 +145,7 @@ class Comparison:
     family: int = 0
     """Number of p values in the family of its metric; 0 for a pair outside it."""
     detectable: float | None = None
-    """The smallest difference that a test of this comparison alone finds with the target power."""
+    """The smallest difference that the test at this level finds with the target power."""
     items: int = 0
     """Number of compared items."""
     item: str = "turn"
@@ -141,6 +164,8 @@ class Comparison:
     """Number of items on which the second has more."""
     net: ClusteredEstimate | None = None
     """Wins minus losses, as a share of items, -1 to 1."""
+    styled: ClusteredEstimate | None = None
+    """The difference at equal style; None if it was not asked for, or if the answers do not tell it."""
     left_out: LeftOut = LeftOut()
     """Items that are not compared."""
     withheld: str | None = None
@@ -197,6 +222,8 @@ class Comparisons(HasOverview):
         if row.problem is not None:
             return f"not compared: {row.problem}"
         if row.p is None:
+            if row.method == "unpaired clustered t":
+                return f"nothing can be said: an interval of each of two means needs {FEWEST_VIDEOS} source videos"
             if row.videos > 1:
                 return "nothing can be said: a part of its mean rests on one source video, and an interval needs two"
             return "nothing can be said: 1 source video, and an interval needs two"
@@ -397,7 +424,10 @@ class PairComparer:
         models = [self.board.models[index] for index in (blank.first, blank.second)]
         silent = [not np.isfinite(column).any() for column in (a, b)]
         if any(silent):
-            return self._against_fixed(sheet, blank, within, silent)
+            names = " and ".join(repr(model.name) for model, quiet in zip(models, silent, strict=True) if quiet)
+            return dataclasses.replace(blank, problem=f"the run holds no values of single turns of {names}")
+        if self.turns.sampled & {blank.first, blank.second} and (within & (np.isfinite(a) != np.isfinite(b))).any():
+            return self._unpaired(sheet, blank, within)
         alike = self.turns.asked_alike(sheet, blank.first, blank.second) & within
         if not alike.any() and self.settings.unpaired:
             return self._unpaired(sheet, blank, within)
@@ -416,12 +446,36 @@ class PairComparer:
             blank = dataclasses.replace(blank, notes=(*blank.notes, note))
         rows = average_units(sheet, there, {"first": a, "second": b, "difference": a - b})
         estimate = clustered_contrast(
-            rows.values["difference"], rows.videos, rows.strata, rows.weights, confidence=self.settings.confidence
+            rows.values["difference"],
+            rows.videos,
+            rows.strata,
+            rows.weights,
+            bounds=difference_bounds(bounds_of(sheet.metric)),
+            confidence=self.settings.confidence,
         )
         found = dataclasses.replace(
-            blank, first_value=rows.mean("first"), second_value=rows.mean("second"), items=int(there.sum())
+            blank,
+            first_value=rows.mean("first"),
+            second_value=rows.mean("second"),
+            items=int(there.sum()),
+            styled=self._styled(sheet, blank, a - b, there),
         )
         return self._with(found, estimate)
+
+    def _styled(
+        self, sheet: ScoreMatrix, blank: Comparison, differences: Floats, there: Bools
+    ) -> ClusteredEstimate | None:
+        if not self.settings.style or sheet.item != TURN or sheet.mean_of != "items" or sheet.metric in TEXT:
+            return None
+        styles = self.turns.styles(blank.first) - self.turns.styles(blank.second)
+        known = there & np.isfinite(styles).all(axis=1)
+        return difference_at_equal_style(
+            differences[known],
+            styles[known],
+            sheet.videos[known],
+            bounds=difference_bounds(bounds_of(sheet.metric)),
+            confidence=self.settings.confidence,
+        )
 
     def _with(self, blank: Comparison, estimate: ClusteredEstimate) -> Comparison:
         error, df = estimate.standard_error, estimate.df
@@ -430,6 +484,8 @@ class PairComparer:
             difference=estimate.value,
             low=estimate.low,
             high=estimate.high,
+            confidence=self.settings.confidence,
+            ends=estimate.ends,
             standard_error=error,
             df=df,
             p=estimate.p,
@@ -441,65 +497,39 @@ class PairComparer:
             else detectable_difference(error, df, alpha=self.settings.alpha, power=self.settings.target_power),
         )
 
-    def _against_fixed(
-        self, sheet: ScoreMatrix, blank: Comparison, within: Bools, silent: Sequence[bool]
-    ) -> Comparison:
-        """A model compared with a number without turns, such as the number of a floor."""
-        models = [self.board.models[index] for index in (blank.first, blank.second)]
-        if all(silent) or not sheet.is_mean or self.settings.by is not None:
-            names = " and ".join(repr(model.name) for model, quiet in zip(models, silent, strict=True) if quiet)
-            return dataclasses.replace(blank, problem=f"the run holds no values of single turns of {names}")
-        quiet = int(silent[1])
-        fixed = leaderboard_number(models[quiet], sheet.metric)
-        assert fixed is not None
-        column = sheet.values[:, (blank.first, blank.second)[1 - quiet]]
-        there = within & np.isfinite(column)
-        rows = average_units(sheet, there, {"value": column})
-        sign = 1.0 if quiet else -1.0
-        estimate = clustered_contrast(
-            sign * (rows.values["value"] - fixed),
-            rows.videos,
-            rows.strata,
-            rows.weights,
-            confidence=self.settings.confidence,
-        )
-        own = rows.mean("value")
-        notes = blank.notes
-        if share_of(sheet.metric, fixed) != 0:
-            title = metric_title(sheet.metric)
-            note = f"{models[quiet].name} has no turns in the run: its {title} is taken as a fixed number"
-            notes = (*notes, note)
-        found = dataclasses.replace(
-            self._duel(blank, sign * (column[there] - fixed), sheet.videos[there]),
-            method="against a fixed number",
-            first_value=own if quiet else fixed,
-            second_value=fixed if quiet else own,
-            items=int(there.sum()),
-            withheld=withheld(models, sheet.metric),
-            notes=notes,
-        )
-        return self._with(found, estimate)
-
     def _unpaired(self, sheet: ScoreMatrix, blank: Comparison, within: Bools) -> Comparison:
-        """Each model over its own turns."""
-        models = [self.board.models[index] for index in (blank.first, blank.second)]
-        a, b = sheet.values[:, blank.first], sheet.values[:, blank.second]
-        there_a, there_b = within & np.isfinite(a), within & np.isfinite(b)
-        if not there_a.any() or not there_b.any():
+        """Each model over its own items: two without a common turn, or one and a floor that was judged on a sample."""
+        pair = (blank.first, blank.second)
+        models = [self.board.models[index] for index in pair]
+        there = [within & np.isfinite(sheet.values[:, index]) for index in pair]
+        if not there[0].any() or not there[1].any():
             return dataclasses.replace(blank, problem="one of the two has no score here")
-        plain = sheet if sheet.mean_of == "dialogues" else dataclasses.replace(sheet, mean_of="items")
-        own, other = average_units(plain, there_a, {"value": a}), average_units(plain, there_b, {"value": b})
-        estimate = clustered_difference(
-            own.values["value"], other.values["value"], own.videos, other.videos, confidence=self.settings.confidence
-        )
+        counts = [int(rows.sum()) for rows in there]
+        sampled = [index in self.turns.sampled for index in pair]
+        if any(sampled):
+            number = sampled.index(True)
+            note = (
+                f"empty answers were judged on {counts[number]:,} {sheet.item}s; {models[number].name} has the "
+                "uncertainty of so many"
+            )
+        else:
+            note = "no turn in common: each model over its own turns, which may be harder or easier"
+            # The two may not have the same tasks.
+            sheet = sheet if sheet.mean_of == "dialogues" else dataclasses.replace(sheet, mean_of="items")
+        sides = [
+            average_units(sheet, rows, {"value": sheet.values[:, index]})
+            for index, rows in zip(pair, there, strict=True)
+        ]
+        one, other = (Means(side.values["value"], side.videos, side.strata, side.weights) for side in sides)
+        estimate = unpaired_difference(one, other, bounds_of(sheet.metric), confidence=self.settings.confidence)
         found = dataclasses.replace(
             blank,
             method="unpaired clustered t",
-            first_value=own.mean("value"),
-            second_value=other.mean("value"),
-            items=int(there_a.sum() + there_b.sum()),
+            first_value=sides[0].mean("value"),
+            second_value=sides[1].mean("value"),
+            items=sum(counts),
             withheld=withheld(models, sheet.metric),
-            notes=(*blank.notes, "no turn in common: each model over its own turns, which may be harder or easier"),
+            notes=(*blank.notes, note),
         )
         return self._with(found, estimate)
 
@@ -532,7 +562,10 @@ class PairComparer:
         def difference(sums: Floats, n: Floats) -> Floats:
             return results[0].from_sums(sums[:, :width], n) - results[1].from_sums(sums[:, width:], n)
 
-        estimate = clustered_mean(linearise(table, difference), videos, confidence=self.settings.confidence)
+        bounds = difference_bounds(bounds_of(sheet.metric))
+        estimate = clustered_mean(
+            linearise(table, difference), videos, bounds=bounds, confidence=self.settings.confidence
+        )
         found = dataclasses.replace(
             blank, method="linearised clustered t", first_value=values[0], second_value=values[1], items=len(chosen)
         )
@@ -545,7 +578,7 @@ class PairComparer:
             wins=int((signs > 0).sum()),
             ties=int((signs == 0).sum()),
             losses=int((signs < 0).sum()),
-            net=clustered_mean(signs, videos, confidence=self.settings.confidence),
+            net=clustered_mean(signs, videos, bounds=(-1.0, 1.0), confidence=self.settings.confidence),
         )
 
     def _left_out(self, sheet: ScoreMatrix, blank: Comparison, within: Bools, alike: Bools) -> LeftOut:
@@ -607,24 +640,59 @@ def compare_models(
     return Comparisons(board, tuple(chosen), tuple(rows), settings, tuple(aside))
 
 
+def correct_family(rows: Sequence[Comparison], settings: CompareSettings) -> list[Comparison]:
+    """Comparisons of one family, with corrected p values and with intervals at the level of each test."""
+    tested = [row.p for row in rows if row.p is not None]
+    corrected = iter(correct_p_values(tested, settings.correction))
+    levels = iter(levels_of_tests(tested, settings.alpha, settings.correction))
+    found = []
+    for row in rows:
+        if row.p is None:
+            found.append(row)
+            continue
+        level = next(levels)
+        low, high = row.ends(1 - level)
+        least = row.detectable
+        if row.standard_error and row.df is not None:
+            least = detectable_difference(row.standard_error, row.df, alpha=level, power=settings.target_power)
+        found.append(
+            dataclasses.replace(
+                row,
+                corrected_p=next(corrected),
+                family=len(tested),
+                confidence=1 - level,
+                low=low,
+                high=high,
+                detectable=least,
+            )
+        )
+    return found
+
+
 def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], family: Sequence[int]) -> list[Comparison]:
     """The chosen pairs on one metric, each corrected over the family."""
-    correction = comparer.settings.correction
-    in_family = {pair: comparer.compare(metric, *pair) for pair in combinations(family, 2)}
-    tested = [(pair, place) for pair, rows in in_family.items() for place, row in enumerate(rows) if row.p is not None]
-    p_values = correct_p_values([in_family[pair][place].p or 0.0 for pair, place in tested], correction)
-    by_place = dict(zip(tested, p_values, strict=True))
+    pairs = [(pair, row) for pair in combinations(family, 2) for row in comparer.compare(metric, *pair)]
+    in_family: dict[tuple[int, int], list[Comparison]] = {}
+    for (pair, _), row in zip(pairs, correct_family([row for _, row in pairs], comparer.settings), strict=True):
+        in_family.setdefault(pair, []).append(row)
     found: list[Comparison] = []
     for first, second in combinations(chosen, 2):
-        swapped = (second, first) in in_family
-        pair = (second, first) if swapped else (first, second)
+        if (first, second) in in_family:
+            found += in_family[first, second]
+            continue
         # A pair in the other order is computed again, so that its difference has the right sign.
-        rows = in_family[pair] if pair in in_family and not swapped else comparer.compare(metric, first, second)
-        for place, row in enumerate(rows):
-            if pair in in_family:
-                found.append(dataclasses.replace(row, corrected_p=by_place.get((pair, place)), family=len(tested)))
-            else:
+        rows = comparer.compare(metric, first, second)
+        for row, known in zip(rows, in_family.get((second, first), rows), strict=True):
+            if known is row:
                 found.append(dataclasses.replace(row, corrected_p=row.p))
+            else:
+                low, high = row.ends(known.confidence or comparer.settings.confidence)
+                found.append(
+                    dataclasses.replace(
+                        row, corrected_p=known.corrected_p, family=known.family, confidence=known.confidence, low=low,
+                        high=high, detectable=known.detectable,
+                    )
+                )  # fmt: skip
     return found
 
 

@@ -11,8 +11,14 @@ from reeltalk.analysis.columns import metric_title, n_items
 from reeltalk.analysis.leaderboard import Cell, Leaderboard
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import display_factor, format_value, metric_unit
-from reeltalk.metrics.clustered import Clusters, clustered_difference, clustered_mean
-from reeltalk.metrics.uncertainty import mean_interval
+from reeltalk.metrics.uncertainty import (
+    Bounds,
+    Clusters,
+    clustered_contrast,
+    clustered_mean,
+    difference_bounds,
+    mean_interval,
+)
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
 FEW: Final = 30
@@ -60,12 +66,12 @@ class VideoValues(NamedTuple):
     """(N,)"""
 
 
-def mean_estimate(entries: VideoValues, scale: tuple[float, float] | None) -> Estimate | None:
+def mean_estimate(entries: VideoValues, scale: Bounds) -> Estimate | None:
     """A mean with its 95 % interval, which is None for fewer than two videos; None for no entries.
 
     Args:
         entries: Numbers of turns.
-        scale: Lowest and highest possible value of a turn; None without bounds.
+        scale: Lowest and highest possible value of a turn.
     """
     if not len(entries.values):
         return None
@@ -73,7 +79,9 @@ def mean_estimate(entries: VideoValues, scale: tuple[float, float] | None) -> Es
     return Estimate(found.value, found.low, found.high, found.n, found.clusters)
 
 
-def difference_estimate(first: VideoValues, second: VideoValues, *, paired: bool = False) -> Estimate | None:
+def difference_estimate(
+    first: VideoValues, second: VideoValues, scale: Bounds, *, paired: bool = False
+) -> Estimate | None:
     """Mean of the second minus mean of the first, with a 95 % interval clustered by video; `n` counts both.
 
     An effect of a video on both does not widen the interval.
@@ -81,6 +89,7 @@ def difference_estimate(first: VideoValues, second: VideoValues, *, paired: bool
     Args:
         first: Numbers of turns.
         second: Numbers of the same turns, or of others about the same videos.
+        scale: Lowest and highest possible value of a turn.
         paired: True if both have the same turns in the same order; the difference is then tested as in `compare`.
 
     Returns:
@@ -90,9 +99,17 @@ def difference_estimate(first: VideoValues, second: VideoValues, *, paired: bool
     if not len(first.values) or not len(second.values):
         return None
     if paired:
-        mean = clustered_mean(second.values - first.values, second.videos)
+        differences = second.values - first.values
+        mean = clustered_mean(differences, second.videos, bounds=difference_bounds(scale))
         return Estimate(mean.value, mean.low, mean.high, mean.items, mean.clusters)
-    found = clustered_difference(second.values, first.values, second.videos, first.videos)
+    strata = np.repeat(np.arange(2), [len(second.values), len(first.values)])
+    found = clustered_contrast(
+        np.concatenate([second.values, first.values]),
+        np.concatenate([np.asarray(second.videos), np.asarray(first.videos)]),
+        strata,
+        np.array([1.0, -1.0]),
+        bounds=difference_bounds(scale),
+    )
     return Estimate(found.value, found.low, found.high, found.items, found.clusters)
 
 

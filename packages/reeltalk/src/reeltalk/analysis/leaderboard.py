@@ -217,6 +217,15 @@ class Leaderboard(HasOverview):
             failed=(pl.col("state") == ScoreState.UNSCORED) & ~criterion.list.contains(COMPAT)
         )
 
+    @cached_property
+    def floor_scores(self) -> "pl.DataFrame":
+        """The scores of floors that were not played, with the columns of `RunScores.floor`, `run`, `row` and `column`.
+
+        Raises:
+            InputError: A table is damaged.
+        """
+        return self._of_all("floor")
+
     def _of_all(self, table: str) -> "pl.DataFrame":
         """A table of the scores of all runs, without models that are not on the leaderboard."""
         import polars as pl

@@ -8,11 +8,10 @@ import numpy as np
 
 from reeltalk.analysis.estimates import FEW, Estimate
 from reeltalk.analysis.turn_scores import Flags, Floats, TaggedTurns
-from reeltalk.metrics.clustered import ClusteredEstimate, paired_difference
 from reeltalk.metrics.correlation import correlation
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
 from reeltalk.metrics.significance import correct_p_values
-from reeltalk.metrics.uncertainty import mean_interval, measure_interval
+from reeltalk.metrics.uncertainty import ClusteredEstimate, mean_interval, measure_interval, paired_difference
 from reeltalk.schema.labels import Content, Target, Thinking
 
 PERCENT: Final = 100.0
@@ -146,14 +145,14 @@ def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = N
     rows = []
     for place, tag in enumerate(TAGS):
         at = turns.at_tag(tag)
-        value = at[:, one] if two is None else at[:, one] - at[:, two]
-        kept = turns.tags[:, place] & ~np.isnan(value)
-        scale = SCALE if two is None else None
+        kept = turns.tags[:, place] & ~np.isnan(at[:, one] if two is None else at[:, one] - at[:, two])
         pair = [one] if two is None else [one, two]
         cells = [
             None
             if any(turns.withheld(model, turns.tags[:, place] & groups[label]) for model in pair)
-            else _weighted_mean(turns, value, turns.weights, kept & groups[label], scale)
+            else _weighted_mean(turns, at[:, one], turns.weights, kept & groups[label])
+            if two is None
+            else _weighted_difference(turns, at[:, one], at[:, two], kept & groups[label])
             for label in labels
         ]
         rows.append((tag, tuple(cells)))
@@ -196,15 +195,24 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
     )
 
 
-def _weighted_mean(
-    turns: TaggedTurns, credit: Floats, weights: Floats, kept: Flags, scale: tuple[float, float] | None = SCALE
-) -> Estimate | None:
+def _weighted_mean(turns: TaggedTurns, credit: Floats, weights: Floats, kept: Flags) -> Estimate | None:
     """Share of the possible points in per cent over some turns, with its interval; None without turns."""
     rows = np.flatnonzero(kept)
     if not len(rows):
         return None
-    found = mean_interval(credit[rows] * PERCENT, turns.video_codes[rows], scale, weights=weights[rows])
+    found = mean_interval(credit[rows] * PERCENT, turns.video_codes[rows], SCALE, weights=weights[rows])
     return Estimate(found.value, found.low, found.high, found.n, found.clusters)
+
+
+def _weighted_difference(turns: TaggedTurns, one: Floats, two: Floats, kept: Flags) -> Estimate | None:
+    """Difference of two models in points over some turns, with its interval; None without turns."""
+    rows = np.flatnonzero(kept)
+    if not len(rows):
+        return None
+    found = paired_difference(
+        one[rows] * PERCENT, two[rows] * PERCENT, turns.weights[rows], turns.video_codes[rows], SCALE
+    )
+    return Estimate(found.value, found.low, found.high, found.items, found.clusters)
 
 
 def _labels(turns: TaggedTurns, model: int) -> tuple[dict[str, dict[str, Estimate | None]], list[Deviation]]:
@@ -245,7 +253,8 @@ def _deviation(
     found = measure_interval(statistics, turns.video_codes[rows], _apart)
     if found.low is None or found.high is None or len(np.unique(turns.video_codes[np.flatnonzero(inside)])) < 2:
         return []
-    return [Deviation(vocabulary, label, found.value, found.low, found.high, int(inside.sum()))]
+    low, high = max(found.low, -PERCENT), min(found.high, PERCENT)
+    return [Deviation(vocabulary, label, found.value, low, high, int(inside.sum()))]
 
 
 def _apart(sums: Floats, _: Floats) -> Floats:
@@ -259,4 +268,4 @@ def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) ->
     rows = np.flatnonzero(turns.tags[:, place] & ~np.isnan(at[:, one]) & ~np.isnan(at[:, two]))
     if not len(rows):
         return None
-    return paired_difference(at[rows, one], at[rows, two], turns.weights[rows], turns.video_codes[rows])
+    return paired_difference(at[rows, one], at[rows, two], turns.weights[rows], turns.video_codes[rows], SCALE)

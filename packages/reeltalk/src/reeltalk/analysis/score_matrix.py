@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reeltalk.analysis.columns import TEXT, info_of
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
+from reeltalk.analysis.style import STYLE, style_of
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.judge.protocol import find_protocol
 from reeltalk.metrics.info import MeanOf
@@ -136,9 +137,18 @@ class Turns:
 
     def __init__(self, board: Leaderboard) -> None:
         import polars as pl
+        from polars import selectors as cs
 
         self.board = board
-        answers = board.answers
+        answers, floor = board.answers, board.floor_scores
+        self.sampled = frozenset(floor["column"])
+        """Places of models whose scores are of empty answers that were not played, to a sample of the turns."""
+        if len(floor):
+            # An empty answer is about the turn of which it was judged, as the first model of its run was asked it.
+            first = answers.unique(["run", "item_id"], keep="first", maintain_order=True)
+            own = first.drop("row", "model", "column", cs.starts_with(SCORE))
+            floor = floor.drop("row", "model").join(own, on=["run", "item_id"], maintain_order="left")
+            answers = pl.concat([answers, floor.drop_nulls("video_id")], how="diagonal")
         items = answers.unique("item_id", keep="first", maintain_order=True).select("item_id", *PLACE)
         number = items.select("item_id", number=pl.int_range(pl.len()))
         self._answers = answers.join(number, on="item_id", how="left", maintain_order="left")
@@ -151,6 +161,7 @@ class Turns:
         self.asked[self._rows, self._columns] = self._answers["wording"].to_numpy()
         self.sheet = lru_cache(maxsize=KEPT_SHEETS)(self._make_sheet)
         """Returns a metric's values; None if the runs have no values of single items."""
+        self._styles: dict[int, Floats] = {}
         self._corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = {}
 
     def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
@@ -214,6 +225,21 @@ class Turns:
         known = set(labels.str.split("=").list.first())
         return [TURN, KIND, *([TASK] if self.places["task"].count() else []), *sorted(known)]
 
+    def styles(self, column: int) -> Floats:
+        """(N, 3) style of a model's answers, as `style_of` gives it; NaN where it has none."""
+        if column not in self._styles:
+            import polars as pl
+
+            found = np.full((len(self.places), len(STYLE)), np.nan)
+            for number, (run, columns) in enumerate(self.board.runs):
+                if column in columns.values() and column not in self.sampled:
+                    own = self._answers.filter(pl.col("column") == column, pl.col("run") == number)
+                    answers = run.answers()
+                    for row, place in own.select("row", "number").iter_rows():
+                        found[place] = style_of(answers[row].text)
+            self._styles[column] = found
+        return self._styles[column]
+
     def corpus(self, metric: str) -> list[tuple[Ints, MetricResult] | None]:
         """For each model the rows of its scored turns and a text metric of the whole file, computed again.
 
@@ -274,13 +300,23 @@ class Turns:
         units = self._unit_sheet(metric, mean_of)
         return units if units is not None and self._comes_out(units) else None
 
+    def _floor_of_units(self, measure: str, units: "pl.DataFrame") -> "pl.DataFrame":
+        """What a judge gave empty answers to whole units: unit, the model's place and value."""
+        import polars as pl
+
+        floor = self.board.floor_scores
+        item = pl.concat_str(pl.col("unit").cast(pl.String), pl.lit(":"), pl.col("unit_id").cast(pl.String))
+        value = pl.col(SCORE + measure) if SCORE + measure in floor.columns else pl.lit(None, pl.Float64)
+        found = units.with_columns(item_id=item).join(floor, on="item_id", maintain_order="left")
+        return found.select(*UNIT, "column", value=value).drop_nulls("value")
+
     def _comes_out(self, sheet: ScoreMatrix) -> bool:
         """True if every model's number is the mean of its values. A run of another program may state another one."""
         some = False
         for column, model in enumerate(self.board.models):
             number = leaderboard_number(model, sheet.metric)
             there = np.isfinite(sheet.values[:, column])
-            if number is None or not there.any():
+            if number is None or column in self.sampled or not there.any():
                 continue
             if not _same(average_units(sheet, there, {"value": sheet.values[:, column]}).mean("value"), number):
                 return False
@@ -312,6 +348,7 @@ class Turns:
         units = found.group_by(UNIT, maintain_order=True).agg(pl.col("video_id").last())
         units = units.with_columns(number=pl.int_range(pl.len()))
         means = found.group_by(*UNIT, "column", maintain_order=True).agg(pl.col("value").mean())
+        means = pl.concat([means, self._floor_of_units(f"{family}.{criterion}", units)], how="vertical_relaxed")
         means = means.join(units, on=UNIT, maintain_order="left")
         tasks = self.places.group_by(UNIT, maintain_order=True).agg(pl.col("task").last())
         places = units.join(tasks, on=UNIT, how="left", maintain_order="left").with_columns(turn_index=pl.lit(0))

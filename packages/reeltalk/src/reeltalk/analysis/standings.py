@@ -520,8 +520,6 @@ class _Verdict:
         if margin.problem:
             return f": {margin.problem}"
         interval = format_range(margin.low, margin.high, self.metric, signed=True)
-        if margin.low is not None and margin.low > 0:
-            return f": the lead {interval} is not significant after correction for all pairs"
         return f": the difference may be anything in {interval}" if interval else ""
 
 

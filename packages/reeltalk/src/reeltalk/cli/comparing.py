@@ -30,6 +30,7 @@ def compare(
     power: Annotated[bool, Parameter(negative="", group=PLANNING)] = False,
     difference: Annotated[str, Parameter(group=PLANNING)] = "1,2,5",
     target_power: Annotated[float, Parameter(group=PLANNING)] = 0.8,
+    style: Annotated[bool, Parameter(negative="--no-style")] = True,
     anyway: Annotated[bool, Parameter(negative="")] = False,
     unpaired: Annotated[bool, Parameter(negative="")] = False,
     strict: Annotated[bool, FLAG] = False,
@@ -65,6 +66,8 @@ def compare(
         Differences to plan for, comma-separated, in points: hundredths of the metric's scale.
     target_power
         Probability of finding a difference that exists.
+    style
+        Also give differences at equal style: length, markup, and words around the answer.
     anyway
         Also compare scores that were made in different ways, for example by two judges.
     unpaired
@@ -98,6 +101,7 @@ def compare(
         correction=correction,
         confidence=confidence,
         target_power=target_power,
+        style=style and not power,
         anyway=anyway,
         unpaired=unpaired,
     )
@@ -275,6 +279,9 @@ def _print_means(judge: "JudgeAgreement") -> None:
         judged = "–" if row.judge is None else f"{row.judge:.3f}"
         note = f"  ({both.reason})" if both.reason else ""
         print(f"  {row.model:<{width}}  {judged:>8} {alone:>22} {corrected:>22}{note}")
+    advised = [(row.corrected.advice, row.model) for row in judge.means if row.corrected.advice]
+    for advice, model in advised[:1]:
+        print(f"  {model}: {advice}; draw them at random, one of each video")
 
 
 def _format_number(value: float | None, low: float | None, high: float | None, bound: str | None = None) -> str:

@@ -198,6 +198,7 @@ class RunFolder:
         curves: Iterable[CurvePoint],
         groups: Iterable[GroupRow],
         protocols: Iterable[str],
+        floor: Iterable[ItemScores],
     ) -> None:
         """Write the tables of what was computed from the answers and scores that `keep` wrote, then `run.json`.
 
@@ -208,13 +209,21 @@ class RunFolder:
             curves: Rows of `scores/curves.jsonl`.
             groups: Rows of `scores/groups.jsonl`.
             protocols: Names of the protocols that judged.
+            floor: Rows of `scores/floor.jsonl`.
 
         Raises:
             BenchmarkError: The disk is full or cannot be written. Replies are kept, and the same command continues.
         """
         with storage_errors(self.path):
             write_results(
-                self._work, info, items=items, summary=summary, curves=curves, groups=groups, protocols=protocols
+                self._work,
+                info,
+                items=items,
+                summary=summary,
+                curves=curves,
+                groups=groups,
+                protocols=protocols,
+                floor=floor,
             )
         for work in (self.path / FRAMES, self.shards):
             shutil.rmtree(work, ignore_errors=True)

@@ -27,13 +27,14 @@ from reeltalk.judge.judge import (
 from reeltalk.judge.measures import MeanItem, Measure, group_measure, mean_measure, split_items
 from reeltalk.judge.protocol import CORRECT, PER_CENT, find_protocol, measure_info
 from reeltalk.judge.turns import cascade, no_answer_reason
+from reeltalk.metrics.info import TIMINGS
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Outcome
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
 from reeltalk.store.rows import FieldValues, KeyIndex, Rows, database_errors, temporary_database
-from reeltalk.store.score_frame import PLAYED
+from reeltalk.store.score_frame import PLAYED, unit_item
 
 T = TypeVar("T", AnsweredTurn, JudgedScore)
 
@@ -113,6 +114,8 @@ class Tables:
     curves: list[CurvePoint] = field(default_factory=list)
     items: "ItemColumns" = field(default_factory=lambda: ItemColumns())
     """Scores of each turn by model and item."""
+    floor: list[ItemScores] = field(default_factory=list)
+    """Scores of empty answers, if no model gave them."""
     metrics: list[str] = field(default_factory=list)
 
 
@@ -240,12 +243,12 @@ def _count_reasons(measure: Measure, known: Mapping[str, str]) -> dict[str, int]
 def _interval(measure: Measure) -> tuple[float, float] | tuple[None, None]:
     if measure.value is None:
         return None, None
-    info = measure_info(measure.name)
+    info = measure_info(measure.name) or next((info for info in TIMINGS if info.name == measure.name), None)
     found = measure_interval(
         measure.statistics,
         measure.clusters,
         measure.from_sums,
-        info.bounds if info is not None else None,
+        info.bounds if info is not None else (None, None),
         weights=measure.weights,
     )
     return (None, None) if found.low is None or found.high is None else (found.low, found.high)
@@ -414,6 +417,7 @@ def tables_of(
             parts = (("data", data), *_joint_parts(whole[1], judging))
             summarise(NULL_MODEL, [whole[0]], subject=subject, signed=parts, tables=nothing)
         tables.summary += nothing.summary
+        tables.floor += _floor_rows(evaluation.null, nothing)
         if nothing.summary:
             turns = _count_turns(evaluation.null.values())
             models.append(
@@ -451,6 +455,23 @@ def _reference_parts(judge: Judge, turns: Iterable[AnsweredTurn]) -> Parts:
     if "references" not in fields_read_by(judge):
         return ()
     return (("refs", reference_count(len(turn.references) for turn in turns if turn.state.is_due)),)
+
+
+def _floor_rows(null: Mapping[str, NullUnits], nothing: Tables) -> Iterator[ItemScores]:
+    """The scores of every turn and every whole unit of which empty answers were judged."""
+    turns = dict.fromkeys(turn.item_id for sampled in null.values() for unit in sampled.units for turn in unit.turns)
+    for item, scores in zip(turns, nothing.items.scores((NULL_MODEL, item) for item in turns), strict=True):
+        if scores:
+            yield ItemScores(model=NULL_MODEL, item_id=item, scores=scores)
+    judged: dict[str, dict[str, list[float]]] = {}
+    for name, sampled in null.items():
+        for row in sampled.scores:
+            if row.unit != "turn" and row.value is not None:
+                own = judged.setdefault(unit_item(row.unit, row.unit_id), {})
+                own.setdefault(f"{name}.{row.criterion}", []).append(row.value)
+    for item, rounds in judged.items():
+        scores = {name: sum(values) / len(values) for name, values in rounds.items()}
+        yield ItemScores(model=NULL_MODEL, item_id=item, scores=scores)
 
 
 def _joint_parts(judges: Sequence[Judge], judging: JudgingSetup) -> Parts:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeVar
 
+import numpy as np
+
 from reeltalk.judge.asking import Judgement
 from reeltalk.judge.judge import NULL_MODEL, Judge, JudgeUnit, score_row, unscored_row
-from reeltalk.judge.measures import MeanItem, MeanItems, Measure, mean_measure, split_items
+from reeltalk.judge.measures import Floats, MeanItem, MeanItems, Measure, mean_measure, split_items
 from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol, find_protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
@@ -364,7 +366,14 @@ class SingleTurnJudge(TurnJudge, ABC):
 RIGHT: Final = 0.5
 """An answer whose value is above this is right."""
 PARTS: Final = (
-    MeasurePart("first_error", "turn of the first error", (None, None), "neither", SHORT, items="dialogues"),
+    MeasurePart(
+        "first_error",
+        "right turns before the first error",
+        (0.0, None),
+        decimals=SHORT,
+        items="dialogues",
+        mean_of="file",
+    ),
     MeasurePart("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=SHORT),
     MeasurePart("after_right", "right after a right answer", (0.0, PER_CENT), decimals=SHORT),
     MeasurePart("after_corrupted", "right after a planted error", (0.0, PER_CENT), decimals=SHORT),
@@ -380,43 +389,82 @@ def cascade(units: Iterable[JudgeUnit], value_of: Callable[[str], float | None],
         of: Name of the protocol that gave the values.
 
     Returns:
-        `first_error`: number of the turn with the first error, from 1, over units that have an error. `recovery`:
-        share of right answers after a wrong answer, in percent. `after_right`: the same after a right answer.
-        `after_corrupted`: the same after a planted wrong answer.
+        `first_error`: number of right turns before the first error. `recovery`: share of right answers after a wrong
+        answer, in percent. `after_right`: the same after a right answer. `after_corrupted`: the same after a planted
+        wrong answer.
     """
+    known: list[Known] = []
+    shares = split_items(_after_errors(units, value_of, known), len(_CASCADE))
     return [
-        mean_measure(f"{of}.{name}", entries, scale=scale)
-        for (name, scale), entries in zip(
-            _CASCADE, split_items(_after_errors(units, value_of), len(_CASCADE)), strict=True
-        )
+        _until_error(f"{of}.first_error", known),
+        *(
+            mean_measure(f"{of}.{name}", entries, scale=PER_CENT)
+            for name, entries in zip(_CASCADE, shares, strict=True)
+        ),
     ]
 
 
-_CASCADE: Final = (
-    ("first_error", 1.0),
-    ("recovery", PER_CENT),
-    ("after_right", PER_CENT),
-    ("after_corrupted", PER_CENT),
-)
+_CASCADE: Final = ("recovery", "after_right", "after_corrupted")
+Known = tuple[str, list[bool | None]]
+"""The video of a unit, and whether each of its turns is right; None where nobody knows."""
+
+
+def _until_error(name: str, units: Sequence[Known]) -> Measure:
+    """The mean number of right turns before the first error: the area under Kaplan and Meier's curve.
+
+    A unit without an error says that its first one comes later. It is not left out, or the best model would be judged
+    by its worst dialogues. The curve ends with the longest unit; a turn without a value ends what its unit says.
+
+    Reference:
+        Kaplan & Meier, "Nonparametric Estimation from Incomplete Observations", JASA 53, 1958.
+    """
+    begun = [(video, right) for video, right in units if right and right[0] is not None]
+    length = max((len(right) for _, right in begun), default=0)
+    reached, passed = np.zeros((len(begun), length)), np.zeros((len(begun), length))
+    for row, (_, right) in enumerate(begun):
+        for turn, is_right in enumerate(right):
+            if is_right is None:
+                break
+            reached[row, turn], passed[row, turn] = 1.0, float(is_right)
+            if not is_right:
+                break
+
+    def area(sums: Floats, _: Floats) -> Floats:
+        at_risk = sums[:, :length]
+        survived = np.where(at_risk > 0, sums[:, length:] / np.where(at_risk > 0, at_risk, 1.0), 1.0)
+        found: Floats = survived.cumprod(axis=1).sum(axis=1)
+        return found
+
+    table = np.hstack([reached, passed])
+    return Measure(
+        name=name,
+        value=float(area(table.sum(axis=0, keepdims=True), np.ones(1))[0]) if begun else None,
+        n=len(begun),
+        unscored=0,
+        not_applicable=0,
+        statistics=table,
+        clusters=[video for video, _ in begun],
+        from_sums=area,
+        entries=(),
+    )
 
 
 def _after_errors(
-    units: Iterable[JudgeUnit], value_of: Callable[[str], float | None]
+    units: Iterable[JudgeUnit], value_of: Callable[[str], float | None], known: list[Known]
 ) -> Iterator[tuple[int, MeanItem]]:
-    """The items of the measures of `cascade`, each with the index of its measure."""
+    """The items of the shares of `cascade`, each with the index of its share; adds every unit to those known."""
     for unit in units:
         right = [None if (v := value_of(turn.item_id)) is None else v > RIGHT for turn in unit.turns]
-        if False in right:
-            yield 0, MeanItem(unit.video_id, right.index(False) + 1.0)
+        known.append((unit.video_id, right))
         for index in range(1, len(right)):
             before, now = right[index - 1], right[index]
             if now is None:
                 continue
             played = unit.turns[index - 1].played
             if played is not None and played.corrupted:
-                yield 3, MeanItem(unit.video_id, float(now))
+                yield 2, MeanItem(unit.video_id, float(now))
             elif before is not None:
-                yield 2 if before else 1, MeanItem(unit.video_id, float(now))
+                yield 1 if before else 0, MeanItem(unit.video_id, float(now))
 
 
 def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:

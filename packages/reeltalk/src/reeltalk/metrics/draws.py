@@ -13,13 +13,15 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.clustered import CONFIDENCE, degrees_of_freedom
 from reeltalk.metrics.uncertainty import (
+    CONFIDENCE,
     FEW_VIDEOS,
     FEWEST_VIDEOS,
     NO_INTERVAL,
     PRIOR_CORRELATION,
+    Bounds,
     bounded_interval,
+    degrees_of_freedom,
     mean_interval,
 )
 
@@ -207,7 +209,7 @@ def draw_videos(clusters: Sequence[str], *, resamples: int = 0, seed: int = 0) -
 
 
 def ratio_of_sums(
-    above: Floats, below: Floats, draws: Draws, *, reason: str | None, scale: tuple[float, float] | None = (0.0, 1.0)
+    above: Floats, below: Floats, draws: Draws, *, reason: str | None, scale: Bounds = (0.0, 1.0)
 ) -> Statistic:
     """A ratio of two sums over the items, such as a mean or a share, with the 95 % interval of `mean_interval`.
 
@@ -216,7 +218,7 @@ def ratio_of_sums(
         below: (N,) contribution of each item to the denominator.
         draws: Samples of the items' videos.
         reason: Why there is no value if the denominator is 0.
-        scale: Least and largest value of an item; None without bounds.
+        scale: Least and largest value of an item.
     """
     counted = below > 0
     if not counted.any():

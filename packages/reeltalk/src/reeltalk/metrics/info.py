@@ -54,9 +54,9 @@ class MetricInfo:
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Lowest and highest value; None if one of them is unknown."""
-        return None if self.low is None or self.high is None else (self.low, self.high)
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Lowest and highest value; None where there is no end."""
+        return self.low, self.high
 
     def share(self, value: float) -> float | None:
         """The position of a value on the scale, from 0 to 1; None without a scale.

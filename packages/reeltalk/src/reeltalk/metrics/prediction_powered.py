@@ -1,43 +1,41 @@
-r"""A judge's mean corrected by a few human labels, with an interval that also holds near the ends of the scale.
+r"""A judge's mean corrected by a few human labels, with an interval that is never wider than that of the labels.
 
-A judge scores every item, and people score some. Items are divided into strata by the judge's verdicts, or by ranges of
-its scores. Each stratum is weighted by its share of all items, and its mean comes from the people's labels in it. This
-is prediction-powered inference with the judge's scores recalibrated by the labels: the mean is valid for any errors of
-the judge. The better the judge predicts people, the narrower the interval is, compared with the interval of the labels
-alone.
+A judge scores every item, and people score some. With :math:`Y` the labels, :math:`f` the judge's scores and
+:math:`\lambda` the power, the mean is :math:`\bar Y - \lambda (\bar f_\text{labelled} - \bar f_\text{all})`. This
+is power-tuned prediction-powered inference (PPI++): the mean is valid for any errors of the judge, and :math:`\lambda`
+is chosen for the least variance.
 
-With :math:`w_s` the share of a stratum, :math:`n_s` its labels and :math:`p_s` their mean, all on 0 to 1, the mean is
-:math:`\sum_s w_s p_s`. The interval is made in three steps.
+1. The power of a video is the slope of labels on scores in all other videos (cross-fitting), shrunk towards 0 as far as
+   chance may have made it (James & Stein 1961). So no label chooses how it is itself used, and a judge that knows
+   nothing is not used.
+2. The variance is CR2 of what each video adds, by the residuals of its labels and by its scores, and the interval is
+   that of all means (`bounded_interval`). Of a judge that few labels contradict, the next label may be the first to do
+   so: one and a half entire contradictions are added.
+3. If that interval is not narrower than the one of the labels alone, the labels stand alone.
 
-1. The intraclass correlation of the items of one video is estimated from the contribution of each video to the mean, by
-   its labels, by the judge's scores, and by both. Ten videos are a weak estimate, so each correlation is shrunk towards
-   0.2 with the weight of 15 videos. With the sizes of the videos it gives the design effect.
-2. Each stratum has an interval between Jeffreys' and Clopper and Pearson's, of as many labels as its own are worth
-   after the design effect, after Student's t for the number of labelled videos (Korn & Graubard), and for labels
-   between the ends after their smaller spread.
-3. The intervals of the strata are combined by the distances of their ends from their means (MOVER), together with the
-   error of the shares :math:`w_s`, which matters if few videos were judged, and its correlation with theirs.
-
-Everything is computed from the sums of each video by stratum (`VideoSums`), so that simulations can do thousands of
-studies at a time; `bench/judge_correction.py` prints their coverage.
+Everything is computed from the sums of each video (`VideoSums`), so that simulations can do thousands of studies at a
+time; `bench/judge_correction.py` prints their coverage and width, beside labels alone and ppi-python.
 
 Reference:
     Angelopoulos, Bates, Fannjiang, Jordan & Zrnic, "Prediction-Powered Inference", Science 382, 2023, arXiv 2301.09633;
-    its power-tuned form, arXiv 2311.01453, gives the same mean for a judge of two verdicts. Korn & Graubard,
-    "Confidence Intervals for Proportions With Small Expected Number of Positive Counts Estimated From Survey Data",
-    Survey Methodology 24, 1998. Brown, Cai & DasGupta, "Interval Estimation for a Binomial Proportion", Statistical
-    Science 16, 2001. Zou & Donner, "Construction of confidence limits about effect measures", Statistics in Medicine
-    27, 2008.
+    Angelopoulos, Duchi & Zrnic, "PPI++: Efficient Prediction-Powered Inference", arXiv 2311.01453; Zrnic & Candès,
+    "Cross-Prediction-Powered Inference", PNAS 121, 2024, for the cross-fitting.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reeltalk.metrics.clustered import CONFIDENCE
+from reeltalk.metrics.uncertainty import (
+    CONFIDENCE,
+    PRIOR_CORRELATION,
+    bounded_interval,
+    correlation_within,
+    degrees_of_freedom_of_mean,
+)
 
 Floats = NDArray[np.float64]
 
@@ -45,19 +43,12 @@ FEWEST_VIDEOS: Final = 10
 """Least number of labelled videos for an interval; coverage was simulated from this number."""
 FEWEST_LABELS: Final = 20
 """Least number of labels for an interval, for the same reason."""
-_PRIOR_CORRELATION: Final = 0.2
-"""Assumed correlation of items of one video."""
-_PRIOR_VIDEOS: Final = 15.0
-"""Weight of that assumption, in videos."""
-_PRIOR_DEGREES: Final = 5.0
-"""Degrees of freedom that the assumption adds."""
-_PRIOR_SPREAD: Final = 0.5
-"""Squares of labels' distances that are added before their spread is compared with that of labels at the ends."""
-_BETWEEN: Final = 0.45
-"""0.5 is Jeffreys' interval, which holds on average over truths but not at each, and 0 that of Clopper and Pearson."""
-_LEAST_LEFT: Final = 0.1
-FEWEST_IN_STRATUM: Final = 5
-MOST_STRATA: Final = 5
+SHRINK: Final = 1.0
+"""How many standard errors of the slope, squared, are taken from it (James & Stein 1961, positive part)."""
+UNSEEN: Final = 1.5
+"""Squared residuals that are added, as of one label and a half that contradict the judge entirely."""
+LEAST_LEFT: Final = 0.1
+"""A video has at most this influence on its own residuals."""
 _ALIKE: Final = 1e-12
 _BOUNDS: Final[Mapping[float, Literal["at least", "at most"]]] = {0.0: "at most", 1.0: "at least"}
 
@@ -86,25 +77,49 @@ class CorrectedInterval:
     clusters: int
     """Number of videos with judged items."""
     reason: str | None
-    """Why there is no interval, only one bound, or a wider interval than the labels could give."""
+    """Why there is no interval, or only one bound."""
     more_labels: int
     """More labels needed for an interval; if all labels are equal, more labels that halve the distance of the bound."""
     more_clusters: int
     """More videos that need labels."""
+    power: float = 0.0
+    """How far the judge's scores are used: 0 is the labels alone; on the judge's scale from lowest to highest score."""
+    next_width: float | None = None
+    """Width to expect with as many labels again, of as many other videos; None without an interval."""
+
+    @property
+    def advice(self) -> str | None:
+        """What to rate next, and what it would bring; None without an interval."""
+        if self.low is None or self.high is None or self.next_width is None:
+            return None
+        others = min(self.labelled_clusters, self.clusters - self.labelled_clusters)
+        where = f"of {_counted(others, 'other video')}" if others else "drawn evenly over the videos"
+        width = f"from {self.high - self.low:.3g} to about {self.next_width:.3g}"
+        return f"{_counted(self.n, 'more rating')} {where} would narrow the interval {width}"
 
 
 @dataclass(frozen=True)
 class VideoSums:
-    """Sums of a study by video and stratum: each (..., V, K), any number of studies at a time."""
+    """Sums of a study by video: each (..., V), any number of studies at a time. Labels and scores are 0 to 1."""
 
     labels: Floats
     """Number of labelled items."""
     total: Floats
-    """Sum of their labels, each 0 to 1."""
+    """Sum of their labels."""
     squares: Floats
     """Sum of the labels' squares."""
     items: Floats
     """Number of items that the judge scored, labelled or not."""
+    scores: Floats
+    """Sum of the judge's scores of all items."""
+    score_squares: Floats
+    """Sum of their squares."""
+    labelled_scores: Floats
+    """Sum of the judge's scores of labelled items."""
+    labelled_squares: Floats
+    """Sum of their squares."""
+    products: Floats
+    """Sum of the products of label and score."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +131,8 @@ class Intervals:
     high: Floats
     alike: NDArray[np.bool_]
     """True if all labels of a study are equal; the ends are then exact bounds from their number."""
-    correlation: Floats
-    """Correlation of labels of one video, given the judge's scores."""
+    power: Floats
+    """How far the judge's scores are used: the slope of labels on scores, shrunk; 0 is the labels alone."""
 
 
 def corrected_interval(
@@ -129,9 +144,8 @@ def corrected_interval(
 ) -> CorrectedInterval:
     """Estimate the mean that people would give all items, from a judge's scores of all and people's labels of some.
 
-    The interval is for the mean over videos like these. It covers in at least 93 % of simulated studies (90 % where
-    the truth is within 3 % of an end) from 10 labelled videos and 20 labels on, where labels of one video correlate by
-    at most 0.2; below that there is none.
+    The interval is for the mean over videos like these. It covers in about 93 % of simulated studies or more, from 10
+    labelled videos and 20 labels on, where labels of one video correlate by at most 0.2; below that there is none.
 
     Args:
         people: (n,) labels of the labelled items, in the order of `labelled`; or (N,), of which only those of labelled
@@ -153,9 +167,8 @@ def corrected_interval(
     if n == 0:
         reason = f"people rated nothing; rate {FEWEST_LABELS} items of {FEWEST_VIDEOS} videos or more"
         return CorrectedInterval(None, None, None, None, 0, 0, videos, reason, more_labels, more_videos)
-    strata = strata_of(scores, mask)
-    sums = _summed(given, mask, codes, strata)
-    found = corrected_intervals(sums)
+    sums = _summed(given, _on_unit_scale(scores), mask, codes)
+    found, again = corrected_intervals(sums), corrected_intervals(_labelled_twice(sums))
     width = scale[1] - scale[0]
     value = scale[0] + width * float(found.value)
     if more_labels or more_videos:
@@ -167,147 +180,123 @@ def corrected_interval(
         says = _ALIKE_SAYS[bound] if bound else "so their number alone bounds the mean"
         reason = f"all {n:,} ratings are {value:g}, {says}"
         return CorrectedInterval(value, low, high, bound, n, labelled_videos, videos, reason, n, 0)
-    unseen = int(sums.items.sum(axis=0)[sums.labels.sum(axis=0) == 0].sum())
-    left_open = (
-        f"people rated none of {_counted(unseen, 'item')} of which the judge says something else than of the rated "
-        f"ones, so the interval leaves open what they are like; rate {FEWEST_IN_STRATUM} of them"
-    )
-    told, more = (left_open, FEWEST_IN_STRATUM) if unseen else (None, 0)
-    return CorrectedInterval(value, low, high, None, n, labelled_videos, videos, told, more, 0)
+    power, after = float(found.power), width * float(again.high - again.low)
+    return CorrectedInterval(value, low, high, None, n, labelled_videos, videos, None, 0, 0, power, after)
+
+
+def _labelled_twice(sums: VideoSums) -> VideoSums:
+    """A study with as many labels again, of as many other videos that are like the labelled ones."""
+    parts = [getattr(sums, field.name) for field in fields(VideoSums)]
+    labelled = parts[0] > 0
+    others = np.flatnonzero(~labelled)[int(labelled.sum()) :]
+    return VideoSums(*(np.concatenate([part[labelled], part[labelled], part[others]]) for part in parts))
+
+
+def _on_unit_scale(scores: Floats) -> Floats:
+    """The judge's scores, from 0 for the lowest to 1 for the highest."""
+    width = float(np.ptp(scores))
+    return (scores - scores.min()) / width if width > 0 else np.zeros_like(scores)
 
 
 def corrected_intervals(sums: VideoSums) -> Intervals:
-    """Corrected means of any number of studies, each with labels.
-
-    Args:
-        sums: Sums of one or more studies; with one stratum, the labels alone count.
-    """
-    from scipy.special import stdtrit
-
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
-        labels, items = sums.labels.sum(-2), sums.items.sum(-2)
-        n, every = labels.sum(-1), items.sum(-1)
-        seen, counted = labels > 0, np.maximum(labels, 1)
-        plain = sums.total.sum((-2, -1)) / n
-        means = np.where(seen, sums.total.sum(-2) / counted, plain[..., None])
-        share = items / every[..., None]
-        value = (share * means).sum(-1)
-        squares = np.maximum(sums.squares.sum(-2) - labels * means**2, 0)
-        at_ends = labels * means * (1 - means)
-        spread = np.minimum((squares.sum(-1) + _PRIOR_SPREAD) / (at_ends.sum(-1) + _PRIOR_SPREAD), 1.0)[..., None]
-        by_label = np.where(seen, share / counted, 0.0)
-        by_video, of_all = sums.labels.sum(-1), sums.items.sum(-1) / every[..., None]
-        videos, judged_videos = n**2 / (by_video**2).sum(-1), 1 / (of_all**2).sum(-1)
-        score = (share * (means - value[..., None]) ** 2).sum(-1)
-
-        def agreed(of_labels: Floats) -> Floats:
-            """(..., V) contribution of each video if all its labels were one standard deviation above their means."""
-            found: Floats = (sums.labels * (by_label * np.sqrt(of_labels * spread))[..., None, :]).sum(-1)
-            return found
-
-        # The contribution of each video to the mean by its labels and by its shares, enlarged by its leverage (HC2).
-        left = np.maximum(1 - sums.labels / counted[..., None, :], _LEAST_LEFT)
-        added = ((sums.total - sums.labels * means[..., None, :]) * by_label[..., None, :] / np.sqrt(left)).sum(-1)
-        beyond = (sums.items * (means - value[..., None])[..., None, :]).sum(-1) / every[..., None]
-        beyond = beyond / np.sqrt(np.maximum(1 - of_all, _LEAST_LEFT))
-        by_share, of_share = score / every, of_all * np.sqrt(score)[..., None]
-        variance, of_label = means * (1 - means), agreed(means * (1 - means))
-        alone = (by_label**2 * labels * variance * spread).sum(-1)
-        correlation = _drawn(((added**2).sum(-1) - alone), (of_label**2).sum(-1) - alone, videos)
-        of_scores = _drawn((beyond**2).sum(-1) - by_share, (of_share**2).sum(-1) - by_share, judged_videos)
-        of_both = _drawn((added * beyond).sum(-1), (of_label * of_share).sum(-1), videos)
-        # If all labels of a stratum are equal, half a label of each kind keeps their variance above 0.
-        smooth = (sums.total.sum(-2) + 0.5) / (labels + 1)
-        alone = (by_label**2 * labels * smooth * (1 - smooth) * spread).sum(-1)
-        of_label = agreed(smooth * (1 - smooth))
-        effect = 1 + correlation * np.maximum((of_label**2).sum(-1) - alone, 0) / alone
-        shares = by_share + of_scores * np.maximum((of_share**2).sum(-1) - by_share, 0)
-        together = of_both * (of_label * of_share).sum(-1) / np.sqrt(alone * effect * shares)
-        together = np.where(shares > 0, np.minimum(together, 1), 0)
-        upper = (1 + CONFIDENCE) / 2
-        t, z = stdtrit(videos - 1 + _PRIOR_DEGREES, upper), stdtrit(np.inf, upper)
-        worth = labels / (effect * (t / z) ** 2)[..., None] / spread
-        low, high = _ends(means * worth, worth)
-        low, high = np.where(seen, np.minimum(low, means), means), np.where(seen, np.maximum(high, means), means)
-        unseen = np.where(seen, 0.0, share)
-        reach = stdtrit(judged_videos - 1 + _PRIOR_DEGREES, upper) * np.sqrt(shares)
-
-        def combined(distances: Floats) -> Floats:
-            squares = (share**2 * distances**2).sum(-1)
-            found: Floats = np.sqrt(squares + reach**2 + 2 * together * np.sqrt(squares) * reach)
-            return found
-
-        lowest = value - combined(means - low) - (unseen * means).sum(-1)
-        highest = value + combined(high - means) + (unseen * (1 - means)).sum(-1)
+    """Corrected means of any number of studies, each with labels."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n = sums.labels.sum(-1)
+        plain = sums.total.sum(-1) / n
+        alone, low, high, _ = _interval(sums, np.zeros_like(sums.labels))
+        value, lowest, highest, used = _interval(sums, _power(sums))
+        # A judge that does not help is left out, so that its interval is never wider than that of the labels.
+        helps = highest - lowest < high - low
+        value, low, high = np.where(helps, value, alone), np.where(helps, lowest, low), np.where(helps, highest, high)
         # Equal labels do not show their correlation. Clopper and Pearson's bound of the share of other labels.
-        alike = sums.squares.sum((-2, -1)) / n - plain**2 <= _ALIKE
-        effect = 1 + _PRIOR_CORRELATION * np.maximum((by_video**2).sum(-1) / n - 1, 0)
-        equal = ((1 - CONFIDENCE) / 2) ** (effect / n)
+        alike = sums.squares.sum(-1) / n - plain**2 <= _ALIKE
+        equal = ((1 - CONFIDENCE) / 2) ** (1 / _effective(sums.labels)[..., 0])
         return Intervals(
             np.where(alike, plain, value),
-            np.where(alike, equal * plain, np.clip(lowest, 0, 1)),
-            np.where(alike, 1 - equal * (1 - plain), np.clip(highest, 0, 1)),
+            np.where(alike, equal * plain, low),
+            np.where(alike, 1 - equal * (1 - plain), high),
             alike,
-            correlation,
+            np.where(helps & ~alike, used, 0.0),
         )
 
 
-def _drawn(excess: Floats, room: Floats, videos: Floats) -> Floats:
-    """The observed correlation, shrunk towards the assumed one."""
-    shown = np.where(room > 0, np.clip(excess / np.where(room > 0, room, 1.0), 0, 1), 0.0)
-    found: Floats = (videos * shown + _PRIOR_VIDEOS * _PRIOR_CORRELATION) / (videos + _PRIOR_VIDEOS)
+def _interval(sums: VideoSums, power: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """(...) means, lower and upper ends, and the mean power, with the judge's scores used as far as `power` says."""
+    sizes, n = sums.labels, sums.labels.sum(-1, keepdims=True)
+    every = sums.items.sum(-1, keepdims=True)
+    centre = sums.scores.sum(-1, keepdims=True) / every
+    moved, moved_squares, products = _from_centre(sums)
+    left = sums.total - power * moved
+    left_squares = sums.squares - 2 * power * products + power**2 * moved_squares
+    value = left.sum(-1, keepdims=True) / n
+    used = (power * sizes).sum(-1, keepdims=True) / n
+    residuals = left - sizes * value
+    squares = np.maximum(left_squares.sum(-1, keepdims=True) - n * value**2, 0.0)
+    icc = correlation_within(residuals, sizes, squares)
+    of_labels = residuals / n / np.sqrt(np.maximum(1 - sizes / n, LEAST_LEFT))
+    of_scores = used * (sums.scores - sums.items * centre) / every
+    of_scores = of_scores / np.sqrt(np.maximum(1 - sums.items / every, LEAST_LEFT))
+    worth = _effective(sizes)
+    # Of a judge that few labels contradict, the next label may be the first to do so.
+    unseen = np.where(used != 0, UNSEEN * _part_of_binary(sums), 0.0)
+    variance = ((of_labels + of_scores) ** 2).sum(-1) + (unseen / worth**2)[..., 0]
+    spread_of_scores = np.maximum(sums.score_squares.sum(-1, keepdims=True) / every - centre**2, 0.0)
+    beside = used**2 * spread_of_scores * worth / _effective(sums.items)
+    spread = ((squares + unseen) / (n - 1) + beside)[..., 0]
+    mean = np.clip(value[..., 0], 0.0, 1.0)
+    low, high = bounded_interval(mean, variance, degrees_of_freedom_of_mean(sizes, icc[..., 0]), spread, sizes)
+    return mean, low, high, used[..., 0]
+
+
+def _from_centre(sums: VideoSums) -> tuple[Floats, Floats, Floats]:
+    """(..., V) sums of labelled scores, of their squares and of their products with labels, from the mean of all."""
+    centre = sums.scores.sum(-1, keepdims=True) / sums.items.sum(-1, keepdims=True)
+    moved = sums.labelled_scores - sums.labels * centre
+    squares = sums.labelled_squares - 2 * centre * sums.labelled_scores + centre**2 * sums.labels
+    return moved, squares, sums.products - centre * sums.total
+
+
+def _effective(sizes: Floats) -> Floats:
+    """(..., 1) number of independent items that items with the assumed correlation are worth."""
+    effect = (sizes * (1 + (sizes - 1) * PRIOR_CORRELATION)).sum(-1, keepdims=True)
+    found: Floats = sizes.sum(-1, keepdims=True) ** 2 / effect
     return found
 
 
-def _ends(successes: Floats, trials: Floats) -> tuple[Floats, Floats]:
-    """The interval of a share; the number of trials need not be whole."""
-    from scipy.special import betaincinv
-
-    below, failures = (1 - CONFIDENCE) / 2, np.maximum(trials - successes, 0)
-    low: Floats = betaincinv(successes + _BETWEEN, failures + 1 - _BETWEEN, below)
-    high: Floats = betaincinv(successes + 1 - _BETWEEN, failures + _BETWEEN, 1 - below)
-    return low, high
+def _part_of_binary(sums: VideoSums) -> Floats:
+    """(..., 1) variance of the labels over that of labels at the ends with the same mean, at most 1."""
+    n, total, squares = (part.sum(-1, keepdims=True) for part in (sums.labels, sums.total, sums.squares))
+    most = total * (1 - total / n)
+    found: Floats = np.clip((squares - total**2 / n) / np.where(most > 0, most, 1.0), 0.0, 1.0)
+    return found
 
 
-def strata_of(judge: Floats, labelled: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """(N,) stratum of each item, from 0 for the judge's lowest scores.
-
-    If the judge has two verdicts, each is a stratum. Otherwise neighbouring scores are merged until a stratum has
-    `FEWEST_IN_STRATUM` labels; with more than `MOST_STRATA` scores, until it has a fifth of all labels. At least two
-    strata are left. The values of the labels are not used.
-
-    Args:
-        judge: (N,) scores of the judge.
-        labelled: (N,) True for labelled items.
-    """
-    values, level = np.unique(judge, return_inverse=True)
-    level = level.ravel()
-    if len(values) <= 2:
-        return level.astype(np.intp)
-    labels = np.bincount(level[labelled], minlength=len(values))
-    least = FEWEST_IN_STRATUM if len(values) <= MOST_STRATA else max(FEWEST_IN_STRATUM, labels.sum() / MOST_STRATA)
-    stratum, begun, of_level = 0, 0, np.zeros(len(values), np.intp)
-    after = labels.sum() - np.cumsum(labels)
-    for number, count in enumerate(labels.tolist()):
-        of_level[number] = stratum
-        begun += count
-        if begun >= least and after[number] >= least:
-            stratum, begun = stratum + 1, 0
-    if stratum == 0:
-        # One score has nearly all labels: divide into two strata with as equal numbers of labels as possible.
-        of_level[np.argmin(np.abs(np.cumsum(labels)[:-1] - labels.sum() / 2)) + 1 :] = 1
-    return of_level[level]
+def _power(sums: VideoSums) -> Floats:
+    """(..., V) the slope of labels on scores in all other videos, shrunk as far as chance may have made it."""
+    n, y, yy, f, ff, yf = (
+        part.sum(-1, keepdims=True) - part for part in (sums.labels, sums.total, sums.squares, *_from_centre(sums))
+    )
+    across, along = yf - y * f / n, ff - f**2 / n
+    slope = np.where(along > _ALIKE, across / np.where(along > _ALIKE, along, 1.0), 0.0)
+    up = np.maximum(yy - y**2 / n, _ALIKE)
+    explained = np.clip(slope * across / up, 0.0, 1.0)
+    worth = np.maximum(_effective(sums.labels) - 2, 1.0)
+    kept = np.maximum(1 - SHRINK * (1 - explained) / np.maximum(explained * worth, _ALIKE), 0.0)
+    found: Floats = slope * kept
+    return found
 
 
-def _summed(given: Floats, mask: NDArray[np.bool_], codes: NDArray[np.intp], strata: NDArray[np.intp]) -> VideoSums:
-    shape = (int(codes.max()) + 1, int(strata.max()) + 1)
-    cell = codes * shape[1] + strata
+def _summed(given: Floats, scores: Floats, mask: NDArray[np.bool_], codes: NDArray[np.intp]) -> VideoSums:
+    videos = int(codes.max()) + 1
 
-    def counted(rows: NDArray[np.intp], weights: Floats | None = None) -> Floats:
-        return np.bincount(rows, weights=weights, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    def of(rows: NDArray[np.intp], weights: Floats | None = None) -> Floats:
+        return np.bincount(rows, weights=weights, minlength=videos).astype(np.float64)
 
-    inside = cell[mask]
-    return VideoSums(counted(inside), counted(inside, given), counted(inside, given**2), counted(cell))
+    inside, said = codes[mask], scores[mask]
+    return VideoSums(
+        of(inside), of(inside, given), of(inside, given**2), of(codes), of(codes, scores), of(codes, scores**2),
+        of(inside, said), of(inside, said**2), of(inside, given * said),
+    )  # fmt: skip
 
 
 def _checked(

@@ -92,7 +92,7 @@ class MetricResult:
         statistics = self.statistics
         if not chosen.all():
             statistics, videos = statistics[chosen], videos[chosen]
-        return measure_interval(statistics, videos, self.from_sums, info.bounds if info else None)
+        return measure_interval(statistics, videos, self.from_sums, info.bounds if info else (None, None))
 
 
 def metric_names(metrics: Sequence[str]) -> list[str]:

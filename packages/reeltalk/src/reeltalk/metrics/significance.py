@@ -40,6 +40,28 @@ def correct_p_values(p: Sequence[float], correction: Correction = "holm") -> lis
     return [float(value) for value in found]
 
 
+def levels_of_tests(p: Sequence[float], alpha: float, correction: Correction = "holm") -> list[float]:
+    """The level at which a correction tests each of several p values, in the same order.
+
+    A corrected p value is below `alpha` exactly where the p value is below its level, so an interval at that level
+    leaves out 0 exactly where the corrected test finds something.
+
+    Reference:
+        Holm 1979; for `bh`, the intervals of Benjamini & Yekutieli, JASA 100, 2005, whose share of misses among the
+        found is bounded.
+    """
+    count = len(p)
+    corrected = np.asarray(correct_p_values(p, correction))
+    found = int((corrected < alpha).sum())
+    if correction == "none" or count < 2:
+        return [alpha] * count
+    if correction == "bh":
+        return [alpha * max(found, 1) / count] * count
+    levels = np.empty(count)
+    levels[np.argsort(np.asarray(p), kind="stable")] = alpha / np.maximum(count - np.arange(count), count - found)
+    return [float(level) for level in levels]
+
+
 POWER: Final = 0.8
 """Default power: probability to find a difference that exists."""
 MOST_VIDEOS: Final = 1_000_000

@@ -118,7 +118,7 @@ def _of_model(board: Leaderboard, place: int, metric: str) -> ModelCascade | Non
         place,
         mean_estimate(after_right, SHARES),
         mean_estimate(after_wrong, SHARES),
-        difference_estimate(after_wrong, after_right),
+        difference_estimate(after_wrong, after_right, SHARES),
         mean_estimate(_shares(scored.filter(pl.col("since").is_null())), SHARES),
         tuple(
             (since, mean)

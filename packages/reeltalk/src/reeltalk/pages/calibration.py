@@ -184,7 +184,9 @@ def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
                 corrected = Quantity(both.value, both.low, both.high, missing="not rated")
                 worth = None if row.worth is None else round(row.worth)
                 counts = row.judged, both.n, both.labelled_clusters, worth
-                rows.append([judge.name, row.model, of, row.judge, alone, corrected, *counts, both.reason])
+                rows.append(
+                    [judge.name, row.model, of, row.judge, alone, corrected, *counts, both.reason or both.advice]
+                )
     header = ["Judge", "Model", "Of", "Judge alone", "People alone", "Corrected", "Judged", "Rated", "Rated videos"]
     title = f"Means on {dimension.criterion} by judges, by people and corrected"
     return site.table(PAGE, f"means-{dimension.criterion}", [*header, "Worth", "Note"], rows, title, [signature])

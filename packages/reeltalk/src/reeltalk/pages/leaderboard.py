@@ -78,7 +78,8 @@ def draw_standings(standings: Standings) -> DrawnStandings:
     known = [row.cell.row for row in standings.rows if row.cell is not None and row.value is not None]
     ends = [end for row in known for end in (row.value, row.low, row.high) if end is not None]
     info = info_of(metric)
-    low, high = (info.bounds if info is not None else None) or (min([0.0, *ends]), max([0.0, *ends]))
+    low, high = info.bounds if info is not None else (None, None)
+    low, high = (min([0.0, *ends]), max([0.0, *ends])) if low is None or high is None else (low, high)
 
     def place(value: float) -> float:
         return 100 * min(max((value - low) / ((high - low) or 1.0), 0.0), 1.0)

@@ -1,6 +1,5 @@
 """The page that compares a model that sees the video with itself under controls: no pictures, black or other ones."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +12,7 @@ from reeltalk.analysis.comparison import (
     Comparison,
     PairComparer,
     compared_metrics,
+    correct_family,
     format_p,
 )
 from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
@@ -22,7 +22,6 @@ from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import format_range, format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
-from reeltalk.metrics.significance import correct_p_values
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.pages import charts
 from reeltalk.pages.breakdowns import BY_TITLES, sort_groups
@@ -235,7 +234,9 @@ def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int])
     metrics = sorted(compared_metrics(board, ()), key=lambda metric: metric_kind(metric) != "headline")
     lines = []
     for metric in metrics:
-        rows = _corrected(row for other in others for row in comparer.compare(metric, place, other))
+        rows = correct_family(
+            [row for other in others for row in comparer.compare(metric, place, other)], comparer.settings
+        )
         if any(row.difference is not None for row in rows):
             lines.append(ControlLine(metric_title(metric), metric, tuple(rows)))
     yield ControlTable("Over all turns", None, tuple(lines))
@@ -247,7 +248,9 @@ def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int])
             continue
         grouped = PairComparer(turns, CompareSettings(by=by))
         for metric in judged:
-            rows = _corrected(row for other in others for row in grouped.compare(metric, place, other))
+            rows = correct_family(
+                [row for other in others for row in grouped.compare(metric, place, other)], grouped.settings
+            )
             groups = sort_groups(dict.fromkeys(row.group for row in rows if row.group is not None))
             of_group = [tuple(row for row in rows if row.group == group) for group in groups]
             shown_rows = tuple(
@@ -257,16 +260,6 @@ def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int])
             )
             if shown_rows:
                 yield ControlTable(f"{metric_title(metric)}, {BY_TITLES[by].lower()}", by, shown_rows)
-
-
-def _corrected(rows: Iterable[Comparison]) -> list[Comparison]:
-    """Correct the p values of one metric in one table together, as one family."""
-    kept = list(rows)
-    tested = [row.p for row in kept if row.p is not None]
-    found = iter(correct_p_values(tested, CompareSettings().correction))
-    return [
-        row if row.p is None else dataclasses.replace(row, corrected_p=next(found), family=len(tested)) for row in kept
-    ]
 
 
 def _fixed(run: Run) -> tuple[object, ...]:
@@ -286,7 +279,7 @@ FILE: Final = "looking.html"
 NOTE: Final = (
     "Differences: the video's own pictures minus the control, on the same turns; t intervals clustered by source video "
     "(CR2, Imbens-Kolesár degrees of freedom), as in `reeltalk compare`. p: corrected by Holm over the table's "
-    "tests of the metric."
+    "tests of the metric; each interval is at the level at which its difference is tested."
 )
 
 

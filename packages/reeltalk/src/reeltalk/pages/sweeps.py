@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title, signature_parts
+from reeltalk.analysis.columns import answer_settings, bounds_of, metric_kind, metric_title, signature_parts
 from reeltalk.analysis.estimates import (
     DIFFERENCES,
     FEW,
@@ -173,7 +173,7 @@ def _of_metric(turns: Turns, line: Sweep, metric: str) -> SweptMetric | None:
         if sheet is not None and sheet.item == TURN and values[0] is not None and value is not None:
             first, second, shared = _comparable(sheet, line.indices[0], index)
             if _is_mean(sheet, line.indices[0], values[0]) and _is_mean(sheet, index, value):
-                difference = difference_estimate(first, second, paired=shared)
+                difference = difference_estimate(first, second, bounds_of(metric), paired=shared)
         if difference is not None:
             difference = replace(difference, n=len(second.values))
         steps.append(SweepStep(value, difference, shared))

@@ -388,6 +388,7 @@ def finish(
         curves=curves,
         groups=tables.groups,
         protocols=evaluation.scores,
+        floor=tables.floor,
     )
     spent = usage.spent
     asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"

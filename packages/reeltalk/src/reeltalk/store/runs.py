@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 INFO: Final = "run.json"
 ANSWERS: Final = "answers.jsonl"
 ITEMS: Final = "scores/items.jsonl"
+FLOOR: Final = "scores/floor.jsonl"
+"""Scores of empty answers to some turns and units, if empty answers were judged and no model gave them."""
 CURVES: Final = "scores/curves.jsonl"
 GROUPS: Final = "scores/groups.jsonl"
 JUDGED: Final = "scores/judged-{protocol}.jsonl"
@@ -152,13 +154,20 @@ class Run(HasOverview):
             BenchmarkError: The table of scores lacks a row.
             InputError: A table is damaged; names the place.
         """
-        names = [ANSWERS, ITEMS, *(JUDGED.format(protocol=name) for name in self.protocols())]
+        floor = self._has(FLOOR)
+        names = [
+            ANSWERS,
+            ITEMS,
+            *([FLOOR] if floor else []),
+            *(JUDGED.format(protocol=name) for name in self.protocols()),
+        ]
         # Without the hash of each file, what was kept may be of another one.
         hashes = {name: self.files[name] for name in names} if self.files.keys() >= set(names) else {}
         for name in hashes:
             self.file(name)
         tables = {name: self.judged(name) for name in self.protocols()}
-        return cached_scores(hashes, lambda: read_scores(self._scored_answers(), tables))
+        nothing = self._rows(FLOOR, ItemScores) if floor else ()
+        return cached_scores(hashes, lambda: read_scores(self._scored_answers(), tables, nothing))
 
     def frame(self) -> "pl.DataFrame":
         """All scores as a Polars frame: a row for each model, due turn or unit, and measure.
@@ -497,6 +506,7 @@ def write_results(
     curves: Iterable[CurvePoint],
     groups: Iterable[GroupRow],
     protocols: Iterable[str],
+    floor: Iterable[ItemScores] = (),
 ) -> None:
     """As `write_tables`, for a folder in which `write_scores` wrote answers and scores.
 
@@ -508,12 +518,16 @@ def write_results(
         curves: Rows of `scores/curves.jsonl`.
         groups: Rows of `scores/groups.jsonl`.
         protocols: Names of the protocols that judged.
+        floor: Rows of `scores/floor.jsonl`; there is no file without any.
 
     Raises:
         BenchmarkError: A file cannot be written.
     """
-    _write(folder, [(ITEMS, items), (CURVES, curves), (GROUPS, groups)])
-    names = [ANSWERS, *(JUDGED.format(protocol=name) for name in protocols), ITEMS, CURVES, GROUPS]
+    nothing = list(floor)
+    tables: list[tuple[str, Iterable[Record]]] = [(ITEMS, items), (CURVES, curves), (GROUPS, groups)]
+    tables += [(FLOOR, nothing)] if nothing else []
+    _write(folder, tables)
+    names = [ANSWERS, *(JUDGED.format(protocol=name) for name in protocols), *(name for name, _ in tables)]
     write_summary(folder, info, summary, names)
 
 

@@ -7,7 +7,7 @@ stranger who edited both.
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import name_key
+from reeltalk.schema.runs import ItemScores
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.atomic import writing
 from reeltalk.store.file_hashes import cache_folder
@@ -23,11 +24,11 @@ from reeltalk.store.file_hashes import cache_folder
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the columns; another version is made again."""
 BATCH: Final = 50_000
 """Answers that become columns at a time."""
-KEPT_FILES: Final = 40
+KEPT_FILES: Final = 60
 """Parquet files in the cache; older ones are removed."""
 SCORE: Final = "score:"
 """Prefix of the column of a measure in `RunScores.answers`."""
@@ -76,6 +77,9 @@ class RunScores:
     """A row for each answer in the order of the run, with a column `score:MEASURE` for each measure (null: none)."""
     judged: "pl.DataFrame"
     """A row for each judging of a turn or a whole unit; those of turns with a score have no reason or explanation."""
+    floor: "pl.DataFrame"
+    """A row for each turn or unit of which empty answers were judged, for a floor that was not played: `model`,
+    `item_id` (of a unit, that of `unit_item`), and columns as in `answers`."""
 
     @property
     def measures(self) -> list[str]:
@@ -84,10 +88,28 @@ class RunScores:
 
 
 def read_scores(
-    answers: Iterable[tuple[AnsweredTurn, dict[str, float]]], judged: Mapping[str, Iterable[JudgedScore]]
+    answers: Iterable[tuple[AnsweredTurn, dict[str, float]]],
+    judged: Mapping[str, Iterable[JudgedScore]],
+    floor: Iterable[ItemScores] = (),
 ) -> RunScores:
     """Read the scores of a run."""
-    return RunScores(_answers(answers), _judged(judged))
+    return RunScores(_answers(answers), _judged(judged), _floor(list(floor)))
+
+
+def unit_item(unit: str, unit_id: str) -> str:
+    """The name of a whole unit among items of a floor."""
+    return f"{unit}:{unit_id}"
+
+
+def _floor(rows: Sequence[ItemScores]) -> "pl.DataFrame":
+    import polars as pl
+
+    measures = dict.fromkeys(measure for row in rows for measure in row.scores)
+    columns = {"model": [row.model for row in rows], "item_id": [row.item_id for row in rows]}
+    named = pl.DataFrame(columns, {"model": pl.Categorical, "item_id": pl.String})
+    return named.with_columns(
+        pl.Series(SCORE + measure, [row.scores.get(measure) for row in rows], pl.Float64) for measure in measures
+    )
 
 
 def _answers(answers: Iterable[tuple[AnsweredTurn, dict[str, float]]]) -> "pl.DataFrame":
@@ -195,13 +217,13 @@ def cached_scores(hashes: Mapping[str, str], read: Callable[[], RunScores]) -> R
     digest = hashlib.sha256(repr((FORMAT, sorted(hashes.items()))).encode()).hexdigest()
     with contextlib.suppress(RuntimeError):
         folder = cache_folder() / "frames"
-        places = [folder / f"{digest}-{part}.parquet" for part in ("answers", "judged")]
+        places = [folder / f"{digest}-{part}.parquet" for part in ("answers", "judged", "floor")]
         if (kept := _kept(places)) is not None:
             return kept
         made = read()
         # A cache that cannot be written costs time only.
         with contextlib.suppress(OSError, pl.exceptions.PolarsError, ReeltalkError):
-            for place, frame in zip(places, (made.answers, made.judged), strict=True):
+            for place, frame in zip(places, (made.answers, made.judged, made.floor), strict=True):
                 with writing(place) as stream:
                     frame.write_parquet(stream)
             for old in sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime)[:-KEPT_FILES]:

