@@ -256,7 +256,7 @@ def _read_keys(text: str, count: int, answer: str) -> tuple[dict[str, str], bool
 
 def _told_of_item(prose: str, number: int) -> Iterator[str]:
     """Yes or No for each line about an item on which one of the two stands as a verdict."""
-    lines = rf"^(?:.*\b(?:[AQ]|[Qq]uestion|[Ii]tem)\s*|[\W_]*){number}\b(.*)"
+    lines = rf"^(?:.*\b(?:[AQ]|Question|question|Item|item)\s*|[\W_]*){number}\b(.*)"
     for found in re.finditer(lines, prose, re.MULTILINE):
         about = re.split(r"\b[AQ]\d", found[1])[0]
         told = {word.capitalize() for word in re.findall(r"\b(Yes|No|YES|NO)\b(?=\s*(?:[^\w\s/]|$))", about)}
