@@ -24,7 +24,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 PROJECT = {"benchmark", "evaluate"}
 """Sections by which a file of settings is known as a project."""
 MOST = {
-    "needs the network": 7,
+    "needs the network": 8,
     "needs a GPU": 2,
     "needs a model of gigabytes": 4,
     "needs your own server": 8,

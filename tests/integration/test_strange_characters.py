@@ -97,12 +97,22 @@ def test_control_characters_are_refused_with_their_place(
         for character in REFUSED if full else REFUSED[number :: len(SOURCES)]:
             tally.tried += 1
             source = make(tmp_path / name, f"be{character}fore")
-            assert run(["import", format, str(source), str(tmp_path / "bench")]) == 2
-            said = capsys.readouterr().err
+            said = _refused(format, source, tmp_path / "bench", capsys)
             assert f"U+{ord(character):04X}" in said
-            assert place in said, said
-            assert not (tmp_path / "bench").exists()
+            assert all(part in said for part in place.split(" at ")), said
     assert tally.tried == reliability.count(len(REFUSED), full=150, release=150)
+
+
+def _refused(format: str, source: Path, bench: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What an import says that refuses everything, or one row of a folder's table, which is left out and listed."""
+    code = run(["import", format, str(source), str(bench)])
+    said = capsys.readouterr()
+    if format != "folder":
+        assert (code, bench.exists()) == (2, False)
+        return said.err
+    assert code == 1
+    shutil.rmtree(bench)
+    return said.out
 
 
 def test_half_a_character_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,12 +141,10 @@ def test_what_turns_the_direction_unseen_is_refused_with_its_place(
     for text, expected in TURNING.items():
         if "\n" in text and kind == "table":
             continue
-        assert run(["import", format, str(make(tmp_path / kind, text)), str(tmp_path / "bench")]) == 2
-        said = capsys.readouterr().err
+        said = _refused(format, make(tmp_path / kind, text), tmp_path / "bench", capsys)
         assert f"holds {expected}" in said
-        assert place in said, said
+        assert all(part in said for part in place.split(" at ")), said
         assert "remove it from the file" in said
-        assert not (tmp_path / "bench").exists()
 
 
 def test_what_turns_the_direction_within_a_text_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

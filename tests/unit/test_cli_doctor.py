@@ -59,7 +59,7 @@ def test_an_encoder_that_does_not_work_and_little_room_are_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert stream.try_encoder() is None
-    monkeypatch.setattr(stream, "_decoded", lambda _: 0)
+    monkeypatch.setattr(stream, "FRAMES", 0)
     monkeypatch.setattr(doctor, "LITTLE_DISK", 1 << 60)
     found = {check.subject: check.status for check in doctor.check_machine(tmp_path)}
     assert (found["encoder"], found["disk"]) == ("problem", "warning")

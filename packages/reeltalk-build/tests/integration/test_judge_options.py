@@ -41,6 +41,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "give_up_after_s": "packages/reeltalk/tests/unit/llm/test_breaker.py",
     "backoff_s": "packages/reeltalk/tests/unit/llm/test_breaker.py",
     "overwrite": "packages/reeltalk/tests/integration/test_retry.py",
+    "strict": "packages/reeltalk/tests/integration/test_faults_stay_with_items.py",
     "delete_replies": "packages/reeltalk/tests/integration/test_retry.py",
 }
 """Options whose effect another test shows, which needs a server that fails, other answers, or a run before."""

@@ -159,7 +159,9 @@ def test_a_rule_that_is_edited_by_one_word_moves_the_signature(
     rules = [module, package / "metrics" / "choice.toml", package / "schema" / "model_texts.toml"]
     if judge is not choice:
         rules += [file for file in (package / "language").iterdir() if file.suffix in (".py", ".toml")]
-        rules = [file for file in rules if file.name not in ("__init__.py", "grammar.py", "grammar.toml")]
+        rules = [
+            file for file in rules if file.name not in ("__init__.py", "grammar.py", "grammar.toml", "near_misses.py")
+        ]
     for file in rules:
         text = file.read_text(encoding="utf-8")
         file.write_text(f"{text}# another\n", encoding="utf-8")

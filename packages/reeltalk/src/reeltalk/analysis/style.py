@@ -46,6 +46,8 @@ def difference_at_equal_style(
     Returns:
         None if no trait differs, or if turns are too few.
     """
+    if not len(differences):
+        return None
     traits = styles[:, styles.std(axis=0) > 0]
     table = np.column_stack([np.ones(len(differences)), traits])
     numbers = int(np.linalg.matrix_rank(table))

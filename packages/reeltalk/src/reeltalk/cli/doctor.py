@@ -124,9 +124,11 @@ def _check_benchmark(benchmark: "Benchmark", *, quick: bool, bar: ProgressBar) -
     # Problems of table rows are reported above. Media can be checked only if the tables can be read.
     if not any(finding.where == str(benchmark.path) for finding in findings):
         yield from check_media(benchmark, quick=quick, progress=bar.show)
-        for note in unusual(benchmark.read(VIDEOS)):
-            subject, _, found = note.rpartition(": ")
-            yield Check(area="films", subject=subject, status="ok", found=found)
+        for line in unusual(benchmark.read(VIDEOS)):
+            note, _, names = line.partition(": ")
+            first, *others = names.split(", ")
+            subject = f"{first} and {len(others):,} more" if others else first
+            yield Check(area="films", subject=subject, status="ok", found=note)
 
 
 def check_machine(folder: Path) -> Iterator[Check]:

@@ -151,9 +151,9 @@ def readable_runs(folders: Sequence[Path]) -> tuple[list[Run | Path], list[str]]
         try:
             kept.append(read_run(folder))
         except (BenchmarkError, InputError) as error:
-            if not folder.is_dir():
-                raise
             faults.append(error)
+            if not folder.is_dir():
+                raise faults[0] from None
     if not kept:
         raise faults[0]
     return kept, [str(fault) for fault in faults]
