@@ -132,7 +132,7 @@ with av.open(sys.argv[1]) as source:
 
 WIDE = (
     *("--min-duration-s", "0", "--min-shots", "1", "--max-shots", "5000", "--min-mean-shot-s", "0"),
-    *("--max-mean-shot-s", "9000", "--min-motion-px", "0", "--max-motion-px", "9999"),
+    *("--max-mean-shot-s", "9000", "--min-flow-px", "0", "--max-flow-px", "9999"),
     *("--media", "none", "--max-minutes", "600"),
 )
 

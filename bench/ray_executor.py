@@ -36,8 +36,8 @@ from sample_videos import cached
 FPS = 10
 TICKS = os.sysconf("SC_CLK_TCK")
 SETTINGS = CurateSettings(
-    min_duration_s=0, min_shots=1, max_shots=5000, min_mean_shot_s=0, max_mean_shot_s=9000, min_motion_px=0,
-    max_motion_px=9999, media="none",
+    min_duration_s=0, min_shots=1, max_shots=5000, min_mean_shot_s=0, max_mean_shot_s=9000, min_flow_px=0,
+    max_flow_px=9999, media="none",
 )  # fmt: skip
 SIDES = {"local 2": "two local processes", "ray 1": "one worker of Ray", "ray 2": "two workers of Ray",
          "two nodes": "two nodes of one core each"}  # fmt: skip

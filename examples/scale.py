@@ -16,7 +16,7 @@ def main(into: str, executor: str, *videos: str) -> None:
     """Curate videos with an executor of that name; every node must see the folders."""
     shared = [Path(into).parent, *map(Path, videos)]
     workers = open_executor(executor, workers=2, shared=shared)
-    settings = CurateSettings(min_shots=1, min_mean_shot_s=1, max_mean_shot_s=90, min_motion_px=0)
+    settings = CurateSettings(min_shots=1, min_mean_shot_s=1, max_mean_shot_s=90, min_flow_px=0)
     print(*curate(*videos, into=into, settings=settings, executor=workers).lines(), sep="\n")
     print(f"content {Benchmark.open(into).manifest.content_hash}")
 

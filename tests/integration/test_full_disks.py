@@ -38,7 +38,7 @@ SIZE = 32 << 20
 NOBODY = 65534
 RESULTS = sorted((Path(__file__).parents[1] / "samples" / "vdact" / "results").glob("*.json"))
 LOOSE = ["--min-duration-s", "1", "--min-shots", "1", "--max-shots", "500", "--min-mean-shot-s", "0", "--cut", "exact"]
-LOOSE += ["--max-mean-shot-s", "1000", "--min-motion-px", "0", "--max-motion-px", "1000", "--save-frames"]
+LOOSE += ["--max-mean-shot-s", "1000", "--min-flow-px", "0", "--max-flow-px", "1000", "--save-frames"]
 CAUSES = {
     "full": ("No space left on device", "database or disk is full", "disk I/O error"),
     "read-only": ("Read-only file system", "readonly database", "unable to open database"),

@@ -31,7 +31,7 @@ def curated(_samples: Path, folder: Path) -> Path:
     """Videos without a licence, with clips as files."""
     (folder / "raw").mkdir()
     shutil.copy(Numbered("loaded.mp4", frames=96).make()[0], folder / "raw" / "a film.mp4")
-    options = ["--preset", "short-clips", "--min-motion-px", "0", "--min-mean-shot-s", "0", "--cut", "lossless"]
+    options = ["--preset", "short-clips", "--min-flow-px", "0", "--min-mean-shot-s", "0", "--cut", "lossless"]
     assert run(["curate", str(folder / "raw"), "--into", str(folder / "curated"), *options]) == 0
     return folder / "curated"
 

@@ -34,7 +34,7 @@ WIDE = [
     "60",
     "--min-mean-shot-s",
     "0.5",
-    "--min-motion-px",
+    "--min-flow-px",
     "0.01",
 ]
 TABLES = ("videos", "screenings", "shots", "frames", "clips", "rejected")
@@ -101,7 +101,7 @@ def test_media_can_be_linked_in_place_of_copies(tmp_path: Path, capsys: pytest.C
     raw, into = tmp_path / "raw", tmp_path / "bench"
     raw.mkdir()
     video = Path(shutil.copy(Numbered("linked.mp4", frames=48).make()[0], raw / "a.mp4"))
-    short = ["--into", str(into), "--preset", "short-clips", "--min-motion-px", "0", "--min-mean-shot-s", "0"]
+    short = ["--into", str(into), "--preset", "short-clips", "--min-flow-px", "0", "--min-mean-shot-s", "0"]
     assert run(["curate", str(raw), *short]) == 0, "a copy, which the link then replaces"
     assert run(["curate", str(raw), *short, "--media", "link"]) == 0
     linked = Benchmark.open(into)
@@ -379,7 +379,7 @@ def test_where_no_video_is_accepted_the_exit_code_is_1_also_again_and_a_preset_a
     stored = Benchmark.open(tmp_path / "b").manifest.files["videos.jsonl"].settings
     assert stored is not None
     assert (stored["min_shots"], stored["min_duration_s"]) == (1, 1.0)
-    one_by_one = ["--min-duration-s", "1", "--min-motion-px", "0.1", "--min-shots", "1"]
+    one_by_one = ["--min-duration-s", "1", "--min-flow-px", "0.1", "--min-shots", "1"]
     capsys.readouterr()
     assert run([*arguments, *one_by_one, "--min-mean-shot-s", "0.5", "--merge-below-s", "1"]) == 0
     assert "nothing changed since the last run" in capsys.readouterr().out

@@ -34,8 +34,8 @@ KEEP_ALL = CurateSettings(
     max_shots=500,
     min_mean_shot_s=0,
     max_mean_shot_s=1000,
-    min_motion_px=0,
-    max_motion_px=1e6,
+    min_flow_px=0,
+    max_flow_px=1e6,
 )
 
 

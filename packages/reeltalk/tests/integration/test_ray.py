@@ -30,8 +30,8 @@ from reeltalk.cli import run
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 LENIENT = (
-    *("--min-shots", "1", "--min-mean-shot-s", "0", "--max-mean-shot-s", "9000", "--min-motion-px", "0"),
-    *("--max-motion-px", "9999", "--min-duration-s", "0", "--cut", "lossless", "--save-frames"),
+    *("--min-shots", "1", "--min-mean-shot-s", "0", "--max-mean-shot-s", "9000", "--min-flow-px", "0"),
+    *("--max-flow-px", "9999", "--min-duration-s", "0", "--cut", "lossless", "--save-frames"),
 )
 CLUSTER = """
 import json, os, sys

@@ -14,8 +14,8 @@ WITH_PRESETS = with_presets(CURATE_DEFAULTS, PRESETS)
 CURATE_GROUPS = {
     START: ("preset", "splits"),
     Group("Filters", sort_key=10, help_formatter=WITH_PRESETS): (
-        *("min_duration_s", "min_shots", "max_shots", "min_mean_shot_s", "max_mean_shot_s", "min_motion_px"),
-        *("max_motion_px", "max_missing", "max_brisque", "min_aesthetic", "aesthetic_model"),
+        *("min_duration_s", "min_shots", "max_shots", "min_mean_shot_s", "max_mean_shot_s", "min_flow_px"),
+        *("max_flow_px", "max_missing", "max_brisque", "min_aesthetic", "aesthetic_model"),
     ),
     Group("Shots and clips", sort_key=11, help_formatter=WITH_PRESETS): (
         *("detector", "threshold", "min_shot_s", "min_shot_frames", "merge_below_s", "extend_s", "compat", "cut"),

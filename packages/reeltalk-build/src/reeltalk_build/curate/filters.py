@@ -110,16 +110,16 @@ def motion(settings: CurateSettings, mean_px: float | None) -> FilterResult:
         settings: Bounds. The defaults are SVBench's numbers for its own score.
         mean_px: Mean length of the DIS flow in pixels of a picture whose longer side is 256; None if not measured.
     """
-    low, high = settings.min_motion_px, settings.max_motion_px
+    low, high = settings.min_flow_px, settings.max_flow_px
     if mean_px is None:
         return FilterResult(
             filter="motion", outcome="not applied", low=low, high=high, reason="no shot holds two frames a second apart"
         )
     reason = None
     if mean_px < low:
-        reason = f"hardly anything moves: its mean motion is {mean_px:.2f} px, below {low:g} px = --min-motion-px"
+        reason = f"hardly anything moves: its mean motion is {mean_px:.2f} px, below {low:g} px = --min-flow-px"
     elif mean_px > high:
-        reason = f"its mean motion is {mean_px:.1f} px, above {high:g} px = --max-motion-px"
+        reason = f"its mean motion is {mean_px:.1f} px, above {high:g} px = --max-flow-px"
     return filter_result("motion", mean_px, low, high, reason, "lower it" if mean_px < low else "raise it")
 
 

@@ -15,7 +15,7 @@ NonNegative = Annotated[float, Field(ge=0)]
 PRESETS: Final[Mapping[str, Mapping[str, int | float]]] = {
     "static-camera": {
         "min_duration_s": 10.0,
-        "min_motion_px": 0.0,
+        "min_flow_px": 0.0,
         "min_shots": 1,
         "max_shots": 100,
         "min_mean_shot_s": 1.0,
@@ -23,7 +23,7 @@ PRESETS: Final[Mapping[str, Mapping[str, int | float]]] = {
     },
     "short-clips": {
         "min_duration_s": 1.0,
-        "min_motion_px": 0.1,
+        "min_flow_px": 0.1,
         "min_shots": 1,
         "min_mean_shot_s": 0.5,
         "merge_below_s": 1.0,
@@ -60,10 +60,10 @@ class CurateSettings(BaseModel):
     """Folder with CLIP and the LAION aesthetic head; see the documentation."""
     max_brisque: float | None = None
     """Highest (worst) BRISQUE score, 0 to 100; always measured, applied only if you give a value."""
-    min_motion_px: NonNegative = 0.5
+    min_flow_px: NonNegative = 0.5
     """Smallest mean motion (DIS, frames a second apart, pixels at a width of 256). It is no optical flow score as in
     SVBench, whose number this is."""
-    max_motion_px: NonNegative = 100.0
+    max_flow_px: NonNegative = 100.0
     """Largest mean motion; likewise SVBench's number for another score."""
     min_shots: Annotated[int, Field(ge=1)] = 5
     """Fewest shots of a video (SVBench)."""
@@ -119,7 +119,7 @@ class CurateSettings(BaseModel):
     @model_validator(mode="after")
     def _bounds_in_order(self) -> "CurateSettings":
         for low, high in (
-            ("min_motion_px", "max_motion_px"),
+            ("min_flow_px", "max_flow_px"),
             ("min_shots", "max_shots"),
             ("min_mean_shot_s", "max_mean_shot_s"),
         ):

@@ -18,7 +18,7 @@ from reeltalk.store.tables import REJECTED, SCREENINGS, VIDEOS
 from reeltalk_build.video.write import write_video
 
 LOOSE = ["--min-duration-s", "1", "--min-shots", "1", "--max-shots", "500", "--min-mean-shot-s", "0"]
-LOOSE += ["--max-mean-shot-s", "1000", "--min-motion-px", "0", "--max-motion-px", "1000"]
+LOOSE += ["--max-mean-shot-s", "1000", "--min-flow-px", "0", "--max-flow-px", "1000"]
 
 
 @pytest.fixture(scope="module")

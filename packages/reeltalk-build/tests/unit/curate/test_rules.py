@@ -207,11 +207,11 @@ PRODUCT = "25 s = --min-shots 5 × --min-mean-shot-s 5"
         ),
         (
             filters.motion(CurateSettings(), 0.2),
-            "hardly anything moves: its mean motion is 0.20 px, below 0.5 px = --min-motion-px; lower it",
+            "hardly anything moves: its mean motion is 0.20 px, below 0.5 px = --min-flow-px; lower it",
         ),
         (
             filters.motion(CurateSettings(), 101.0),
-            "its mean motion is 101.0 px, above 100 px = --max-motion-px; raise it",
+            "its mean motion is 101.0 px, above 100 px = --max-flow-px; raise it",
         ),
     ],
 )

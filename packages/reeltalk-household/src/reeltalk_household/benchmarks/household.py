@@ -64,7 +64,7 @@ class Household(BaseModel):
         min_shots=2,
         min_mean_shot_s=4.0,
         max_shots=40,
-        min_motion_px=0.1,
+        min_flow_px=0.1,
         # A shot may be one walk to another room. Clips of at least 8 s show enough for questions.
         merge_below_s=8.0,
         extend_s=0.0,

@@ -29,7 +29,7 @@ from reeltalk_household.world.situation import Command, ProgramStep, begin
 
 FILMED = FilmSettings(scenarios=2, houses=1, width_px=320, fps=5, max_duration_s=75, seed=7)
 # SVBench's clips reach into each other, which is the harder case.
-CURATED = CurateSettings(min_shots=5, max_shots=40, min_motion_px=0, min_mean_shot_s=1)
+CURATED = CurateSettings(min_shots=5, max_shots=40, min_flow_px=0, min_mean_shot_s=1)
 
 
 @pytest.fixture(scope="module")

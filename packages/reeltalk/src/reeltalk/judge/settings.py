@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from reeltalk.schema.server_address import ServerAddress
 from reeltalk.schema.settings import Count, Money
@@ -41,6 +41,14 @@ class JudgeSettings(BaseModel):
     """Language of text metrics' tokens; `auto` takes that of each item's references."""
     seed: Annotated[int, Field(ge=0)] = 17
     """Seed of the draw of `null_units`."""
+
+    @field_validator("protocols", mode="before")
+    @classmethod
+    def _agree_is_match(cls, names: Any) -> Any:
+        # Public reports name `agree`, a rough measure whose place `match` takes.
+        return (
+            tuple("match" if name == "agree" else name for name in names) if isinstance(names, list | tuple) else names
+        )
 
     @model_validator(mode="before")
     @classmethod

@@ -14,7 +14,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.sources import fetch_sources
 from reeltalk.store.tables import REJECTED, SPEECH, VIDEOS
 
-WIDE = ["--min-duration-s", "1", "--min-shots", "1", "--min-mean-shot-s", "0.5", "--min-motion-px", "0"]
+WIDE = ["--min-duration-s", "1", "--min-shots", "1", "--min-mean-shot-s", "0.5", "--min-flow-px", "0"]
 WIDE += ["--workers", "1"]
 
 
