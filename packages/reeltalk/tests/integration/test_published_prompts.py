@@ -326,6 +326,9 @@ def test_a_preset_says_before_playing_that_meteor_cannot_be_scored(
 
     with serve(say) as server:
         model = ("--model", "m", "--base-url", server.base_url, "--no-preflight", "--policy", "none")
+        planned = ("--preset", "vdact", *model, "--protocols", "match", "--split", "all", "--plan")
+        assert run(["evaluate", str(tmp_path / "bench"), "--out", str(tmp_path / "run"), *planned]) == 0
+        assert "meteor will not be scored: METEOR 1.5 needs Java" in capsys.readouterr().err
         run(["evaluate", str(tmp_path / "bench"), "--out", str(tmp_path / "run"), "--preset", "vdact", *model,
              "--protocols", "match", "--split", "all", "--connections", "1"])  # fmt: skip
     assert "meteor will not be scored: METEOR 1.5 needs Java" in told[0]

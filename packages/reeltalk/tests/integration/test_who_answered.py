@@ -79,6 +79,8 @@ def test_another_name_midway_is_said_in_terminal_report_run_and_signature(
         changed = evaluated(bench, tmp_path / "changed", server.base_url)
     terminal = capsys.readouterr().err
     told = f"{NAMES[0]} (15), {NAMES[1]} (5)"
+    # Said while the run goes on, once, and not only below its numbers.
+    assert terminal.count(f"the replies of owl-7b now come from '{NAMES[1]}'") == 1
     assert "warning: The replies of the model came from models of several names" in terminal
     assert told in terminal
     counts = [(row["model"], row["host"], row["replies"]) for row in changed.info.settings["replies"]]

@@ -23,6 +23,7 @@ from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import INSPECT
 from reeltalk.plugins import added, load, needed, problem
+from reeltalk.progress import silent
 from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.store.benchmark import Benchmark
@@ -278,6 +279,7 @@ def create_model(
         sees_images=asking.sees_images,
         breaker=breaker,
         arguments=asking.model_args(spec),
+        tell=asking.tell or silent,
     )
     model.peak_memory = peak_memory
     return model

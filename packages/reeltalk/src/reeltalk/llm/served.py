@@ -16,6 +16,7 @@ from reeltalk.llm.replies import ReplyStore, reply_key
 from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.scrubbing import public_address
 from reeltalk.llm.wire import Sender, Sent
+from reeltalk.progress import silent
 from reeltalk.schema.record import Json
 
 
@@ -74,6 +75,8 @@ class ServedModel:
     """Returns the peak memory in bytes, if the model runs in this process."""
     listener: Callable[[Exchange], object] | None = None
     """Called after each question, in the task that asked it."""
+    tell: Callable[[str], object] = silent
+    """Receives a sentence when the server gives replies under another name than before."""
     _under_way: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @property
@@ -119,7 +122,7 @@ class ServedModel:
             raise
         self.asked += 1
         self.kept += reply.cached
-        self.origins[reply.origin] += 1
+        self._count(reply.origin)
         self._tell(Exchange(self.name, messages, reply, None, began_s))
         return reply
 
@@ -133,6 +136,14 @@ class ServedModel:
             return self.store.put(key, await self.client.ask(messages, schema=schema))
         self.client.breaker.record_kept()
         return kept
+
+    def _count(self, origin: ReplyOrigin) -> None:
+        if self.origins and origin.model not in (names := [other.model for other in self.origins]):
+            self.tell(
+                f"the replies of {self.name} now come from '{origin.model}'; before, they came from "
+                f"'{names[-1]}'. The numbers will be of no one model: stop, and go on once the server keeps one"
+            )
+        self.origins[origin] += 1
 
     def _tell(self, exchange: Exchange) -> None:
         if self.listener is not None:
@@ -150,6 +161,7 @@ def create_served_model(
     sees_images: bool = True,
     breaker: Breaker | None = None,
     arguments: Mapping[str, Json] | None = None,
+    tell: Callable[[str], object] = silent,
 ) -> ServedModel:
     """Create a model for an evaluation.
 
@@ -163,6 +175,7 @@ def create_served_model(
         sees_images: True if the model takes pictures.
         breaker: Stops all requests if the server is dead; a new one by default.
         arguments: Arguments of the provider that change replies. Kept replies are found by them, too.
+        tell: Receives a sentence when the server gives replies under another name than before.
 
     Raises:
         SettingError: The budget limits the cost, and the endpoint has no prices.
@@ -170,4 +183,4 @@ def create_served_model(
     client = ModelClient(
         endpoint, sender, budget=budget, breaker=breaker, picture=picture, connections=Connections(connections)
     )
-    return ServedModel(client, store, sees_images, endpoint.sampling | dict(arguments or {}))
+    return ServedModel(client, store, sees_images, endpoint.sampling | dict(arguments or {}), tell=tell)

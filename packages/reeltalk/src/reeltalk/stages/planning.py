@@ -15,7 +15,7 @@ from reeltalk.llm import AsyncModel
 from reeltalk.progress import Tell, silent
 from reeltalk.stages.evaluating import read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
-from reeltalk.stages.run import background_of, resolve_judging
+from reeltalk.stages.run import background_of, resolve_judging, warn_without_meteor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.rows import NamedRows
 
@@ -43,6 +43,7 @@ def plan_evaluation(
         tell(told)
     judging = resolve_judging(config.judging, (step.turn for script in chosen for step in script.steps), tell=tell)
     check_judge_prompts(judging)
+    warn_without_meteor(judging, tell=tell)
     judges = create_judges(judging)
     if play.frames.policy != "none" and asking.sees == "images":
         media = media_of(benchmark, content)

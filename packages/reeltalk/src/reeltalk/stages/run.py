@@ -158,11 +158,7 @@ def check_judging(
     needs = {judge.name: protocol.needs for judge in judges if (protocol := find_protocol(judge.name)) is not None}
     lacking = {name: need for name, need in needs.items() if need is not None}
     found, about, chinese, meteor = 0, set[str](), False, "meteor" in settings.metrics
-    if meteor:
-        try:
-            MeteorProcess(jar=None)
-        except MissingToolError as missing:
-            tell(f"meteor will not be scored: {missing}")
+    warn_without_meteor(settings, tell=tell)
     for video_id, turn in turns:
         found += 1
         about.add(video_id)
@@ -177,6 +173,15 @@ def check_judging(
             judge.check_videos([video for video in content.videos if video.id in about] if content is not None else [])
     if chinese:
         tell(f"meteor is not scored: {ENGLISH_ONLY}")
+
+
+def warn_without_meteor(settings: JudgeSettings, *, tell: Tell) -> None:
+    """Say before anything is played that METEOR is wanted and cannot run here."""
+    if "meteor" in settings.metrics:
+        try:
+            MeteorProcess(jar=None)
+        except MissingToolError as missing:
+            tell(f"meteor will not be scored: {missing}")
 
 
 def resolve_judging(
