@@ -257,7 +257,7 @@ def _answered(runs: Sequence[Run]) -> list[AnsweredTurn]:
     for run in runs:
         apart = {info.model for info in run.info.models if floor_of(info) or is_reference(info)}
         for turn in run.answers():
-            if turn.state is AnswerState.ANSWERED and turn.model not in apart:
+            if turn.state is AnswerState.ANSWERED and not turn.epoch and turn.model not in apart:
                 found.setdefault((turn.model, turn.unit_id, turn.turn_index), turn)
     return list(found.values())
 

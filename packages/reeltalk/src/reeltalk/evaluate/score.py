@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.evaluate.answers import AnswerSet
+from reeltalk.evaluate.epochs import mean_by_item
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import reference_count
 from reeltalk.metrics.embedding import SentenceEmbedder
@@ -35,7 +36,7 @@ from reeltalk.schema.runs import (
     value_fields,
 )
 from reeltalk.schema.scoring import Signature
-from reeltalk.store.rows import FieldValues
+from reeltalk.store.rows import FieldValues, KeyIndex
 
 MEMORY_BYTES: Final = 4 << 30
 
@@ -45,7 +46,7 @@ class MetricRows:
     """The scores of one set of answers, by metric."""
 
     columns: dict[str, Floats]
-    """(N,) value of each item, in the set's order, by metric."""
+    """(N,) value of each answer, in the set's order, by metric."""
     summary: dict[str, SummaryRow]
     curves: dict[str, list[CurvePoint]]
     unscored: dict[str, str] = field(default_factory=dict)
@@ -69,11 +70,11 @@ class MetricRows:
 
 @dataclass(frozen=True)
 class SetColumns:
-    """The values of all items of a set of answers."""
+    """The values of all answers of a set."""
 
     answer_set: AnswerSet
     columns: dict[str, Floats]
-    """(N,) value of each item, in the set's order, by metric."""
+    """(N,) value of each answer, in the set's order, by metric."""
 
     def rows(self) -> Iterator[ItemScores]:
         """A row for each item."""
@@ -171,10 +172,15 @@ def metric_rows(
     unscored: dict[str, str],
 ) -> MetricRows:
     """All rows of a set, from the results of its metrics and the reasons of those that failed."""
+    columns = {name: result.per_item for name, result in results.items()}
+    if answer_set.samples:
+        items = KeyIndex((turn.item_id, place) for place, turn in enumerate(answer_set.turns))
+        of_answers = np.fromiter((items.last(item) for item in FieldValues(answer_set.samples, "item_id")), np.intp)
+        results = {name: mean_by_item(result, of_answers) for name, result in results.items()}
     positions = np.fromiter(FieldValues(answer_set.turns, "turn_index"), np.int64) if results else np.zeros(0, np.int64)
     videos = numbered_clusters(FieldValues(answer_set.turns, "video_id")) if results else np.zeros(0, np.intp)
     return MetricRows(
-        {name: result.per_item for name, result in results.items()},
+        columns,
         {name: _summary_row(answer_set, result, subject, videos) for name, result in results.items()},
         {name: _curve(answer_set, result, positions, videos) for name, result in results.items()},
         unscored,
@@ -195,7 +201,7 @@ def metric_results(
     Args:
         answer_set: The set.
         metrics: Metrics, as in `score_texts`.
-        languages: Language of each item of the set.
+        languages: Language of each answer of the set.
         spoken: Languages of all items of the run.
         meteor: A running METEOR.
         embedder: Needed for `similarity`.
@@ -203,9 +209,10 @@ def metric_results(
     """
     if not answer_set.turns or not metrics:
         return {}
+    answers = answer_set.samples or answer_set.turns
     return score_texts(
-        FieldValues(answer_set.turns, "text"),
-        FieldValues(answer_set.turns, "references"),
+        FieldValues(answers, "text"),
+        FieldValues(answers, "references"),
         metrics,
         languages=languages,
         spoken=spoken,
@@ -364,7 +371,7 @@ def score_sets(
         results = metric_results(
             answer_set,
             usable,
-            [spoken[item] for item in FieldValues(answer_set.turns, "item_id")],
+            [spoken[item] for item in FieldValues(answer_set.samples or answer_set.turns, "item_id")],
             frozenset(spoken.values()),
             None if isinstance(meteor, ReeltalkError) else meteor,
             None if isinstance(embedder, ReeltalkError) else embedder,
