@@ -196,6 +196,41 @@ def test_streams_judge_and_plan_play_every_epoch(
     assert numbers(judged)["typed.unread"] == numbers(played)["typed.unread"]
 
 
+def test_judges_of_turns_and_of_whole_dialogues_judge_every_play(bench: Path, tmp_path: Path) -> None:
+    def judged(body: Body) -> str:
+        draw = hashlib.sha256(json.dumps(body["messages"]).encode()).digest()[0]
+        if body["model"] == "owl":
+            return f"It is {COLOURS[hashlib.sha256(json.dumps([body['seed'], draw]).encode()).digest()[0] % 4]}."
+        schema = body.get("response_format")
+        if schema is None:
+            return f"So rating={1 + draw % 3}."
+        fields = schema["json_schema"]["schema"]["properties"]
+        return json.dumps(
+            {name: "It fits." if kind.get("type") == "string" else draw % 11 for name, kind in fields.items()}
+        )
+
+    with serve(judged) as running:
+        chosen = command(
+            bench, tmp_path / "run", running.base_url, "--epochs", "3", "--null-units", "0", "--judge-summary", "none"
+        )
+        chosen[chosen.index("--units") + 1] = "chain"
+        chosen[chosen.index("typed,choice")] = "vdeval,svbench"
+        assert run([*chosen, "--judge", "judge", "--judge-base-url", running.base_url]) == 0
+    found = read_run(tmp_path / "run")
+    frame = found.frame().filter(pl.col("model") == "owl")
+    for protocol, criterion, metric, count, scale in (
+        ("vdeval", "vdeval", "vdeval", 36, 1),
+        ("svbench", "OS", "svbench.OS", 12, 10),
+    ):
+        rows = [row for row in found.judged(protocol) if row.model == "owl" and row.criterion == criterion]
+        assert [sum(row.epoch == epoch for row in rows) for epoch in range(3)] == [count] * 3
+        mean = scale * float(np.mean([row.value for row in rows]))
+        assert numbers(found)[metric] == (pytest.approx(mean), count)
+        units = frame.filter(pl.col("measure") == metric)
+        assert len(units) == count
+        assert scale * units["value"].mean() == pytest.approx(mean)
+
+
 def test_greedy_models_are_warned_of_and_baselines_refused(
     bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
