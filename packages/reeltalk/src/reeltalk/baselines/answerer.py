@@ -6,7 +6,7 @@ A judge is tested with those two.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,6 @@ class KnownAnswer:
     answer: str
     video_id: str = ""
     """Its video, so that questions about the same video can be left out."""
-    features: NDArray[Any] | None = None
-    """(D,) features of the video's frames, for `NearestAnswerer`."""
 
 
 class Answerer(Protocol):
