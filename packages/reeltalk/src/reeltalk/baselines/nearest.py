@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option
+from reeltalk.baselines.answerer import DialogueHistory, KnownAnswer, as_option
 from reeltalk.baselines.ranking import drawn_questions, drawn_signature
 from reeltalk.metrics.agree import content_words, words_of
 
@@ -189,11 +189,10 @@ class BlindAnswerer:
         question: str,
         history: DialogueHistory = (),
         options: Sequence[str] | None = None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:
-        """The answer to the most similar question, or the option nearest to it. History and frames are ignored."""
+        """The answer to the most similar question, or the option nearest to it. The history is ignored."""
         for like in self.index.nearest(question, without=without, most=CONSIDERED if options else 1):
             chosen = as_option(like.pair.answer, options)
             if chosen is None and options:

@@ -505,7 +505,19 @@ def tables_of(
             models.append(
                 ModelInfo(model=NULL_MODEL, source=NULL_SOURCE[0], sha256=NULL_SOURCE[1], rows=turns, items=turns)
             )
-    scored = ScoredAnswers(_no_texts(models, subject), [], [], [])
+    if most_plays > 1:
+        within = [spread.model_dump(mode="json") for spread in spreads]
+        settings = settings | {EPOCHS: {"number": most_plays, "within": within}}
+    info = RunInfo(
+        kind=kind,
+        reeltalk_version=__version__,
+        subject=subject,
+        models=tuple(models),
+        metrics=tuple(whole.metrics),
+        settings=settings,
+        clusters=len(set(FieldValues(evaluation.turns, "video_id"))),
+    )
+    scored = ScoredAnswers(info, [], [], [])
     if chosen.metrics and any(answer_set.turns for answer_set in sets):
         texts = ScoreSettings(metrics=chosen.metrics, language=chosen.language)
         scored = score_sets(
@@ -520,18 +532,8 @@ def tables_of(
             ),
             progress=progress,
         )
-    if most_plays > 1:
-        within = [spread.model_dump(mode="json") for spread in spreads]
-        settings = settings | {EPOCHS: {"number": most_plays, "within": within}}
-    info = scored.info.model_copy(
-        update={
-            "kind": kind,
-            "models": tuple(models),
-            "metrics": (*whole.metrics, *(scored.info.metrics if chosen.metrics else ())),
-            "settings": settings,
-            "clusters": len(set(FieldValues(evaluation.turns, "video_id"))),
-        }
-    )
+        metrics = (*whole.metrics, *scored.info.metrics)
+        info = info.model_copy(update={"metrics": metrics, "unscored": scored.info.unscored})
     return info, scored, whole
 
 
@@ -662,15 +664,4 @@ def _answer_set(
         samples=samples,
         played=asked_hash(turns),
         lacking=lacking,
-    )
-
-
-def _no_texts(models: Sequence[ModelInfo], subject: str) -> RunInfo:
-    return RunInfo(
-        kind="evaluate",
-        reeltalk_version=__version__,
-        subject=subject,
-        models=tuple(models),
-        metrics=(),
-        clusters=0,
     )

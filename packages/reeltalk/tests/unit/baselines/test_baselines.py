@@ -3,12 +3,11 @@
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from traced_memory import traced_peak
 
 from reeltalk.baselines import ranking
-from reeltalk.baselines.answerer import Answerer, Frames, KnownAnswer, KnownTurn
+from reeltalk.baselines.answerer import Answerer, KnownAnswer, KnownTurn
 from reeltalk.baselines.constant import ConstantAnswerer, question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer
 from reeltalk.baselines.in_context import InContextAnswerer
@@ -30,10 +29,6 @@ HISTORY = [
 ]
 
 
-def frames(value: int) -> Frames:
-    return [np.full((2, 2, 3), value, dtype=np.uint8)]
-
-
 def every() -> list[Answerer]:
     return [
         BlindAnswerer(PAIRS),
@@ -49,8 +44,8 @@ def test_every_baseline_answers_alike_each_time_and_names_itself(answerer: Answe
     options = ["on the sofa", "in the fridge", "on the kitchen table", "in the closet"]
     for question in ("Where does he take the milk from?", "Does he open it?", "Где молоко?"):
         for choices in (None, options):
-            first = answerer.answer(question, HISTORY, choices, frames(3))
-            assert first == answerer.answer(question, HISTORY, choices, frames(3))
+            first = answerer.answer(question, HISTORY, choices)
+            assert first == answerer.answer(question, HISTORY, choices)
             assert first is None or choices is None or first in choices
 
 

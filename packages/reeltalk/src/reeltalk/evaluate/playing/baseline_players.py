@@ -7,14 +7,14 @@ the frames too. *constant* and *empty* use less; *ngrams* answers in another way
 
 import base64
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import AlwaysYes, Answerer, CopiedQuestion, Frames, KnownAnswer, KnownTurn
+from reeltalk.baselines.answerer import Answerer, KnownAnswer, KnownTurn
 from reeltalk.baselines.constant import ConstantAnswerer
 from reeltalk.baselines.in_context import InContextAnswerer
 from reeltalk.baselines.looking import LookingAnswerer, visible_frames
@@ -23,10 +23,11 @@ from reeltalk.baselines.ngrams import NGramsAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
 from reeltalk.evaluate.playing.script import clip_intervals
+from reeltalk.judge.reference_checks import REFERENCE_CHECKS
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
 from reeltalk.plugins import added, load
-from reeltalk.schema.answers import NO_REFERENCE, right_answer
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.answers import NO_REFERENCE
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -36,24 +37,22 @@ from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
 
 
-class ReferencePlayer:
-    """Answers with the first reference, or with the right option if there are options."""
+class RulePlayer:
+    """Answers by a rule that reads nothing but the turn: nothing, yes, the question again, or the reference.
 
-    @property
-    def name(self) -> str:
-        return "reference"
+    Args:
+        name: The name in tables.
+        rule: Gives the answer; None if the benchmark withholds it.
+    """
 
-    @property
-    def signature(self) -> tuple[tuple[str, str], ...]:
-        return (("baseline", "reference"),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
+    def __init__(self, name: str, rule: Callable[[Turn], str | None]) -> None:
+        self.name: Final = name
+        self.signature: Final = (("baseline", name),)
+        self.sees_frames: Final = False
+        self._rule = rule
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The reference; None if the benchmark withholds it."""
-        text = right_answer(seen.step.turn)
+        text = self._rule(seen.step.turn)
         return Response(text) if text is not None else Response(None, reason=NO_REFERENCE)
 
 
@@ -74,8 +73,8 @@ MEMORY_BYTES: Final = 1 << 30
 class BaselinePlayer:
     """A player that asks an answerer. It uses nothing learned from the video in question."""
 
-    def __init__(self, answerer: Answerer, sees_frames: bool) -> None:
-        self._answerer, self._sees_frames = answerer, sees_frames
+    def __init__(self, answerer: Answerer) -> None:
+        self._answerer = answerer
 
     @property
     def name(self) -> str:
@@ -87,35 +86,13 @@ class BaselinePlayer:
 
     @property
     def sees_frames(self) -> bool:
-        return self._sees_frames
-
-    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
-        frames: Frames | None = None
-        if self._sees_frames:
-            frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames]
-        history = [(past.question, past.answer) for past in seen.history]
-        text = self._answerer.answer(seen.question, history, seen.options, frames, without=seen.video_id)
-        return Response(text="" if text is None else text)
-
-
-class EmptyPlayer:
-    """Answers every turn with an empty text, to measure the score that a judge gives to no answer."""
-
-    @property
-    def name(self) -> str:
-        return "empty"
-
-    @property
-    def signature(self) -> tuple[tuple[str, str], ...]:
-        return (("baseline", "empty"),)
-
-    @property
-    def sees_frames(self) -> bool:
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        return Response(text="")
+        """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
+        history = [(past.question, past.answer) for past in seen.history]
+        text = self._answerer.answer(seen.question, history, seen.options, without=seen.video_id)
+        return Response(text="" if text is None else text)
 
 
 class FramesPlayer:
@@ -244,21 +221,18 @@ def baseline_player(
         SettingError: There is no such baseline, or its input is missing.
     """
     if name == "empty":
-        return EmptyPlayer()
-    if name == "yes":
-        return BaselinePlayer(AlwaysYes(), sees_frames=False)
-    if name == "copied-question":
-        return BaselinePlayer(CopiedQuestion(), sees_frames=False)
-    if name == "reference":
-        return ReferencePlayer()
+        # Measures the score that a judge gives to no answer.
+        return RulePlayer(name, lambda turn: "")
+    if name in REFERENCE_CHECKS:
+        return RulePlayer(name, REFERENCE_CHECKS[name])
     if name == "constant":
-        return BaselinePlayer(ConstantAnswerer(pairs), sees_frames=False)
+        return BaselinePlayer(ConstantAnswerer(pairs))
     if name == "blind":
-        return BaselinePlayer(BlindAnswerer(pairs), sees_frames=False)
+        return BaselinePlayer(BlindAnswerer(pairs))
     if name == "ngrams":
-        return BaselinePlayer(NGramsAnswerer(_as_turns(pairs)), sees_frames=False)
+        return BaselinePlayer(NGramsAnswerer(_as_turns(pairs)))
     if name == "history":
-        return BaselinePlayer(InContextAnswerer(_as_turns(pairs)), sees_frames=False)
+        return BaselinePlayer(InContextAnswerer(_as_turns(pairs)))
     if name == "frames":
         if not videos:
             raise SettingError("the baseline 'frames' needs the frames of the known videos; curate with --media copy")

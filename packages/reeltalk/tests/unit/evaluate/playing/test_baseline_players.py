@@ -12,7 +12,6 @@ from reeltalk.baselines.looking import LookingAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.baseline_players import (
     BASELINES,
-    EmptyPlayer,
     FramesPlayer,
     baseline_player,
     look_at_videos,
@@ -74,7 +73,7 @@ PAIRS = [
 
 
 def test_the_empty_player_answers_with_an_empty_text() -> None:
-    assert said_by(EmptyPlayer(), seen_of("What?")) == Response(text="")
+    assert said_by(baseline_player("empty", []), seen_of("What?")) == Response(text="")
 
 
 @pytest.mark.parametrize("name", ["constant", "blind", "history"])
