@@ -62,7 +62,7 @@ NAMED: Final = re.compile(
     r"(?:~/|\./)?[\w~.-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:mp4|zip|parquet|jsonl|csv)|raw/|\bvideos/|VDAct"
 )
 WRITTEN: Final = re.compile(r'\bout="([^"]+)"')
-BASELINES: Final = ("blind", "history", "constant", "nearest", "frames", "empty")
+BASELINES: Final = ("blind", "history", "constant", "ngrams", "frames", "empty")
 EVALUATED: Final = ("--policy", "none", "--limit", "4", "--metrics", "rouge_l")
 
 

@@ -114,7 +114,7 @@ def test_every_criterion_and_every_measure_is_described(name: str, compat: bool,
     measures = judge.measures([unit], scores)
     assert measures[0].name.split(".")[0] == protocol.measures[0].name
     if protocol.right_or_wrong:
-        measures += cascade([unit], lambda _: None, name)
+        measures += cascade([([unit], lambda _: None)], name)
     for measure in measures:
         assert measure_info(measure.name) is not None, f"{name} does not describe its measure {measure.name}"
         assert metric_title(measure.name) != measure.name

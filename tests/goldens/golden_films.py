@@ -20,7 +20,7 @@ from scripted_server import serve
 
 from reeltalk.video.frames import frames_at
 
-BASELINES: Final = ("blind", "constant", "nearest")
+BASELINES: Final = ("blind", "constant", "frames")
 MODES: Final = ("dialogue", "streaming")
 FRAMES: Final = 24
 

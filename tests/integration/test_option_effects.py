@@ -51,6 +51,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "price_in": PRICES,
     "price_out": PRICES,
     "image_tokens": ("--image-tokens", "90000"),
+    "epochs": ("--epochs", "2"),
     "prompt": ("--prompt", "svbench"),
     "answer_style": ("--answer-style", "short"),
     "frame_times": ("--frame-times", "yes"),

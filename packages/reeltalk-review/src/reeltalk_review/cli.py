@@ -255,7 +255,8 @@ def _add_rating(
         floors = {info.model for info in run.info.models if info.source.startswith(("baseline:", "oracle"))}
         for turn in run.answers():
             known.add(turn.model)
-            if turn.model in wanted if wanted is not None else turn.model not in floors:
+            rated = turn.model in wanted if wanted is not None else turn.model not in floors
+            if rated and not turn.epoch:
                 answers.append(turn)
     if wanted is not None and (unknown := sorted(wanted - known)):
         raise SettingError(f"--models {unknown[0]}: the runs hold {', '.join(sorted(known)) or 'none'}")

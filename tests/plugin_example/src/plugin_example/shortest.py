@@ -7,7 +7,7 @@ scores it well does not measure understanding.
 from collections.abc import Sequence
 from typing import Final
 
-from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option, training_hash
+from reeltalk.baselines.answerer import DialogueHistory, KnownAnswer, as_option, training_hash
 from reeltalk.evaluate.playing.baseline_players import BaselinePlayer
 
 
@@ -34,7 +34,6 @@ class ShortestAnswer:
         question: str,
         history: DialogueHistory,
         options: Sequence[str] | None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:
@@ -44,7 +43,6 @@ class ShortestAnswer:
             question: The question.
             history: Earlier questions and answers of the dialogue.
             options: The choices, if the question has some. The answer must then be one of them.
-            frames: Frames of the video, for a baseline that looks at them.
             without: The video of the question. A baseline uses nothing that it learnt from this video.
         """
         others = (as_option(one.answer, options) for one in self._by_length if one.video_id != without)
@@ -57,4 +55,4 @@ def create_player(known: Sequence[KnownAnswer]) -> BaselinePlayer:
     Args:
         known: The turns of the benchmark's train split, or of all its videos if it has none.
     """
-    return BaselinePlayer(ShortestAnswer(known), sees_frames=False)
+    return BaselinePlayer(ShortestAnswer(known))

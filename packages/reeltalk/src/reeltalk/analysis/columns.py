@@ -26,7 +26,7 @@ FLOORS: Final = {
     "baseline:copied-question": "gives the question back",
 }
 """The floors: baselines without knowledge of the video or the question, by the source of their answers."""
-SEES_NO_VIDEO: Final = frozenset({*FLOORS, "baseline:blind", "baseline:ngrams", "baseline:recall", "baseline:history"})
+SEES_NO_VIDEO: Final = frozenset({*FLOORS, "baseline:blind", "baseline:ngrams", "baseline:history"})
 """Sources of baselines that answer without the video. A model that is not above them shows no use of it."""
 ORACLE: Final = "oracle"
 """Source of answers that were computed from the facts of the video."""
@@ -36,9 +36,7 @@ BASELINE_NOTES: Final = {
     **FLOORS,
     "baseline:blind": "knows the question only",
     "baseline:ngrams": "learnt from words alone",
-    "baseline:recall": "knows the question and what was said before",
     "baseline:history": "knows the question and what was said before",
-    "baseline:nearest": "compares words and pictures with known questions",
     "baseline:frames": "also sees frames",
     ORACLE: "reads the facts of the video",
     REFERENCE: "gives the references",

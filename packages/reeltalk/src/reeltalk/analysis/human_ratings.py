@@ -8,12 +8,12 @@ import hashlib
 import io
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reeltalk.analysis.columns import HUMAN, floor_of, is_reference
+from reeltalk.analysis.columns import HUMAN, floor_of, is_reference, metric_kind, share_of
 from reeltalk.analysis.verdicts import Place
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -23,6 +23,7 @@ from reeltalk.schema.texts import printable
 from reeltalk.store.documents import read_text
 from reeltalk.store.rows import open_rows
 from reeltalk.store.runs import JUDGED, Run
+from reeltalk.store.score_frame import SCORE
 from reeltalk.store.text_tables import write_csv
 
 COLUMNS: Final = ("model", "unit_id", "turn_index", "criterion", "rater", "value")
@@ -31,6 +32,8 @@ ITEM: Final = "item"
 DOES_NOT_APPLY: Final = frozenset({"n/a", "na", "-", "–"})
 """Values that mean that a criterion does not apply."""
 MOST_TURNS: Final = 100_000
+Turn = tuple[str, int]
+"""A unit and the index of a turn in it."""
 
 
 @dataclass(frozen=True)
@@ -225,25 +228,38 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a cell that a spreadsheet runs as a formula."""
 
 
-def rating_sheet(runs: Sequence[Run], *, items: int, seed: int, criteria: Sequence[str]) -> str:
+def rating_sheet(
+    runs: Sequence[Run], *, items: int, seed: int, criteria: Sequence[str], rated: Collection[Place] = ()
+) -> str:
     """A blank sheet as CSV, with a row for each selected answer and criterion; people fill in `rater` and `value`.
 
     All models have the same number of answers, within one, to the same turns if they answered them, so that they are
     compared on equal questions. The sheet covers as many videos as possible: one turn of every video before a second
-    turn of any. Rows are shuffled, and none names its model; `reeltalk calibrate` finds an answer by its `item`, with
-    the same runs. Floors and references are not on the sheet.
+    turn of any, and videos of which nobody rated anything first. The turns of a video have equal chances, but over all
+    videos the sheet has answers from every part of the judge's scale, so that a corrected mean errs less. Rows are
+    shuffled, and none names its model; `reeltalk calibrate` finds an answer by its `item`, with the same runs. Floors
+    and references are not on the sheet.
+
+    Args:
+        runs: The runs.
+        items: Maximum number of answers.
+        seed: Seed of the draw.
+        criteria: Criteria that people rate.
+        rated: Answers that are rated already; they are left out.
 
     Raises:
         SettingError: The runs have no answers to rate.
     """
-    turns = _answered(runs)
+    answered = _answered(runs)
+    turns = [turn for turn in answered if _place(turn) not in rated]
+    with_ratings = {(turn.model, turn.video_id) for turn in answered if _place(turn) in rated}
     if not turns:
-        raise SettingError("the runs have no answers of models to rate, so a sheet would be empty")
-    before = _histories(turns)
-    drawn = _drawn(turns, items, seed)
+        raise SettingError("the runs have no more answers of models to rate, so a sheet would be empty")
+    before = _histories(answered)
+    drawn = _drawn(turns, items, seed, _order_in_videos(answered, _judge_scores(runs), seed), with_ratings)
     rows = []
     for turn in sorted(drawn, key=lambda turn: _chance(seed, f"order {turn.model}", turn)):
-        place = (turn.model, turn.unit_id, turn.turn_index)
+        place = _place(turn)
         texts = (before[place], turn.question, "\n".join(turn.references), turn.text)
         asked = "" if turn.asked_at_s is None else f"{turn.asked_at_s:g}"
         cells = [item_code(place), turn.video_id, asked, *texts]
@@ -257,7 +273,7 @@ def _answered(runs: Sequence[Run]) -> list[AnsweredTurn]:
     for run in runs:
         apart = {info.model for info in run.info.models if floor_of(info) or is_reference(info)}
         for turn in run.answers():
-            if turn.state is AnswerState.ANSWERED and turn.model not in apart:
+            if turn.state is AnswerState.ANSWERED and not turn.epoch and turn.model not in apart:
                 found.setdefault((turn.model, turn.unit_id, turn.turn_index), turn)
     return list(found.values())
 
@@ -276,14 +292,60 @@ def _histories(turns: Sequence[AnsweredTurn]) -> dict[tuple[str, str, int], str]
     return found
 
 
-def _drawn(turns: Sequence[AnsweredTurn], items: int, seed: int) -> list[AnsweredTurn]:
+def _judge_scores(runs: Sequence[Run]) -> dict[Turn, float]:
+    """The mean score of each turn by judges and rules, over all models, from 0 to 1."""
+    found: dict[Turn, list[float]] = defaultdict(list)
+    for run in runs:
+        answers = run.scores.answers
+        for measure in run.scores.measures:
+            if metric_kind(measure) == "headline":
+                for unit_id, index, value in answers.select("unit_id", "turn_index", SCORE + measure).iter_rows():
+                    if value is not None and (share := share_of(measure, value)) is not None:
+                        found[unit_id, index].append(share)
+    return {turn: sum(shares) / len(shares) for turn, shares in found.items()}
+
+
+GOLDEN: Final = (5**0.5 - 1) / 2
+"""Its multiples, modulo 1, are spread evenly, however many there are."""
+
+
+def _order_in_videos(turns: Sequence[AnsweredTurn], scores: Mapping[Turn, float], seed: int) -> dict[Turn, int]:
+    """The place of each turn in the order in which its video's turns are drawn.
+
+    A video begins with the turn at some place of its turns by score, and these places are spread evenly over the
+    videos. The first of these places is random, so each turn of a video has the same chance to be first, or second.
+    """
+    videos: dict[str, dict[Turn, AnsweredTurn]] = defaultdict(dict)
+    for turn in turns:
+        videos[turn.video_id].setdefault((turn.unit_id, turn.turn_index), turn)
+    start = int.from_bytes(hashlib.sha256(f"{seed} start".encode()).digest()[:4], "big") / 2**32
+    found: dict[Turn, int] = {}
+    for number, video in enumerate(sorted(videos, key=lambda video: _video_chance(seed, video))):
+        own = videos[video]
+        ranked = sorted(own, key=lambda turn: (scores.get(turn, 0.0), _chance(seed, "turn", own[turn])))
+        first = int((start + number * GOLDEN) % 1 * len(ranked))
+        steps = sorted(range(len(ranked)), key=lambda step: step * GOLDEN % 1)
+        found |= {ranked[(first + step) % len(ranked)]: place for place, step in enumerate(steps)}
+    return found
+
+
+def _drawn(
+    turns: Sequence[AnsweredTurn],
+    items: int,
+    seed: int,
+    order: Mapping[Turn, int],
+    rated: Collection[tuple[str, str]],
+) -> list[AnsweredTurn]:
+    """The answers of a sheet; `rated` holds the models and videos that have ratings."""
     models: dict[str, dict[str, list[AnsweredTurn]]] = defaultdict(lambda: defaultdict(list))
     for turn in turns:
         models[turn.model][turn.video_id].append(turn)
     queues = []
     for model in sorted(models):
-        videos = [sorted(found, key=lambda turn: _chance(seed, "turn", turn)) for found in models[model].values()]
-        videos.sort(key=lambda found: _chance(seed, "video", found[0]))
+        videos = [
+            sorted(found, key=lambda turn: order[turn.unit_id, turn.turn_index]) for found in models[model].values()
+        ]
+        videos.sort(key=lambda found: ((model, (video := found[0].video_id)) in rated, _video_chance(seed, video)))
         most = max(map(len, videos))
         queues.append([found[depth] for depth in range(most) for found in videos if depth < len(found)])
     drawn: list[AnsweredTurn] = []
@@ -292,6 +354,14 @@ def _drawn(turns: Sequence[AnsweredTurn], items: int, seed: int) -> list[Answere
             if depth < len(queue) and len(drawn) < items:
                 drawn.append(queue[depth])
     return drawn
+
+
+def _place(turn: AnsweredTurn) -> tuple[str, str, int]:
+    return turn.model, turn.unit_id, turn.turn_index
+
+
+def _video_chance(seed: int, video: str) -> bytes:
+    return hashlib.sha256(f"{seed} video {video}".encode("utf-8", "replace")).digest()
 
 
 def _chance(seed: int, what: str, turn: AnsweredTurn) -> bytes:

@@ -143,7 +143,8 @@ def _read_answers(run: Run, texts: dict[Place, str]) -> Iterator[tuple[object, .
     """The due answers of a run that none before it has."""
     for turn in run.answers():
         place = (turn.model, turn.unit_id, turn.turn_index)
-        if not turn.state.is_due:
+        # People rate the answers of the first epoch.
+        if not turn.state.is_due or turn.epoch:
             continue
         if place not in texts:
             texts[place] = turn.text
@@ -172,6 +173,7 @@ def _read_judged(run: Run, scorers: dict[ScorerKey, Scorer], places: "pl.DataFra
     scored = run.scores.judged.filter(
         pl.col("state") == ScoreState.SCORED,
         pl.col("value").is_not_null(),
+        pl.col("epoch") == 0,
         ~judge.str.starts_with(HUMAN) & ~criterion.list.contains(COMPAT),
     )
     by_rule = [name for name in run.protocols() if (one := find_protocol(name)) is not None and not one.needs_model]
@@ -205,6 +207,8 @@ def _read_metrics(
     """Add text metrics, and judged measures of a run that has no table of what its judges gave."""
     import polars as pl
 
+    if run.info.epochs:
+        return  # these scores are means over epochs
     answers = run.scores.answers.with_columns(pl.col("model", "unit_id").cast(pl.String))
     turns = answers.join(places, on=PLACE, maintain_order="left")
     rows = turns["answer"].to_numpy()

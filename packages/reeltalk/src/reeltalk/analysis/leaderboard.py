@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 
 COLUMNS_SHOWN: Final = 3
 """Number of metrics in the overview of a leaderboard."""
-DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates", "answers", "python", "weights", "model", "served"})
-"""Signature parts that may differ between comparable numbers: all but the first say which model answered."""
+DOES_NOT_TELL_MODELS_APART: Final = frozenset(
+    {"duplicates", "epochs", "answers", "python", "weights", "model", "served"}
+)
+"""Signature parts that may differ between comparable numbers: all but the first two say which model answered."""
 
 RESERVED_NAMES: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
@@ -231,8 +233,7 @@ class Leaderboard(HasOverview):
         import polars as pl
 
         parts: list[pl.DataFrame] = [
-            getattr(run.scores, table)
-            .with_row_index("row")
+            _numbered(getattr(run.scores, table))
             .filter(pl.col("model").is_in(list(columns)))
             .with_columns(
                 run=pl.lit(number, pl.Int32),
@@ -351,6 +352,10 @@ class Leaderboard(HasOverview):
             tuple(rows),
             tuple(notes),
         )
+
+
+def _numbered(table: "pl.DataFrame") -> "pl.DataFrame":
+    return table if "row" in table.columns else table.with_row_index("row")
 
 
 def _value_cell(cell: Cell | None, metric: str) -> str:

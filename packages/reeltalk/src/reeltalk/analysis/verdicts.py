@@ -130,6 +130,8 @@ class RunVerdicts(Mapping[Place, "list[ShownVerdict]"]):
                 rows: dict[tuple[str, int | None, str], list[dict[str, Any]]] = {}
                 own = table.get(unit_id)
                 for row in plain_rows(own, JudgedScore) if own is not None else ():
+                    if row.get("epoch", 0):
+                        continue  # the dialogue that is shown is that of the first epoch
                     rows.setdefault((row["model"], row.get("turn_index"), row["judge"]), []).append(row)
                 for (model, turn, _), judgings in rows.items():
                     found[model, unit_id, turn].append(self._shown(protocol, judgings))

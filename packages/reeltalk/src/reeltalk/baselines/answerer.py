@@ -1,22 +1,16 @@
-"""The interface of baselines, the known questions that they learn from, and two baselines that know nothing.
-
-A judge is tested with those two.
-"""
+"""The interface of baselines, and the known questions that they learn from."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reeltalk.metrics.choice import read_choice
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.scoring import short_hash
 
-Frames = Sequence[NDArray[np.uint8]]
-"""Frames of a video in order, each (H, W, 3) uint8 RGB."""
 DialogueHistory = Sequence[tuple[str, str]]
 """Earlier questions and their answers, in order."""
 
@@ -29,8 +23,6 @@ class KnownAnswer:
     answer: str
     video_id: str = ""
     """Its video, so that questions about the same video can be left out."""
-    features: NDArray[Any] | None = None
-    """(D,) features of the video's frames, for `NearestAnswerer`."""
 
 
 class Answerer(Protocol):
@@ -51,7 +43,6 @@ class Answerer(Protocol):
         question: str,
         history: DialogueHistory,
         options: Sequence[str] | None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:
@@ -61,7 +52,6 @@ class Answerer(Protocol):
             question: The question.
             history: Earlier questions and answers.
             options: Options of a multiple-choice question.
-            frames: Frames of the video, for baselines that look at them.
             without: The video that the question is about; nothing that was learned from it is used.
         """
         ...
@@ -105,46 +95,3 @@ def training_hash(turns: Sequence[KnownAnswer], fields: Sequence[str] = (), *arr
     """
     told = [[getattr(turn, name) for name in ("video_id", "question", "answer", *fields)] for turn in turns]
     return short_hash([told, [hashlib.sha256(array.tobytes()).hexdigest() for array in arrays]])
-
-
-YES: Final = "Yes."
-YES_ZH: Final = "是的。"
-"""A judge of Chinese answers is tested in Chinese."""
-
-
-class AlwaysYes:
-    """Always says yes. A judge that scores it well rewards agreement, not answers."""
-
-    name: Final = "yes"
-    signature: Final = "baseline:yes"
-
-    def answer(
-        self,
-        question: str,
-        history: DialogueHistory = (),
-        options: Sequence[str] | None = None,
-        frames: Frames | None = None,
-        *,
-        without: str | None = None,
-    ) -> str | None:
-        """Yes, in Chinese if the question is Chinese. Options are ignored."""
-        return YES_ZH if any("\u4e00" <= character <= "\u9fff" for character in question) else YES
-
-
-class CopiedQuestion:
-    """Repeats the question. It shares words with the reference and says nothing new."""
-
-    name: Final = "copied-question"
-    signature: Final = "baseline:copied-question"
-
-    def answer(
-        self,
-        question: str,
-        history: DialogueHistory = (),
-        options: Sequence[str] | None = None,
-        frames: Frames | None = None,
-        *,
-        without: str | None = None,
-    ) -> str | None:
-        """The question, word for word. Options are ignored."""
-        return question

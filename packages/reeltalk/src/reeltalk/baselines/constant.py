@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option
+from reeltalk.baselines.answerer import DialogueHistory, KnownAnswer, as_option
 from reeltalk.baselines.nearest import fingerprint
 from reeltalk.metrics.agree import essence, is_yes_no
 
@@ -105,7 +105,6 @@ class ConstantAnswerer:
         question: str,
         history: DialogueHistory = (),
         options: Sequence[str] | None = None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:

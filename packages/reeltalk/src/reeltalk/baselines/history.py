@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from reeltalk.baselines.answerer import DialogueHistory, Frames, as_option
+from reeltalk.baselines.answerer import DialogueHistory, as_option
 from reeltalk.baselines.constant import question_head
 from reeltalk.language.grammar import without_opening
 from reeltalk.language.rules import read_rules
@@ -86,7 +86,6 @@ class HistoryAnswerer:
         question: str,
         history: DialogueHistory = (),
         options: Sequence[str] | None = None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import OF_THE_DIALOGUE, DialogueHistory, Frames, KnownTurn, as_option, training_hash
+from reeltalk.baselines.answerer import OF_THE_DIALOGUE, DialogueHistory, KnownTurn, as_option, training_hash
 from reeltalk.baselines.constant import question_form
 from reeltalk.baselines.history import HistoryAnswerer, referent_words
 from reeltalk.baselines.nearest import QuestionIndex
@@ -95,7 +95,6 @@ class InContextAnswerer:
         question: str,
         history: DialogueHistory = (),
         options: Sequence[str] | None = None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:

@@ -1,4 +1,4 @@
-"""Answers of the most similar known question, by its words (`blind`), or by words and pictures (`nearest`).
+"""Answers of the most similar known question, by its words.
 
 Questions are compared by TF-IDF over stemmed words, in an inverted index.
 """
@@ -6,14 +6,14 @@ Questions are compared by TF-IDF over stemmed words, in an inverted index.
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option, training_hash
+from reeltalk.baselines.answerer import DialogueHistory, KnownAnswer, as_option
 from reeltalk.baselines.ranking import drawn_questions, drawn_signature
 from reeltalk.metrics.agree import content_words, words_of
 
@@ -189,11 +189,10 @@ class BlindAnswerer:
         question: str,
         history: DialogueHistory = (),
         options: Sequence[str] | None = None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:
-        """The answer to the most similar question, or the option nearest to it. History and frames are ignored."""
+        """The answer to the most similar question, or the option nearest to it. The history is ignored."""
         for like in self.index.nearest(question, without=without, most=CONSIDERED if options else 1):
             chosen = as_option(like.pair.answer, options)
             if chosen is None and options:
@@ -209,75 +208,3 @@ def _nearest_option(answer: str, options: Sequence[str]) -> str | None:
     common = [len(words & set(content_words(option))) for option in options]
     best = max(common)
     return options[common.index(best)] if best and common.count(best) == 1 else None
-
-
-FRAMES_WEIGHT: Final = 0.5
-"""Weight of the similarity of the pictures; the questions have the rest."""
-
-
-class NearestAnswerer:
-    """The answer to the known question that is most similar in words and pictures.
-
-    It shows the score that memorising a training set gives: it looks at the video and understands nothing of it.
-
-    Args:
-        pairs: Known questions and answers with the features of their videos.
-        features: Returns the (D,) features of the frames of a video.
-        features_name: Name of the features in the signature.
-        weight: Weight of the pictures' similarity in [0, 1]; the questions' has the rest.
-
-    Raises:
-        ValueError: The features of the pairs differ in shape, or some have none.
-    """
-
-    name: Final = "nearest"
-
-    def __init__(
-        self,
-        pairs: Sequence[KnownAnswer],
-        features: Callable[[Frames], NDArray[Any]],
-        *,
-        features_name: str,
-        weight: float = FRAMES_WEIGHT,
-    ) -> None:
-        self.index = QuestionIndex(pairs)
-        self._features, self._features_name, self._weight = features, features_name, weight
-        rows = [np.asarray(pair.features, dtype=np.float64) for pair in pairs if pair.features is not None]
-        if len(rows) < len(pairs) or len({row.shape for row in rows}) > 1 or any(row.ndim != 1 for row in rows):
-            raise ValueError(f"every pair must have features of one shape (D,), got {sorted({r.shape for r in rows})}")
-        self._known = np.array([_unit(row) for row in rows])  # Shape: (N, D)
-
-    @property
-    def signature(self) -> str:
-        """Name, features, their weight, and hash of the training data."""
-        train = training_hash(self.index.pairs, (), self._known)
-        return f"baseline:nearest|features:{self._features_name}|weight:{self._weight:g}|train:{train}"
-
-    def answer(
-        self,
-        question: str,
-        history: DialogueHistory = (),
-        options: Sequence[str] | None = None,
-        frames: Frames | None = None,
-        *,
-        without: str | None = None,
-    ) -> str | None:
-        """The answer of the nearest neighbour; None without frames, or if no known question shares a word."""
-        if not frames or not self.index.pairs:
-            return None
-        words = self.index.similarities(question, without=without)
-        if not (words > 0).any():
-            return None
-        seen = self._known @ _unit(np.asarray(self._features(frames), dtype=np.float64))
-        scores = (1.0 - self._weight) * words + self._weight * seen
-        scores[words <= 0] = -np.inf
-        for place in np.argsort(-scores, kind="stable")[: CONSIDERED if options else 1]:
-            chosen = as_option(self.index.pairs[place].answer, options)
-            if chosen is not None:
-                return chosen
-        return None
-
-
-def _unit(row: NDArray[np.float64]) -> NDArray[np.float64]:
-    norm = float(np.linalg.norm(row))
-    return row / norm if norm else row

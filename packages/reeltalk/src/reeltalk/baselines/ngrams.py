@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownTurn, as_option, training_hash
+from reeltalk.baselines.answerer import DialogueHistory, KnownTurn, as_option, training_hash
 from reeltalk.baselines.constant import question_head
 from reeltalk.metrics.agree import essence, words_of
 
@@ -162,11 +162,10 @@ class NGramsAnswerer:
         question: str,
         history: DialogueHistory = (),
         options: Sequence[str] | None = None,
-        frames: Frames | None = None,
         *,
         without: str | None = None,
     ) -> str | None:
-        """The most likely answer, or the most likely one that names an option. Frames are ignored."""
+        """The most likely answer, or the most likely one that names an option."""
         fitted = self._fitted(question_head(question), without if without in self._videos else None)
         if fitted is None:
             return None

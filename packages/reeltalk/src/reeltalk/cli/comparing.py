@@ -160,7 +160,8 @@ def calibrate(
     out
         Folder for calibration.html and calibration.json.
     sheet
-        Write a blank sheet for people to fill in, and compare nothing.
+        Write a blank sheet for people to fill in. With --human, it has the answers to rate next, and a line says how
+        much narrower the corrected means would become.
     items
         Answers on the sheet.
     criteria
@@ -180,20 +181,9 @@ def calibrate(
         Replace existing output.
     """
     whole, code = whole_runs(runs, strict=strict)
-    if sheet is not None:
-        if human or out is not None:
-            raise SettingError("--sheet writes a blank sheet and compares nothing; leave out --human and --out")
-        from reeltalk.stages.calibrating import write_rating_sheet
-
-        rows = write_rating_sheet(
-            *whole, out=sheet, items=items, criteria=criteria.split(","), seed=seed, overwrite=overwrite
-        )
-        say(f"fill in the columns rater and value, then: reeltalk calibrate RUN --human {sheet}")
-        print(f"sheet: {sheet}" if rows else f"sheet: {sheet} (empty)")
-        return code
     marks = _marks(pass_mark or [])
     from reeltalk.analysis.calibration import CalibrationSettings
-    from reeltalk.stages.calibrating import PAGE
+    from reeltalk.stages.calibrating import PAGE, forecast_of_sheet, write_rating_sheet
     from reeltalk.stages.calibrating import calibrate as run_stage
 
     settings = settings_of(
@@ -204,6 +194,19 @@ def calibrate(
         people_pass=marks.pop("human", None),
         passes=marks,
     )
+    if sheet is not None:
+        if out is not None:
+            raise SettingError("--sheet writes a blank sheet and compares nothing; leave out --out")
+        named = criteria.split(",")
+        rows = write_rating_sheet(
+            *whole, out=sheet, items=items, criteria=named, human=human or (), seed=seed, overwrite=overwrite
+        )
+        if human:
+            for line in forecast_of_sheet(run_stage(*whole, human=human, settings=settings), rows // len(named)):
+                print(line)
+        say(f"fill in the columns rater and value, then: reeltalk calibrate RUN --human {sheet}")
+        print(f"sheet: {sheet}" if rows else f"sheet: {sheet} (empty)")
+        return code
     found = run_stage(*whole, human=human or (), out=out, settings=settings, overwrite=overwrite, tell=say)
     for dimension in found.dimensions:
         _print(dimension)

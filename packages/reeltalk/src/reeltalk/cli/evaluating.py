@@ -69,7 +69,7 @@ def evaluate(
     model
         The model that answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, mini for
         reeltalk-mini, or mini:FOLDER for weights of your own, python:MODULE:CLASS, answers:PATH, human:PATH for
-        people's answers, baseline:blind, history, constant, ngrams, nearest, frames, empty, yes, copied-question or
+        people's answers, baseline:blind, history, constant, ngrams, frames, empty, yes, copied-question or
         reference, oracle, or summary:MODEL.
     out
         Folder of the run. Not needed with --plan.

@@ -18,7 +18,7 @@ from reeltalk.cli.evaluation_options import (
     RetryOptions,
     judge_settings,
 )
-from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, ExecutorName
+from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE
 from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say, whole_runs
 from reeltalk.errors import SettingError
 from reeltalk.schema.settings import check_counts, settings_of
@@ -214,8 +214,6 @@ def score(
     model: str | None = None,
     language: Literal["auto", "en", "zh"] = "auto",
     meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,
-    workers: Annotated[int | None, HOW] = None,
-    executor: ExecutorName = "local",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Score models' answers with text metrics, with intervals clustered by source video.
@@ -240,13 +238,10 @@ def score(
         Language of the answers; it selects the tokeniser.
     meteor_jar
         Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
-    workers
-        Models that are scored at a time; one by default, and on a cluster one for each core.
     overwrite
         Replace an existing run.
     """
     from reeltalk.evaluate.settings import ScoreSettings
-    from reeltalk.parallel import open_executor
     from reeltalk.stages.scoring import score as run_stage
     from reeltalk.store.benchmark import Benchmark
 
@@ -259,7 +254,6 @@ def score(
         benchmark=Benchmark.open(bench) if bench else None,
         model=model,
         meteor_jar=meteor_jar,
-        executor=None if (executor, workers) == ("local", None) else open_executor(executor, workers),
         overwrite=overwrite,
         tell=say,
     )

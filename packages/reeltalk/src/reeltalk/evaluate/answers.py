@@ -40,6 +40,8 @@ class AnswerSet:
     or is missing. A judge counts these turns."""
     signed: tuple[tuple[str, str], ...] = ()
     """If reeltalk played the dialogues: how the answers were produced. These are parts of every signature."""
+    samples: Sequence[AnsweredTurn] = ()
+    """All answers to `turns`, if the dialogues were played several times."""
     played: str = ""
     """Hash of all turns that were played. An answer depends on the turns before it, even on turns without a score."""
     lacking: Sequence[tuple[int, str]] = ()

@@ -287,7 +287,7 @@ def forecast_evaluation(
             for one in judges:
                 for unit in judged_units(one, units, background):
                     await judge_unit(one, unit, counting[one.name])
-                    if one.needs_model and (unit.kind, unit.id) in nothing:
+                    if one.needs_model and not unit.epoch and (unit.kind, unit.id) in nothing:
                         await judge_unit(one, with_empty_answers(unit), counting[one.name])
             due.append((asked.calls - answers, sum(one.calls for one in counting.values()) - judgings))
 

@@ -64,6 +64,7 @@ _TAKEN_BY: Final[Mapping[str, frozenset[ModelKind]]] = {
     "price_in": _ASKED,
     "price_out": _ASKED,
     "image_tokens": _ASKED,
+    "epochs": _ASKED | _kinds("python"),
     "prompt": _LANGUAGE,
     "answer_style": _LANGUAGE,
     "frame_times": _LANGUAGE,
@@ -154,6 +155,7 @@ _WHY: Final[Mapping[str, str]] = {
     "price_in": "its tokens cost nothing",
     "price_out": "its tokens cost nothing",
     "image_tokens": "its frames count against no budget",
+    "epochs": "it answers the same in every play",
     "prompt": "it reads no prompt",
     "answer_style": "it reads no prompt",
     "frame_times": "it is told no times in words",
@@ -202,18 +204,17 @@ def kinds_of_option(option: str, command: ModelCommand = "evaluate") -> frozense
     """The kinds of models that an option has an effect on.
 
     Args:
-        option: A field of `ModelSettings`, or `prompt`, `answer_style` or `frame_times`.
+        option: A field of `ModelSettings`, or `epochs`, `prompt`, `answer_style` or `frame_times`.
         command: The command that has the option.
     """
     return _OF_COMMANDS[command][option]
 
 
 def prompt_options(config: RunConfig) -> tuple[str, ...]:
-    """The options about what a model is told that a run sets to something else than its preset, or than the default."""
+    """The options of playing that only some models take, if a run sets them to something else than its preset."""
     start = config.preset.play if config.preset else PlaySettings()
-    return tuple(
-        name for name in ("prompt", "answer_style", "frame_times") if getattr(config.play, name) != getattr(start, name)
-    )
+    names = ("epochs", "prompt", "answer_style", "frame_times")
+    return tuple(name for name in names if getattr(config.play, name) != getattr(start, name))
 
 
 def check_options(

@@ -62,6 +62,8 @@ class ModelConfig:
     """Receives a sentence about what the server does not take."""
     connections: int = 20
     """Requests at a time."""
+    reseeds: bool = False
+    """Send each of several samples of an answer with a seed of its own."""
     stream: bool = False
     """Stream replies, so that the time to the first token is known."""
     batch: bool = False
@@ -116,6 +118,7 @@ class ModelConfig:
             shows_frames=shows_frames,
             tell=tell,
             connections=limits.connections,
+            reseeds=True,
             stream=asking.first_token,
             batch=asking.batch,
             sees_images=asking.sees == "images",
@@ -281,7 +284,7 @@ def create_model(
         arguments=asking.model_args(spec),
         tell=asking.tell or silent,
     )
-    model.peak_memory = peak_memory
+    model.peak_memory, model.reseeds = peak_memory, asking.reseeds
     return model
 
 

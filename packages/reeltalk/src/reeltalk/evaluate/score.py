@@ -1,12 +1,8 @@
-"""Score answers with text metrics: values with intervals clustered by video, scores of items, curves over turns.
-
-A set of answers is scored here, or by an executor in another process.
-"""
+"""Score answers with text metrics: values with intervals clustered by video, scores of items, curves over turns."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +10,17 @@ from numpy.typing import NDArray
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.evaluate.answers import AnswerSet
+from reeltalk.evaluate.epochs import mean_by_item
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import reference_count
 from reeltalk.metrics.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
-from reeltalk.metrics.scoring import COMPUTED_ANYWHERE, Floats, MetricResult, metric_names, score_texts
+from reeltalk.metrics.scoring import Floats, MetricResult, metric_names, score_texts
 from reeltalk.metrics.tokenise import Spoken, languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, numbered_clusters
-from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState, turn_counts
 from reeltalk.schema.runs import (
     CurvePoint,
-    Duplicate,
     ItemScores,
     ModelInfo,
     RunInfo,
@@ -35,45 +30,16 @@ from reeltalk.schema.runs import (
     value_fields,
 )
 from reeltalk.schema.scoring import Signature
-from reeltalk.store.rows import FieldValues
-
-MEMORY_BYTES: Final = 4 << 30
-
-
-@dataclass(frozen=True)
-class MetricRows:
-    """The scores of one set of answers, by metric."""
-
-    columns: dict[str, Floats]
-    """(N,) value of each item, in the set's order, by metric."""
-    summary: dict[str, SummaryRow]
-    curves: dict[str, list[CurvePoint]]
-    unscored: dict[str, str] = field(default_factory=dict)
-    """Why a metric could not be computed."""
-
-    def joined(self, other: "MetricRows | None") -> "MetricRows":
-        """These rows together with rows of other metrics of the same set."""
-        if other is None:
-            return self
-        return MetricRows(
-            self.columns | other.columns,
-            self.summary | other.summary,
-            self.curves | other.curves,
-            self.unscored | other.unscored,
-        )
-
-    def items(self, answer_set: AnswerSet, metrics: Sequence[str]) -> "SetColumns":
-        """The values of each item, by metric in the order of `metrics`."""
-        return SetColumns(answer_set, {name: self.columns[name] for name in metrics if name in self.columns})
+from reeltalk.store.rows import FieldValues, KeyIndex
 
 
 @dataclass(frozen=True)
 class SetColumns:
-    """The values of all items of a set of answers."""
+    """The values of all answers of a set."""
 
     answer_set: AnswerSet
     columns: dict[str, Floats]
-    """(N,) value of each item, in the set's order, by metric."""
+    """(N,) value of each answer, in the set's order, by metric."""
 
     def rows(self) -> Iterator[ItemScores]:
         """A row for each item."""
@@ -82,138 +48,13 @@ class SetColumns:
             yield ItemScores(model=turn.model, item_id=turn.item_id, scores=scores)
 
 
-def score_in_processes(
-    sets: Sequence[AnswerSet],
-    metrics: Sequence[str],
-    settings: ScoreSettings,
-    subject: str,
-    languages: Mapping[str, Spoken],
-    executor: Executor,
-    progress: Callable[[str], None],
-) -> dict[int, MetricRows]:
-    """Rows of each set by its position, computed by an executor.
-
-    Raises:
-        BenchmarkError: A set could not be scored.
-    """
-    calls = (
-        Call(
-            {
-                "model": answer_set.model,
-                "turns": [turn.model_dump(mode="json") for turn in answer_set.turns],
-                "duplicates": [duplicate.model_dump(mode="json") for duplicate in answer_set.duplicates],
-                "signed": [list(part) for part in answer_set.signed],
-                "played": answer_set.played,
-                "lacking": [list(turn) for turn in answer_set.lacking],
-                "metrics": list(metrics),
-                "settings": settings.model_dump(mode="json"),
-                "subject": subject,
-                "languages": [languages[turn.item_id] for turn in answer_set.turns],
-                "spoken": sorted(set(languages.values())),
-            },
-            Limits(memory_bytes=MEMORY_BYTES),
-        )
-        for answer_set in sets
-    )
-    found: dict[int, MetricRows] = {}
-    for place, outcome in executor.map("reeltalk.evaluate.score:score_set", calls):
-        if isinstance(outcome, Failure):
-            raise BenchmarkError(f"the answers of {sets[place].model} cannot be scored: {outcome}")
-        found[place] = MetricRows(
-            {name: np.array(values) for name, values in outcome["columns"].items()},
-            {name: SummaryRow.model_validate(row) for name, row in outcome["summary"].items()},
-            {name: [CurvePoint.model_validate(row) for row in rows] for name, rows in outcome["curves"].items()},
-            outcome["unscored"],
-        )
-        progress(f"scored {len(found)} of {len(sets)}: {sets[place].model}, {len(sets[place].turns):,} answers")
-    return found
-
-
-def score_set(argument: dict[str, Any]) -> dict[str, Any]:
-    """Score one set. Runs in a child process.
-
-    Args:
-        argument: Model, turns, duplicates, lacking turns and signed parts of an `AnswerSet`; `metrics`, `settings` and
-            `subject`; the `languages` of the turns, and those `spoken` in the run.
-
-    Returns:
-        `MetricRows` as JSON.
-    """
-    answer_set = AnswerSet(
-        model=argument["model"],
-        source="",
-        sha256="",
-        rows=0,
-        turns=[AnsweredTurn.model_validate(turn) for turn in argument["turns"]],
-        duplicates=tuple(Duplicate.model_validate(duplicate) for duplicate in argument["duplicates"]),
-        signed=tuple((name, value) for name, value in argument["signed"]),
-        played=argument["played"],
-        lacking=[(index, reason) for index, reason in argument["lacking"]],
-    )
-    settings = ScoreSettings.model_validate(argument["settings"])
-    why: dict[str, str] = {}
-    spoken = frozenset(argument["spoken"])
-    found = metric_results(answer_set, argument["metrics"], argument["languages"], spoken, None, None, why)
-    rows = metric_rows(answer_set, found, settings, argument["subject"], why)
-    return {
-        "columns": {name: values.tolist() for name, values in rows.columns.items()},
-        "summary": {name: row.model_dump(mode="json") for name, row in rows.summary.items()},
-        "curves": {name: [row.model_dump(mode="json") for row in points] for name, points in rows.curves.items()},
-        "unscored": rows.unscored,
-    }
-
-
-def metric_rows(
-    answer_set: AnswerSet,
-    results: dict[str, MetricResult],
-    settings: ScoreSettings,
-    subject: str,
-    unscored: dict[str, str],
-) -> MetricRows:
-    """All rows of a set, from the results of its metrics and the reasons of those that failed."""
-    positions = np.fromiter(FieldValues(answer_set.turns, "turn_index"), np.int64) if results else np.zeros(0, np.int64)
-    videos = numbered_clusters(FieldValues(answer_set.turns, "video_id")) if results else np.zeros(0, np.intp)
-    return MetricRows(
-        {name: result.per_item for name, result in results.items()},
-        {name: _summary_row(answer_set, result, subject, videos) for name, result in results.items()},
-        {name: _curve(answer_set, result, positions, videos) for name, result in results.items()},
-        unscored,
-    )
-
-
-def metric_results(
-    answer_set: AnswerSet,
-    metrics: Sequence[str],
-    languages: Sequence[Spoken],
-    spoken: frozenset[Spoken],
-    meteor: MeteorProcess | None,
-    embedder: SentenceEmbedder | None,
-    unscored: dict[str, str],
-) -> dict[str, MetricResult]:
-    """The results of metrics for a set; empty for an empty set.
-
-    Args:
-        answer_set: The set.
-        metrics: Metrics, as in `score_texts`.
-        languages: Language of each item of the set.
-        spoken: Languages of all items of the run.
-        meteor: A running METEOR.
-        embedder: Needed for `similarity`.
-        unscored: Receives the reason why a metric could not be computed.
-    """
-    if not answer_set.turns or not metrics:
-        return {}
-    return score_texts(
-        FieldValues(answer_set.turns, "text"),
-        FieldValues(answer_set.turns, "references"),
-        metrics,
-        languages=languages,
-        spoken=spoken,
-        meteor=meteor,
-        embed=embedder,
-        embedder=embedder.name if embedder else "",
-        unscored=unscored,
-    )
+def _by_item(answer_set: AnswerSet, results: Mapping[str, MetricResult]) -> Mapping[str, MetricResult]:
+    """The results with one row for each item of a set, if its items have several answers."""
+    if not answer_set.samples:
+        return results
+    items = KeyIndex((turn.item_id, place) for place, turn in enumerate(answer_set.turns))
+    of_answers = np.fromiter((items.last(item) for item in FieldValues(answer_set.samples, "item_id")), np.intp)
+    return {name: mean_by_item(result, of_answers) for name, result in results.items()}
 
 
 def metric_signature(answer_set: AnswerSet, subject: str, metric: tuple[tuple[str, str], ...]) -> str:
@@ -309,7 +150,6 @@ def score_sets(
     models: Sequence[ModelInfo] | None = None,
     expected: frozenset[str] = frozenset(),
     progress: Callable[[str], None] = lambda _: None,
-    executor: Executor | None = None,
 ) -> ScoredAnswers:
     """Score every set with every metric.
 
@@ -323,12 +163,10 @@ def score_sets(
         meteor: A running METEOR, or the reason why there is none. Then METEOR is unscored, with that reason.
         expected: Items that each model should have answered, beyond those that another model answered.
         progress: Called with a line before each model.
-        executor: Scores sets in parallel. By default they are scored here, one after the other. METEOR, similarity and
-            a user's own metrics are always computed here. The numbers are the same.
 
     Raises:
         SettingError: A metric is unknown.
-        BenchmarkError: There is nothing to score, or scoring elsewhere failed.
+        BenchmarkError: There is nothing to score.
     """
     if not sets or not any(answer_set.turns for answer_set in sets):
         raise BenchmarkError("there are no answers with references to score")
@@ -351,33 +189,34 @@ def score_sets(
         if isinstance(needed, ReeltalkError)
     }
     usable = [name for name in settings.metrics if name not in lacking]
-    elsewhere = tuple(name for name in usable if executor is not None and name in COMPUTED_ANYWHERE)
-    usable = [name for name in usable if name not in elsewhere]
-    mapped = (
-        score_in_processes(sets, elsewhere, settings, subject, spoken, executor, progress)
-        if executor and elsewhere
-        else {}
-    )
     for number, answer_set in enumerate(sets, start=1):
         progress(f"scoring {number} of {len(sets)}: {answer_set.model}, {len(answer_set.turns):,} answers")
         why: dict[str, str] = {}
-        results = metric_results(
-            answer_set,
-            usable,
-            [spoken[item] for item in FieldValues(answer_set.turns, "item_id")],
-            frozenset(spoken.values()),
-            None if isinstance(meteor, ReeltalkError) else meteor,
-            None if isinstance(embedder, ReeltalkError) else embedder,
-            why,
-        )
-        rows = metric_rows(answer_set, results, settings, subject, why).joined(mapped.get(number - 1))
-        run.columns.append(rows.items(answer_set, metric_names(settings.metrics)))
-        for name in metric_names(settings.metrics):
-            if name in rows.summary:
-                run.summary.append(rows.summary[name])
-                run.curves.extend(rows.curves[name])
+        answers = answer_set.samples or answer_set.turns
+        results = {}
+        if answers and usable:
+            results = score_texts(
+                FieldValues(answers, "text"),
+                FieldValues(answers, "references"),
+                usable,
+                languages=[spoken[item] for item in FieldValues(answers, "item_id")],
+                spoken=frozenset(spoken.values()),
+                meteor=None if isinstance(meteor, ReeltalkError) else meteor,
+                embed=None if isinstance(embedder, ReeltalkError) else embedder,
+                embedder="" if embedder is None or isinstance(embedder, ReeltalkError) else embedder.name,
+                unscored=why,
+            )
+        names = metric_names(settings.metrics)
+        run.columns.append(SetColumns(answer_set, {name: results[name].per_item for name in names if name in results}))
+        numbers = _by_item(answer_set, results)
+        positions = np.fromiter(FieldValues(answer_set.turns, "turn_index"), np.int64)
+        videos = numbered_clusters(FieldValues(answer_set.turns, "video_id"))
+        for name in names:
+            if name in numbers:
+                run.summary.append(_summary_row(answer_set, numbers[name], subject, videos))
+                run.curves.extend(_curve(answer_set, numbers[name], positions, videos))
             else:
-                reason = rows.unscored.get(name) or lacking.get(name, "no answers")
+                reason = why.get(name) or lacking.get(name, "no answers")
                 unscored.append(Unscored(model=answer_set.model, metric=name, reason=reason))
                 signature = metric_signature(answer_set, subject, (("metric", name), ("state", "unscored")))
                 run.summary.append(

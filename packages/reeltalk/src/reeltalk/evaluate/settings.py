@@ -127,6 +127,9 @@ class PlaySettings(BaseModel):
     """Which turns are answered: all, or those that MT-Video-Bench's protocol asks."""
     rejump: Annotated[int, Field(ge=0)] | None = None
     """Seed by which new paths are drawn in place of the benchmark's own."""
+    epochs: Annotated[Count, Field(exclude_if=lambda count: count == 1)] = 1
+    """How often every dialogue is played, for models that sample their answers. A turn's value is the mean of its
+    answers, and the interval of a number holds how far they differ."""
     prompt: str = "plain"
     """Prompt for answers: plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
     answer_style: AnswerStyle = "form"
@@ -171,6 +174,7 @@ class PlaySettings(BaseModel):
         parts = [("mode", self.mode), ("history", told)]
         parts += [("rounds", self.rounds)] if self.rounds != "all" else []
         parts += [("rejump", str(self.rejump))] if self.rejump is not None else []
+        parts += [("epochs", str(self.epochs))] if self.epochs > 1 else []
         parts += [("options", f"shuffled-{self.seed}" if self.option_order == "shuffled" else "source")]
         parts += [("subtitles", "yes" if self.subtitles else "no"), ("audio", "unused")]
         parts += [("times", "auto-v1" if self.frame_times == "auto" else self.frame_times)]
@@ -290,7 +294,9 @@ class Preset:
         return (("preset", f"{self.name} modified ({','.join(modified)})" if modified else self.name),)
 
 
-FREE: Final = ("units", "split", "tasks", "seed", "compat", "language", "option_order", "null_units", "control")
+FREE: Final = (
+    *("units", "split", "tasks", "seed", "epochs", "compat", "language", "option_order", "null_units", "control"),
+)
 """Settings that select a part of a benchmark, have their own place in a signature, or change no number of a model."""
 
 

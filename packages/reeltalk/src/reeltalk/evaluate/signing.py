@@ -102,6 +102,8 @@ def run_signature(
         origins: Who gave the replies.
     """
     play = config.play
+    # The first epoch's; what is shown in another one differs by the model's own answers alone.
+    scripts = scripts[: len(scripts) // play.epochs]
     return (
         *(config.preset.signed(play, config.judging) if config.preset else ()),
         *play.signature,

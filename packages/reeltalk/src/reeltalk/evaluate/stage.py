@@ -344,7 +344,7 @@ class EvaluationRunner:
         check_histories(scripts, settings, wrong)
         numbers: dict[str, int] = {}
         for number, script in enumerate(scripts):
-            numbers[script.id] = number
+            numbers[script.name] = number
             self._due += len(script.steps)
         if self._null_sample is None:
             self._null_sample = sample_null_units(scripts, self._judging)
@@ -457,7 +457,7 @@ class EvaluationRunner:
         place: UnitKey = (unit.kind, unit.id)
         wanted = place in (self._null_sample or ()) if judge.needs_model else self._judging.settings.null_units > 0
         key = judge.name, place
-        if not wanted or unit.model == NULL_MODEL or key in self._null_begun:
+        if not wanted or unit.epoch or unit.model == NULL_MODEL or key in self._null_begun:
             return
         if self._null_from.get(place, unit.model) != unit.model:
             return
@@ -526,7 +526,7 @@ class EvaluationRunner:
 
 def _sample_of_script(script: Script) -> LoggedSample:
     question = script.steps[0].turn.question if script.steps else ""
-    return LoggedSample(script.id, question, {"video_id": script.video_id, "turns": len(script.steps)})
+    return LoggedSample(script.name, question, {"video_id": script.video_id, "turns": len(script.steps)})
 
 
 def _sample_of_turns(name: str, turns: Sequence[AnsweredTurn]) -> LoggedSample:

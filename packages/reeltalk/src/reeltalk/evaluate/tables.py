@@ -10,6 +10,14 @@ from typing import Any, Final, TypeVar
 
 from reeltalk._version import __version__
 from reeltalk.evaluate.answers import AnswerSet
+from reeltalk.evaluate.epochs import (
+    ANSWERED,
+    mean_of_flags,
+    mean_scores,
+    one_of_each_turn,
+    plays_of,
+    spread_within_turns,
+)
 from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash, reference_count
@@ -31,7 +39,17 @@ from reeltalk.metrics.info import TIMINGS
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Outcome
-from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
+from reeltalk.schema.runs import (
+    EPOCHS,
+    CurvePoint,
+    EpochSpread,
+    GroupRow,
+    ItemScores,
+    ModelInfo,
+    RunInfo,
+    SummaryRow,
+    value_fields,
+)
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature, short_hash
 from reeltalk.store.rows import FieldValues, KeyIndex, Rows, database_errors, temporary_database
 from reeltalk.store.score_frame import PLAYED, unit_item
@@ -61,7 +79,9 @@ def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S
     return f"{below:g} s and more"
 
 
-def latency_measures(turns: Iterable[AnsweredTurn], durations_s: Callable[[str], float | None]) -> list[Measure]:
+def latency_measures(
+    turns: Iterable[AnsweredTurn], durations_s: Callable[[str], float | None], *, repeated: bool = False
+) -> list[Measure]:
     """Seconds, tokens, frames and memory of one model's answers, as far as they were measured.
 
     A question without a moment is asked at the end of its video.
@@ -69,14 +89,15 @@ def latency_measures(turns: Iterable[AnsweredTurn], durations_s: Callable[[str],
     Args:
         turns: Its turns.
         durations_s: Gives the length of a video in seconds; None if it is unknown.
+        repeated: True if turns were answered several times. Their answers are averaged first.
     """
     by = ("turn", "video_length", "asked_at")
-    entries = split_items(_latency_items(turns, durations_s), len(PLAYED))
+    entries = split_items(_latency_items(turns, durations_s, repeated), len(PLAYED))
     return [mean_measure(name, own, by=by) for name, own in zip(PLAYED, entries, strict=True) if own]
 
 
 def _latency_items(
-    turns: Iterable[AnsweredTurn], durations_s: Callable[[str], float | None]
+    turns: Iterable[AnsweredTurn], durations_s: Callable[[str], float | None], repeated: bool
 ) -> Iterator[tuple[int, MeanItem]]:
     for turn in turns:
         if turn.state is not AnswerState.ANSWERED or not turn.played:
@@ -90,7 +111,8 @@ def _latency_items(
         }
         for number, of in enumerate(PLAYED.values()):
             if (value := of(turn.played)) is not None:
-                yield number, MeanItem(turn.video_id, float(value), groups=groups)
+                mean_of = turn.item_id if repeated else None
+                yield number, MeanItem(turn.video_id, float(value), groups=groups, mean_of=mean_of)
 
 
 TURN: Final = "turn"
@@ -113,37 +135,45 @@ class Tables:
     groups: list[GroupRow] = field(default_factory=list)
     curves: list[CurvePoint] = field(default_factory=list)
     items: "ItemColumns" = field(default_factory=lambda: ItemColumns())
-    """Scores of each turn by model and item."""
+    """Scores of each answer by model, item and epoch."""
+    epoch: int = 0
+    """The epoch of the scores that are added."""
     floor: list[ItemScores] = field(default_factory=list)
     """Scores of empty answers, if no model gave them."""
     metrics: list[str] = field(default_factory=list)
 
 
 class ItemColumns:
-    """Scores of turns by metric, in a temporary database. Of several scores by one metric the first counts."""
+    """Scores of answers by metric, in a temporary database. Of several scores by one metric the first counts."""
 
     def __init__(self) -> None:
-        self._scores = temporary_database("CREATE TABLE scores (model, item, metric, value)")
+        self._scores = temporary_database("CREATE TABLE scores (model, item, epoch, metric, value)")
         weakref.finalize(self, self._scores.close)
 
-    def add(self, model: str, metric: str, scores: Iterable[tuple[str, float]]) -> None:
-        """Add the scores of a metric."""
+    def add(self, model: str, metric: str, scores: Iterable[tuple[str, int, float]]) -> None:
+        """Add the scores of a metric, each with its item and epoch."""
         with database_errors():
             self._scores.execute("BEGIN")
-            rows = ((model, item, metric, value) for item, value in scores)
-            self._scores.executemany("INSERT INTO scores VALUES (?, ?, ?, ?)", rows)
+            rows = ((model, item, epoch, metric, value) for item, epoch, value in scores)
+            self._scores.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?)", rows)
             self._scores.execute("COMMIT")
 
-    def scores(self, turns: Iterable[tuple[str, str]]) -> Iterator[dict[str, float]]:
-        """The scores of turns, in the order in which metrics were added."""
+    def scores(self, answers: Iterable[tuple[str, str, int]]) -> Iterator[dict[str, float]]:
+        """The scores of answers, in the order in which metrics were added."""
         with database_errors():
-            self._scores.execute("CREATE INDEX IF NOT EXISTS by_item ON scores (item, model)")
-            query = "SELECT metric, value FROM scores WHERE item = ? AND model = ? ORDER BY rowid"
-            for model, item in turns:
+            self._scores.execute("CREATE INDEX IF NOT EXISTS by_item ON scores (item, model, epoch)")
+            query = "SELECT metric, value FROM scores WHERE item = ? AND model = ? AND epoch = ? ORDER BY rowid"
+            for model, item, epoch in answers:
                 found: dict[str, float] = {}
-                for metric, value in self._scores.execute(query, (item, model)):
+                for metric, value in self._scores.execute(query, (item, model, epoch)):
                     found.setdefault(metric, value)
                 yield found
+
+    def of_metric(self, model: str, metric: str) -> dict[tuple[str, int], float]:
+        """The scores of a metric by item and epoch."""
+        query = "SELECT item, epoch, value FROM scores WHERE model = ? AND metric = ? ORDER BY rowid"
+        with database_errors():
+            return {(item, epoch): value for item, epoch, value in self._scores.execute(query, (model, metric))}
 
 
 def summarise(
@@ -194,7 +224,7 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
         model,
         measure.name,
         (
-            (entry.item_id, entry.value * measure.scale + measure.offset)
+            (entry.item_id, tables.epoch, entry.value * measure.scale + measure.offset)
             for entry in measure.entries
             if entry.item_id is not None and entry.applies and entry.value is not None
         ),
@@ -305,6 +335,14 @@ def correct_measure(
     return mean_measure(CORRECT, [*items.values(), *rest.values()], scale=PER_CENT, by=by), used
 
 
+@dataclass(frozen=True)
+class _Play:
+    """The units of one play, and the headlines of judges by their names."""
+
+    units: Sequence[JudgeUnit]
+    headlines: dict[str, Measure]
+
+
 def tables_of(
     evaluation: Evaluation,
     judging: JudgingSetup,
@@ -340,8 +378,10 @@ def tables_of(
         _answer_set(model, turns_of.get(model, nothing_of), sources[model], parts) for model, parts in signed.items()
     ]
     models, sets = [info for info, _ in found], [answer_set for _, answer_set in found]
-    tables = Tables()
+    whole = Tables()
     judged_rows = {judge.name: _by_model(evaluation.scores[judge.name]) for judge in judging.judges}
+    spreads: list[EpochSpread] = []
+    most_plays = 1
 
     def duration_of(video_id: str) -> float | None:
         video = background.videos.get(video_id) if background else None
@@ -352,6 +392,7 @@ def tables_of(
         data: str,
         measures: Sequence[Measure],
         *parts: tuple[str, str],
+        tables: Tables = whole,
         reasons: Mapping[str, str] | None = None,
     ) -> None:
         summarise(
@@ -363,35 +404,76 @@ def tables_of(
             reasons=reasons,
         )
 
-    for model in signed:
-        answered = turns_of.get(model, nothing_of)
+    def add_judged(
+        model: str,
+        answered: Sequence[AnsweredTurn],
+        rows_of: Mapping[str, Sequence[JudgedScore]],
+        tables: Tables,
+        plays: Sequence[_Play] = (),
+    ) -> _Play:
+        """Add the numbers of judges. An error cascades within a play, so `plays` are given if there were several."""
         own = group_units(answered, background)
+        play = _Play(own, {})
         measured: list[tuple[Judge, Measure]] = []
         why_of: dict[str, str] = {}
         hashes: dict[str, str] = {}
         for judge in judging.judges:
-            rows: Sequence[JudgedScore] = judged_rows[judge.name].get(model, ())
+            rows = rows_of[judge.name]
             judged = judged_units(judge, own, background)
             measures = judge.measures(judged, rows)
+            if plays:
+                of_plays = {name: whole.items.of_metric(model, name) for name in (one.name for one in measures)}
+                measures = [mean_of_flags(one, of_plays[one.name]) for one in measures]
             # Judged numbers use all turns. So a model with failed turns can be compared with one without.
             data = judged_hash(judged, judge)
             why = _unscored_turns(own, rows)
             if measures:
                 measured.append((judge, measures[0]))
+                play.headlines[judge.name] = measures[0]
                 hashes[judge.name] = data
                 why_of = why | why_of
-            add(model, data, measures, *judging.signature(judge), *_reference_parts(judge, answered), reasons=why)
+            parts = (*judging.signature(judge), *_reference_parts(judge, answered))
+            add(model, data, measures, *parts, tables=tables, reasons=why)
             protocol = find_protocol(judge.name)
             if measures and protocol is not None and protocol.right_or_wrong:
                 # The cost of an error uses the same turns.
-                after = cascade(own, _values_by_item(measures[0]), judge.name)
+                known = ((one.units, _values_by_item(one.headlines[judge.name])) for one in plays or (play,))
                 withheld = measures[0].withheld
-                add(model, data, [dataclasses.replace(one, part_withheld=withheld) for one in after], *judge.signature)
-        if (whole := correct_measure(measured, answered)) is not None:
-            parts = _joint_parts(whole[1], judging)
-            add(model, short_hash([hashes[judge.name] for judge in whole[1]]), [whole[0]], *parts, reasons=why_of)
+                after = [dataclasses.replace(one, part_withheld=withheld) for one in cascade(known, judge.name)]
+                add(model, data, after, *judge.signature, tables=tables)
+        if (joint := correct_measure(measured, answered)) is not None:
+            data, parts = short_hash([hashes[judge.name] for judge in joint[1]]), _joint_parts(joint[1], judging)
+            add(model, data, [joint[0]], *parts, tables=tables, reasons=why_of)
+            play.headlines[CORRECT] = joint[0]
+        return play
+
+    for model in signed:
+        answered = turns_of.get(model, nothing_of)
+        epochs = plays_of(answered)
+        rows_of: dict[str, Sequence[JudgedScore]] = {name: rows.get(model, ()) for name, rows in judged_rows.items()}
+        if len(epochs) < 2:
+            add_judged(model, answered, rows_of, whole)
+        else:
+            most_plays = max(most_plays, len(epochs))
+            plays = [
+                add_judged(
+                    model,
+                    turns,
+                    {name: [row for row in rows if row.epoch == epoch] for name, rows in rows_of.items()},
+                    Tables(items=whole.items, epoch=epoch),
+                )
+                for epoch, turns in epochs.items()
+            ]
+            means = {name: mean_scores(rows) for name, rows in rows_of.items()}
+            # The scores of single answers are those of the plays.
+            of_means = dataclasses.replace(whole, items=ItemColumns())
+            videos = {turn["item_id"]: turn["video_id"] for turn in answered.raw()}
+            for measure in add_judged(model, one_of_each_turn(answered), means, of_means, plays).headlines.values():
+                values = whole.items.of_metric(model, measure.name)
+                if (spread := spread_within_turns(model, measure.name, values, videos)) is not None:
+                    spreads.append(spread)
         played = next(answer_set.played for answer_set in sets if answer_set.model == model)
-        add(model, played, latency_measures(answered, duration_of))
+        add(model, played, latency_measures(answered, duration_of, repeated=len(epochs) > 1))
     if NULL_MODEL not in signed:
         nothing = Tables()
         measured, hashes = [], {}
@@ -412,18 +494,30 @@ def tables_of(
                 tables=nothing,
             )
         rests_on = (unit for judge, _ in measured for unit in evaluation.null[judge.name].units)
-        if (whole := correct_measure(measured, (turn for unit in rests_on for turn in unit.turns))) is not None:
-            data = short_hash([hashes[judge.name] for judge in whole[1]])
-            parts = (("data", data), *_joint_parts(whole[1], judging))
-            summarise(NULL_MODEL, [whole[0]], subject=subject, signed=parts, tables=nothing)
-        tables.summary += nothing.summary
-        tables.floor += _floor_rows(evaluation.null, nothing)
+        if (joint := correct_measure(measured, (turn for unit in rests_on for turn in unit.turns))) is not None:
+            data = short_hash([hashes[judge.name] for judge in joint[1]])
+            parts = (("data", data), *_joint_parts(joint[1], judging))
+            summarise(NULL_MODEL, [joint[0]], subject=subject, signed=parts, tables=nothing)
+        whole.summary += nothing.summary
+        whole.floor += _floor_rows(evaluation.null, nothing)
         if nothing.summary:
             turns = _count_turns(evaluation.null.values())
             models.append(
                 ModelInfo(model=NULL_MODEL, source=NULL_SOURCE[0], sha256=NULL_SOURCE[1], rows=turns, items=turns)
             )
-    scored = ScoredAnswers(_no_texts(models, subject), [], [], [])
+    if most_plays > 1:
+        within = [spread.model_dump(mode="json") for spread in spreads]
+        settings = settings | {EPOCHS: {"number": most_plays, "within": within}}
+    info = RunInfo(
+        kind=kind,
+        reeltalk_version=__version__,
+        subject=subject,
+        models=tuple(models),
+        metrics=tuple(whole.metrics),
+        settings=settings,
+        clusters=len(set(FieldValues(evaluation.turns, "video_id"))),
+    )
+    scored = ScoredAnswers(info, [], [], [])
     if chosen.metrics and any(answer_set.turns for answer_set in sets):
         texts = ScoreSettings(metrics=chosen.metrics, language=chosen.language)
         scored = score_sets(
@@ -438,16 +532,9 @@ def tables_of(
             ),
             progress=progress,
         )
-    info = scored.info.model_copy(
-        update={
-            "kind": kind,
-            "models": tuple(models),
-            "metrics": (*tables.metrics, *(scored.info.metrics if chosen.metrics else ())),
-            "settings": settings,
-            "clusters": len(set(FieldValues(evaluation.turns, "video_id"))),
-        }
-    )
-    return info, scored, tables
+        metrics = (*whole.metrics, *scored.info.metrics)
+        info = info.model_copy(update={"metrics": metrics, "unscored": scored.info.unscored})
+    return info, scored, whole
 
 
 def _reference_parts(judge: Judge, turns: Iterable[AnsweredTurn]) -> Parts:
@@ -460,7 +547,7 @@ def _reference_parts(judge: Judge, turns: Iterable[AnsweredTurn]) -> Parts:
 def _floor_rows(null: Mapping[str, NullUnits], nothing: Tables) -> Iterator[ItemScores]:
     """The scores of every turn and every whole unit of which empty answers were judged."""
     turns = dict.fromkeys(turn.item_id for sampled in null.values() for unit in sampled.units for turn in unit.turns)
-    for item, scores in zip(turns, nothing.items.scores((NULL_MODEL, item) for item in turns), strict=True):
+    for item, scores in zip(turns, nothing.items.scores((NULL_MODEL, item, 0) for item in turns), strict=True):
         if scores:
             yield ItemScores(model=NULL_MODEL, item_id=item, scores=scores)
     judged: dict[str, dict[str, list[float]]] = {}
@@ -517,25 +604,30 @@ def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> 
     texts = ItemColumns()
     for found in scored.columns:
         for name, values in found.columns.items():
-            items = FieldValues(found.answer_set.turns, "item_id")
-            texts.add(found.answer_set.model, name, zip(items, values.tolist(), strict=True))
+            answers = found.answer_set.samples or found.answer_set.turns
+            columns = (FieldValues(answers, "item_id"), FieldValues(answers, "epoch"), values.tolist())
+            texts.add(found.answer_set.model, name, zip(*columns, strict=True))
 
-    def places() -> Iterator[tuple[str, str]]:
-        return ((turn["model"], turn["item_id"]) for turn in evaluation.turns.raw())
+    def places() -> Iterator[tuple[str, str, int]]:
+        return ((turn["model"], turn["item_id"], turn.get("epoch", 0)) for turn in evaluation.turns.raw())
 
-    for (model, item), judged, own in zip(places(), tables.items.scores(places()), texts.scores(places()), strict=True):
-        yield ItemScores(model=model, item_id=item, scores={**judged, **own})
+    for (model, item, epoch), judged, own in zip(
+        places(), tables.items.scores(places()), texts.scores(places()), strict=True
+    ):
+        yield ItemScores(model=model, item_id=item, epoch=epoch, scores={**judged, **own})
 
 
 def _answer_set(
     model: str, own: Rows[AnsweredTurn], source: tuple[str, str], signed: Parts
 ) -> tuple[ModelInfo, AnswerSet]:
+    plays = plays_of(own)
+    turns = own if len(plays) < 2 else one_of_each_turn(own)
     usable = array("Q")
     left_out: Counter[str] = Counter()
     lacking: list[tuple[int, str]] = []
     failed: list[str] = []
     outcomes: Counter[Outcome] = Counter()
-    for place, turn in enumerate(own):
+    for place, turn in enumerate(turns):
         outcomes[turn.outcome] += 1
         if turn.state is AnswerState.FAILED:
             failed.append(turn.item_id)
@@ -547,7 +639,10 @@ def _answer_set(
             lacking.append((turn.turn_index, no_answer_reason(turn)))
         else:
             usable.append(place)
-    usable_turns = own.at(usable)
+    usable_turns = turns.at(usable)
+    samples: Sequence[AnsweredTurn] = ()
+    if len(plays) > 1:
+        samples = own.where(lambda turn: turn.get("state", ANSWERED) == ANSWERED and bool(turn["references"]))
     info = ModelInfo(
         model=model,
         source=source[0],
@@ -566,17 +661,7 @@ def _answer_set(
         usable_turns,
         not_scored=dict(left_out),
         signed=signed,
-        played=asked_hash(own),
+        samples=samples,
+        played=asked_hash(turns),
         lacking=lacking,
-    )
-
-
-def _no_texts(models: Sequence[ModelInfo], subject: str) -> RunInfo:
-    return RunInfo(
-        kind="evaluate",
-        reeltalk_version=__version__,
-        subject=subject,
-        models=tuple(models),
-        metrics=(),
-        clusters=0,
     )

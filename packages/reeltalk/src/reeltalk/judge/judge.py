@@ -69,6 +69,11 @@ class JudgeUnit:
     earlier chain, then those of the later one."""
 
     @property
+    def epoch(self) -> int:
+        """Number of the play that its answers are of, from 0."""
+        return self.turns[0].epoch
+
+    @property
     def answered(self) -> tuple[AnsweredTurn, ...]:
         """The turns that have an answer and a reference."""
         return tuple(t for t in self.turns if t.state is AnswerState.ANSWERED and t.references)
@@ -244,7 +249,7 @@ def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Backgroun
 
 
 def group_units(turns: Sequence[AnsweredTurn], background: Background | None = None) -> Sequence[JudgeUnit]:
-    """Chains, paths and dialogues of each model, in the order of their first turns.
+    """Chains, paths and dialogues of each model and epoch, in the order of their first turns.
 
     Turns in a file stay there, and are read when you ask for their unit.
 
@@ -252,7 +257,7 @@ def group_units(turns: Sequence[AnsweredTurn], background: Background | None = N
         turns: Answered turns, in the order of their units.
         background: Facts of the benchmark; without it there are no summaries and no links.
     """
-    groups = groups_of(turns, "model", "unit", "unit_id")
+    groups = groups_of(turns, "model", "unit", "unit_id", "epoch")
     return Mapped(groups, lambda own: _unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), background))
 
 

@@ -7,14 +7,24 @@ scale, or gives the repeated question more than the bottom, measures something o
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from reeltalk.baselines.answerer import AlwaysYes, CopiedQuestion
 from reeltalk.errors import SettingError
 from reeltalk.schema.answers import NO_REFERENCE, AnsweredTurn, AnswerState, right_answer
+from reeltalk.schema.dialogue import Turn
 
-REFERENCE_CHECKS: Final[dict[str, Callable[[AnsweredTurn], str | None]]] = {
+YES: Final = "Yes."
+YES_ZH: Final = "是的。"
+"""A judge of Chinese answers is tested in Chinese."""
+
+
+def _yes(turn: Turn | AnsweredTurn) -> str:
+    """A judge that scores it well rewards agreement, not answers."""
+    return YES_ZH if any("\u4e00" <= character <= "\u9fff" for character in turn.question) else YES
+
+
+REFERENCE_CHECKS: Final[dict[str, Callable[[Turn | AnsweredTurn], str | None]]] = {
     "reference": right_answer,
-    AlwaysYes.name: lambda turn: AlwaysYes().answer(turn.question),
-    CopiedQuestion.name: lambda turn: CopiedQuestion().answer(turn.question),
+    "yes": _yes,
+    "copied-question": lambda turn: turn.question,
 }
 """The answer of each check to a turn. Its name is also its model's name, and its source is `baseline:NAME`."""
 

@@ -270,6 +270,12 @@ def unread_measure(judge: TurnJudge, units: Sequence[JudgeUnit], scores: Sequenc
 
 
 async def judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+    """The rows of a unit, as `_judge_unit` gives them, each with the epoch of its answer."""
+    rows = await _judge_unit(judge, unit, model)
+    return [row.model_copy(update={"epoch": unit.epoch}) for row in rows] if unit.epoch else rows
+
+
+async def _judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
     """The rows of a unit. An empty answer has the lowest value of every criterion, and no judge is asked about it.
 
     A judge of whole chains, paths or dialogues sees the empty answers among the others. What an official script makes
@@ -284,7 +290,8 @@ async def judge_unit(judge: Judge, unit: JudgeUnit, model: AsyncModel | None) ->
         BudgetError: A limit would be passed.
     """
     if model is not None:
-        model = FreshSamples(model, (judge.name, unit.model, unit.kind, unit.id))
+        epoch = (unit.epoch,) if unit.epoch else ()
+        model = FreshSamples(model, (judge.name, unit.model, unit.kind, unit.id, *epoch))
     protocol = find_protocol(judge.name)
     empty = {turn.turn_index for turn in unit.turns if turn.outcome == "empty"}
     if not empty or protocol is None or not protocol.needs_model or unit.model == NULL_MODEL:
@@ -380,12 +387,15 @@ PARTS: Final = (
 )
 
 
-def cascade(units: Iterable[JudgeUnit], value_of: Callable[[str], float | None], of: str) -> list[Measure]:
+Play = tuple[Iterable[JudgeUnit], Callable[[str], float | None]]
+"""Units, and what gives the value of a turn, 0 to 1, by its item. A turn without a value, None, breaks the sequence."""
+
+
+def cascade(plays: Iterable[Play], of: str) -> list[Measure]:
     """Does an early error cascade? Measures of the turns that follow an error.
 
     Args:
-        units: Units of one model.
-        value_of: Gives the value of a turn, 0 to 1, by its item. A turn without a value, None, breaks the sequence.
+        plays: Units of one model, once for each time that they were played.
         of: Name of the protocol that gave the values.
 
     Returns:
@@ -394,7 +404,7 @@ def cascade(units: Iterable[JudgeUnit], value_of: Callable[[str], float | None],
         wrong answer.
     """
     known: list[Known] = []
-    shares = split_items(_after_errors(units, value_of, known), len(_CASCADE))
+    shares = split_items(_after_errors(plays, known), len(_CASCADE))
     return [
         _until_error(f"{of}.first_error", known),
         *(
@@ -449,11 +459,9 @@ def _until_error(name: str, units: Sequence[Known]) -> Measure:
     )
 
 
-def _after_errors(
-    units: Iterable[JudgeUnit], value_of: Callable[[str], float | None], known: list[Known]
-) -> Iterator[tuple[int, MeanItem]]:
+def _after_errors(plays: Iterable[Play], known: list[Known]) -> Iterator[tuple[int, MeanItem]]:
     """The items of the shares of `cascade`, each with the index of its share; adds every unit to those known."""
-    for unit in units:
+    for unit, value_of in ((unit, value_of) for units, value_of in plays for unit in units):
         right = [None if (v := value_of(turn.item_id)) is None else v > RIGHT for turn in unit.turns]
         known.append((unit.video_id, right))
         for index in range(1, len(right)):

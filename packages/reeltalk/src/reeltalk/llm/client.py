@@ -40,6 +40,7 @@ class Request:
 
     messages: Sequence[Message]
     schema: dict[str, Json] | None = None
+    sample: int = 0
     times: int = 0
     """Number of attempts so far."""
     began_s: float = field(default_factory=time.monotonic)
@@ -82,7 +83,9 @@ class ModelClient:
         self._refused_schemas: set[str] = set()
         self._closed = False
 
-    async def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
+    async def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
+    ) -> Reply:
         """Ask for one reply. If the server refuses the schema, it is asked without one from then on.
 
         Raises:
@@ -90,7 +93,7 @@ class ModelClient:
             OutageError: It fails for every request.
             BudgetError: A limit would be passed.
         """
-        request, connections = Request(messages, schema), self.connections
+        request, connections = Request(messages, schema, sample), self.connections
         async with connections or contextlib.nullcontext():
             while True:
                 try:
@@ -155,17 +158,17 @@ class ModelClient:
         canonical = json.dumps(request.schema, sort_keys=True)
         schema = None if canonical in self._refused_schemas else request.schema
         try:
-            return await self._sent(messages, schema)
+            return await self._sent(messages, schema, request.sample)
         except RefusedError as refusal:
             if schema is None or refusal.status not in REFUSED_SCHEMA_STATUS or refusal.kind == "request":
                 raise
-        reply = await self._sent(messages, None)
+        reply = await self._sent(messages, None, request.sample)
         # Only now is it certain that the server refused because of the schema.
         self._refused_schemas.add(canonical)
         return reply
 
-    async def _sent(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Reply:
-        sent = await send_within(self._budget, self.sender, self.endpoint, messages, schema)
+    async def _sent(self, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int) -> Reply:
+        sent = await send_within(self._budget, self.sender, self.endpoint, messages, schema, sample)
         if sent.reply is None:
             raise sent.error or ModelError(f"{describe_endpoint(self.endpoint)} gave nothing")
         return sent.reply
@@ -177,6 +180,7 @@ async def send_within(
     endpoint: Endpoint,
     messages: Sequence[Message],
     schema: dict[str, Json] | None,
+    sample: int = 0,
 ) -> Sent:
     """Send one request, again for each field that the server does not accept.
 
@@ -189,7 +193,7 @@ async def send_within(
         # The reservation counts unless the server reports the usage.
         sent = Sent()
         try:
-            sent = await sender.send(messages, schema)
+            sent = await sender.send(messages, schema, sample)
         finally:
             if budget is not None and reserved is not None:
                 budget.settle(reserved, sent.prompt_tokens, sent.completion_tokens, reached=sent.reached)

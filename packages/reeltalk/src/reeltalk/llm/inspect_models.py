@@ -91,10 +91,10 @@ class InspectSender:
         """Temperature, longest reply and seed as they are sent, and the arguments of the provider."""
         return inspect_sampling(self.learner.dialect, self.endpoint) | self._model_args
 
-    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
+    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int = 0) -> Sent:
         """Send one request."""
         dialect = self.learner.dialect
-        asked: dict[str, Any] = inspect_sampling(dialect, self.endpoint)
+        asked: dict[str, Any] = inspect_sampling(dialect, self.endpoint.of_sample(sample))
         config = self._config.model_copy(update=asked)
         if (
             schema is not None

@@ -92,6 +92,10 @@ class Endpoint(BaseModel):
         sampling |= {"logprobs": True} if self.logprobs else {}
         return sampling if self.reasoning_effort is None else sampling | {"reasoning_effort": self.reasoning_effort}
 
+    def of_sample(self, number: int) -> "Endpoint":
+        """The endpoint for one of several samples: each has a seed of its own, or a server gives equal replies."""
+        return self if not number or self.seed is None else self.model_copy(update={"seed": self.seed + number})
+
     @property
     def prices(self) -> Prices | None:
         """Both prices; None unless both are known."""

@@ -31,10 +31,10 @@ class ModelSender:
         """The sampling of the model."""
         return dict(self.model.sampling)
 
-    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
+    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int = 0) -> Sent:
         """Send one request."""
         try:
-            reply = await self.model.ask(messages, schema=schema)
+            reply = await self.model.ask(messages, schema=schema, sample=sample)
         except ReeltalkError as error:
             return Sent(error=error)
         return Sent(reply, None, reply.prompt_tokens, reply.completion_tokens)
@@ -71,6 +71,8 @@ class ServedModel:
     """Number of questions answered from kept replies."""
     origins: Counter[ReplyOrigin] = field(default_factory=Counter)
     """Number of replies, kept ones too, by who gave them."""
+    reseeds: bool = False
+    """True if the samples of a question have seeds of their own; a judge is asked as the official scripts do."""
     peak_memory: Callable[[], Mapping[str, int]] | None = None
     """Returns the peak memory in bytes, if the model runs in this process."""
     listener: Callable[[Exchange], object] | None = None
@@ -116,7 +118,7 @@ class ServedModel:
         try:
             # Paths of one video begin alike: an equal request under way is awaited, not sent a second time.
             async with self._under_way.setdefault(key, asyncio.Lock()):
-                reply = await self._reply(key, messages, schema)
+                reply = await self._reply(key, messages, schema, sample if self.reseeds else 0)
         except ReeltalkError as error:
             self._tell(Exchange(self.name, messages, None, str(error), began_s))
             raise
@@ -130,10 +132,10 @@ class ServedModel:
         """Close connections. No request is sent after this."""
         await self.client.close()
 
-    async def _reply(self, key: str, messages: Sequence[Message], schema: dict[str, Json] | None) -> Reply:
+    async def _reply(self, key: str, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int) -> Reply:
         kept = self.store.get(key)
         if kept is None:
-            return self.store.put(key, await self.client.ask(messages, schema=schema))
+            return self.store.put(key, await self.client.ask(messages, schema=schema, sample=sample))
         self.client.breaker.record_kept()
         return kept
 

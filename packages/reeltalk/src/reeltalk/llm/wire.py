@@ -301,7 +301,7 @@ class Sender(Protocol):
         """Temperature, longest reply and seed as they are sent."""
         ...
 
-    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
+    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int = 0) -> Sent:
         """Send one request. Failures of the server are returned, not raised.
 
         After a `LearnedError` the request is to be sent again: the server refused a field, which is left out from now

@@ -189,10 +189,10 @@ class WireSender:
             await anext(self._open)
         return self._client
 
-    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
+    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None, sample: int = 0) -> Sent:
         """Send one request."""
         dialect = self.learner.dialect
-        asked = request_fields(self.endpoint, messages, schema, dialect)
+        asked = request_fields(self.endpoint.of_sample(sample), messages, schema, dialect)
         if self.stream:
             asked["stream"] = True
             if dialect.takes("stream_options"):

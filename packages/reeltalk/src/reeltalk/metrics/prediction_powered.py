@@ -87,6 +87,19 @@ class CorrectedInterval:
     next_width: float | None = None
     """Width to expect with as many labels again, of as many other videos; None without an interval."""
 
+    def width_after(self, labels: int) -> float | None:
+        """The width to expect with so many more labels, drawn evenly over the videos; None without an interval.
+
+        The variance is that of the labels, which shrinks with their number, and that of the judge's scores, which does
+        not. Both follow from the width now and the one with twice as many labels.
+        """
+        if self.low is None or self.high is None or self.next_width is None:
+            return None
+        now, twice = (self.high - self.low) ** 2, self.next_width**2
+        of_labels = max(2 * (now - twice), 0.0)
+        shrunk: float = (now - of_labels * labels / (self.n + labels)) ** 0.5
+        return shrunk
+
     @property
     def advice(self) -> str | None:
         """What to rate next, and what it would bring; None without an interval."""

@@ -60,8 +60,6 @@ TOKEN_METRICS: Final[dict[str, tuple[Callable[[Corpus], Floats], str]]] = {
     "exact_match": (exact_match_per_item, "match:tokens"),
 }
 """Metrics that are means over items and need tokens alone: value of each item, and part of the signature."""
-COMPUTED_ANYWHERE: Final = frozenset({"bleu", *TOKEN_METRICS})
-"""Metrics that need only the texts: no Java, no network, no file of the user."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ def score_texts(
     results: dict[str, MetricResult] = {}
     for metric in dict.fromkeys(metrics):
         try:
-            if unsplit is not None and metric in {"meteor", *COMPUTED_ANYWHERE}:
+            if unsplit is not None and metric in {"meteor", "bleu", *TOKEN_METRICS}:
                 raise SettingError(unsplit)
             if metric == "cider" and len(set(map(tuple, references))) < 2:
                 raise SettingError("CIDEr weighs words by how rare they are, and all these references are the same")

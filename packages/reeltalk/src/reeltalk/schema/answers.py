@@ -102,11 +102,13 @@ class AnsweredTurn(Record):
 
     model: Name
     item_id: Name
-    """Identifier of the turn, unique within a model and the same for all models."""
+    """Identifier of the turn, unique within a play of a model and the same for all models."""
     video_id: VideoKey
     unit_id: Name
     """The chain, path or dialogue."""
     turn_index: Annotated[int, Field(ge=0)]
+    epoch: Annotated[int, Field(ge=0)] = 0
+    """Number of the play, from 0, if the dialogues were played several times."""
     question: str
     references: tuple[str, ...]
     text: str

@@ -26,6 +26,9 @@ REPLIES: Final = "replies"
 JUMPS: Final = "jumps"
 """Key of `RunInfo.settings`: `jumps` and `chances` of the paths that were played."""
 
+EPOCHS: Final = "epochs"
+"""Key of `RunInfo.settings`: number of plays of each dialogue, if there were several, and `EpochSpread` of measures."""
+
 MOST_UNSCORED: Final = 0.02
 """Largest share of items without a score. Above it, a number is withheld everywhere."""
 
@@ -108,6 +111,8 @@ class ItemScores(Record):
 
     model: Name
     item_id: Name
+    epoch: Annotated[int, Field(ge=0)] = 0
+    """As of the answer."""
     scores: dict[str, Finite]
 
 
@@ -175,6 +180,22 @@ class ModelInfo(Record):
         return self.turns.get("failed", 0) + self.turns.get("missing", 0)
 
 
+class EpochSpread(Record):
+    """How far the answers of several epochs to one turn differ, by one metric."""
+
+    model: Name
+    metric: Name
+    deviation: Finite
+    """Standard deviation of the values of one turn."""
+    share: Finite | None
+    """Share of the variance of the mean that it makes, 0 to 1; None with too few videos."""
+
+    @property
+    def gain(self) -> float:
+        """By how much twice as many epochs would narrow the interval of the mean, as a share of it."""
+        return 0.0 if self.share is None else 1.0 - (1.0 - self.share / 2) ** 0.5
+
+
 class Unscored(Record):
     """A metric that gave no value, and why."""
 
@@ -201,12 +222,35 @@ class RunInfo(Record):
 
     @property
     def remarks(self) -> list[str]:
-        """The realised rate of jumps of the paths that were played, in a sentence; empty if it is unknown."""
+        """What a reader of the run's numbers may want to know about the plays, one sentence each."""
+        found: list[str] = []
         jumps: Any = self.settings.get(JUMPS)
-        if not jumps or not jumps["chances"]:
-            return []
-        rate = jumps["jumps"] / jumps["chances"]
-        return [f"Its paths jump at {rate:.2f} of the {jumps['chances']:,} turns at which they can."]
+        if jumps and jumps["chances"]:
+            rate = jumps["jumps"] / jumps["chances"]
+            found.append(f"Its paths jump at {rate:.2f} of the {jumps['chances']:,} turns at which they can.")
+        if epochs := self.epochs:
+            found.append(f"Every dialogue was played {epochs} times; the value of a turn is the mean of its answers.")
+        for one in self.spreads:
+            told = f"{one.model}: by {one.metric}, answers to one turn deviate by {one.deviation:.3g}"
+            if one.share is not None:
+                told += (
+                    f", which makes {one.share:.0%} of the variance of the mean; twice as many epochs would narrow its "
+                    f"interval by {one.gain:.0%}"
+                )
+            found.append(f"{told}.")
+        return found
+
+    @property
+    def epochs(self) -> int:
+        """How often each dialogue was played, if more than once; else 0."""
+        told: Any = self.settings.get(EPOCHS)
+        return int(told["number"]) if told else 0
+
+    @property
+    def spreads(self) -> list[EpochSpread]:
+        """How far answers to one turn differ, by the main measures; empty if everything was played once."""
+        told: Any = self.settings.get(EPOCHS)
+        return [EpochSpread.model_validate(row) for row in told["within"]] if told else []
 
     @property
     def warnings(self) -> list[str]:

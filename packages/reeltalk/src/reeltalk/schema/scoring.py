@@ -71,6 +71,8 @@ class JudgedScore(Record):
     video_id: VideoKey | None = None
     sample: Annotated[int, Field(ge=0)] = 0
     """Number of the judging, from 0, if a judge is asked several times (MT-Video-Bench's eval rounds)."""
+    epoch: Annotated[int, Field(ge=0)] = 0
+    """As of the answers."""
     replies: tuple[str, ...] = ()
     """The judge's original replies; two if the first could not be used."""
 

@@ -12,6 +12,7 @@ from reeltalk.analysis.calibration import Calibration, CalibrationSettings
 from reeltalk.analysis.calibration import calibrate as compute
 from reeltalk.analysis.human_ratings import human_ratings, rating_sheet
 from reeltalk.analysis.judge_values import read_scored
+from reeltalk.analysis.verdicts import Place
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.checks import check_judging_settings
 from reeltalk.evaluate.playing.play import Response, answered_turn
@@ -218,6 +219,7 @@ def write_rating_sheet(
     out: Path | str,
     items: int = 200,
     criteria: Sequence[str] = ("overall",),
+    human: Sequence[Path | str] = (),
     seed: int = 17,
     overwrite: bool = False,
 ) -> int:
@@ -228,6 +230,8 @@ def write_rating_sheet(
         out: CSV file to write.
         items: Maximum number of answers on the sheet.
         criteria: Criteria that people rate.
+        human: Ratings so far, as for `calibrate`. Answers that they rate are left out, and videos without any come
+            first.
         seed: Seed that selects the answers.
         overwrite: Replace an existing file.
 
@@ -244,10 +248,36 @@ def write_rating_sheet(
         raise SettingError("a sheet needs --items of 1 or more, and --criteria that name something")
     if out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists and may hold people's work; choose another file or pass --overwrite")
-    text = rating_sheet(opened, items=items, seed=seed, criteria=names)
+    rated: set[Place] = set()
+    if human:
+        found = human_ratings(opened, [Path(path) for path in human], read_scored(opened).places)
+        rated = {rating.place for rating in found.ratings}
+    text = rating_sheet(opened, items=items, seed=seed, criteria=names, rated=rated)
     # Spreadsheets detect UTF-8 by its byte order mark.
     write_bytes(out, text.encode("utf-8-sig"))
     return max(0, sum(1 for _ in csv.reader(io.StringIO(text))) - 1)
+
+
+def forecast_of_sheet(found: Calibration, items: int) -> list[str]:
+    """What more ratings would bring: a sentence for each model and criterion, with the judge that agrees best.
+
+    Args:
+        found: The comparison with the ratings so far.
+        items: Number of more ratings of all models together.
+    """
+    lines = []
+    for dimension in found.dimensions:
+        more = max(1, items // len(dimension.models))
+        for row in dimension.judges[0].means if dimension.judges else ():
+            both, name = row.corrected, f"{dimension.criterion}, {row.model}"
+            if both.low is None or both.high is None or (width := both.width_after(more)) is None:
+                lines.append(f"{name}: {both.reason}")
+                continue
+            lines.append(
+                f"{name}: {more:,} more ratings would narrow the interval of the corrected mean by "
+                f"{dimension.judges[0].name} from {both.high - both.low:.3g} to about {width:.3g}"
+            )
+    return lines
 
 
 def _opened(runs: Sequence[Run | Path | str]) -> list[Run]:

@@ -112,6 +112,11 @@ def evaluate(
     check_run(config, kept=replies.is_file())
     # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
+    if config.play.epochs > 1 and config.asking.temperature == 0 and not config.model.startswith("python:"):
+        hints.append(
+            f"temperature 0 gives nearly the same answers in all {config.play.epochs} epochs; sample them with "
+            "--temperature 0.7, or play once"
+        )
     chosen = make_scripts(benchmark.stored_content(), config.play, limit=config.limit)
     turns = (step.turn for script in chosen for step in script.steps)
     evaluation = _Evaluation(
@@ -272,7 +277,7 @@ class _Evaluation:
                     )
                     usage = Usage.of(self.budget, player.model, judging_setup.model)
                 evaluation = collected.evaluation(
-                    [script.id for script in chosen],
+                    [script.name for script in chosen],
                     [judge.name for judge in judging_setup.judges],
                     background_of(content, judging),
                 )

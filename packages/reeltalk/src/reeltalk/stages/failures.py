@@ -39,7 +39,7 @@ ANSWERS_WITHOUT_ASKING: Final = ("answers:", "human:", "baseline:", "oracle")
 READ_BY: Final = 2
 """Number of unreadable replies after which a judging fails. They are stored, so asking again gives the same replies."""
 
-Asked = tuple[str, str, str, int | None, int]
+Asked = tuple[str, str, str, int | None, int, int]
 """Model, kind and identifier of a unit, turn, and number of the judging."""
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\",;)]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
 _STATUS: Final = re.compile(r"\b(answered|status|code|error|http)(\W{1,3})(\d{3})\b", re.IGNORECASE)
@@ -106,13 +106,13 @@ def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[Jud
         judged: Scores by protocol.
     """
     reasons: Counter[str] = Counter()
-    without: set[tuple[str, str, int | None]] = set()
+    without: set[tuple[str, str, int | None, int]] = set()
     due = answered = 0
     for turn in turns:
         due += turn.state.is_due or turn.has_failed
         if turn.has_failed:
             reasons[turn.reason or UNTOLD] += 1
-            without.add((turn.model, turn.unit_id, turn.turn_index))
+            without.add((turn.model, turn.unit_id, turn.turn_index, turn.epoch))
         else:
             answered += turn.state.is_due
     counts: dict[str, int] = {}
@@ -123,11 +123,11 @@ def failures_of(turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[Jud
         asked, given, read_twice = set[Asked](), set[Asked](), set[Asked]()
         failing: dict[Asked, str] = {}
         for row in rows:
-            if row.judge == "none" or (row.model, row.unit_id, row.turn_index) in without:
+            if row.judge == "none" or (row.model, row.unit_id, row.turn_index, row.epoch) in without:
                 continue
             if row.reason in NOTHING_TO_JUDGE or (row.reason or "").startswith("the official script"):
                 continue
-            place = row.model, row.unit, row.unit_id, row.turn_index, row.sample
+            place = row.model, row.unit, row.unit_id, row.turn_index, row.epoch, row.sample
             asked.add(place)
             if len(row.replies) >= READ_BY:
                 read_twice.add(place)

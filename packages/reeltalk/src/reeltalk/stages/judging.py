@@ -197,12 +197,13 @@ class JudgedUnits(Mapping[str, Rows[AnsweredTurn]]):
         taken: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for place, raw in enumerate(self._turns.raw()):
             kind, unit_id, model = raw.get("unit", DEFAULT_UNIT), raw["unit_id"], raw["model"]
+            play = f"epoch {epoch + 1}, " if (epoch := raw.get("epoch", 0)) else ""
             if limit is not None and (kind, unit_id) not in taken[model]:
                 if len(taken[model]) >= limit:
                     continue
                 taken[model].add((kind, unit_id))
             together = f"chains of {raw['video_id']}" if kind == "chain" else f"{kind} {unit_id}"
-            yield place, f"{model} {together}", unit_id, raw["turn_index"]
+            yield place, f"{model} {play}{together}", unit_id, raw["turn_index"]
 
     def __getitem__(self, name: str) -> Rows[AnsweredTurn]:
         query = (
@@ -229,16 +230,16 @@ def _found_anywhere(turns: SpooledRows[AnsweredTurn]) -> list[int]:
         SettingError: Two sources have answers of one model to one turn.
     """
 
-    def rows() -> Iterator[tuple[int, str, str, str, int, bool]]:
+    def rows() -> Iterator[tuple[int, str, int, str, str, int, bool]]:
         for place, raw in enumerate(turns.raw()):
             unit = raw.get("unit", DEFAULT_UNIT), raw["unit_id"], raw["turn_index"]
-            yield place, raw["model"], *unit, raw.get("reason") == NOT_IN_SOURCE
+            yield place, raw["model"], raw.get("epoch", 0), *unit, raw.get("reason") == NOT_IN_SOURCE
 
-    schema = "CREATE TABLE turns (place, model, unit, unit_id, turn_index, missing); BEGIN"
+    schema = "CREATE TABLE turns (place, model, epoch, unit, unit_id, turn_index, missing); BEGIN"
     with closing(temporary_database(schema)) as database, database_errors():
-        database.executemany("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?)", rows())
-        database.execute("CREATE INDEX by_turn ON turns (model, unit, unit_id, turn_index, missing)")
-        turn = "GROUP BY model, unit, unit_id, turn_index"
+        database.executemany("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?)", rows())
+        database.execute("CREATE INDEX by_turn ON turns (model, epoch, unit, unit_id, turn_index, missing)")
+        turn = "GROUP BY model, epoch, unit, unit_id, turn_index"
         query = f"SELECT min(place) FROM turns WHERE NOT missing {turn} HAVING count(*) > 1 ORDER BY 1"
         for (place,) in database.execute(query):
             answer = turns[place]

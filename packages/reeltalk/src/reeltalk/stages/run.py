@@ -474,8 +474,9 @@ def _report(run: Run, counts: Mapping[str, int], failures: Failures) -> RunRepor
     impossible = {(row.model, row.metric) for row in run.info.unscored}
     unscored = any(row.unscored and (row.model, row.metric) not in impossible for row in run.summary)
     complete = not unscored and not counts.get("failed")
+    of = "answers" if run.info.epochs else "turns"
     text = (
-        f"turns: {sum(counts.values()):,} ({told})",
+        f"{of}: {sum(counts.values()):,} ({told})",
         *_summary_lines(run.summary),
         *_reason_lines(run.summary),
         *missing_metric_lines(run.info),

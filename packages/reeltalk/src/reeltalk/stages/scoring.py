@@ -11,7 +11,6 @@ from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.formats import load_format
 from reeltalk.metrics.meteor import MeteorProcess
-from reeltalk.parallel import Executor
 from reeltalk.progress import Tell, silent
 from reeltalk.stages.run import RunReport, missing_metric_lines, open_embedder
 from reeltalk.store.benchmark import Benchmark
@@ -27,7 +26,6 @@ def score(
     benchmark: Benchmark | None = None,
     model: str | None = None,
     meteor_jar: Path | None = None,
-    executor: Executor | None = None,
     overwrite: bool = False,
     tell: Tell = silent,
 ) -> RunReport:
@@ -41,7 +39,6 @@ def score(
         benchmark: Supplies questions and references, in place of those in the answer files.
         model: Name of the model; the file's stem by default.
         meteor_jar: Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
-        executor: Scores models side by side; by default one after the other, here.
         overwrite: Replace the run that is there.
         tell: Receives a line before each model, and about each metric that is not available here.
 
@@ -78,7 +75,6 @@ def score(
             embedder=open_embedder(settings.metrics, tell),
             expected=expected_items(known, sets) if known else frozenset(),
             progress=tell,
-            executor=executor,
         )
     write_run(
         out,

@@ -148,7 +148,7 @@ class Run(HasOverview):
 
     @cached_property
     def scores(self) -> RunScores:
-        """Every answer's scores as frames, for analyses; read when you first ask for them.
+        """Every turn's scores as frames, for analyses; read when you first ask for them.
 
         Raises:
             BenchmarkError: The table of scores lacks a row.
@@ -170,7 +170,7 @@ class Run(HasOverview):
         return cached_scores(hashes, lambda: read_scores(self._scored_answers(), tables, nothing))
 
     def frame(self) -> "pl.DataFrame":
-        """All scores as a Polars frame: a row for each model, due turn or unit, and measure.
+        """All scores as a Polars frame: a row for each model, due turn or unit, and measure; means over epochs.
 
         Raises:
             BenchmarkError: The table of scores lacks a row.
@@ -183,10 +183,10 @@ class Run(HasOverview):
         if not rows:
             yield from ((answer, {}) for answer in self.answers())
             return
-        scores: dict[tuple[str, str], ItemScores] = {}
+        scores: dict[tuple[str, str, int], ItemScores] = {}
         found = iter(rows)
         for answer in self.answers():
-            key = (answer.model, answer.item_id)
+            key = (answer.model, answer.item_id, answer.epoch)
             # Both tables have the same order, so this dictionary stays empty unless another program wrote them.
             while key not in scores:
                 row = next(found, None)
@@ -195,7 +195,7 @@ class Run(HasOverview):
                         f"{self.path / ITEMS} has no row of model {answer.model!r} and {answer.item_id!r}, which "
                         f"{ANSWERS} has; score the answers again"
                     )
-                scores[row.model, row.item_id] = row
+                scores[row.model, row.item_id, row.epoch] = row
             yield answer, scores.pop(key).scores
 
     def file(self, name: str) -> Path:

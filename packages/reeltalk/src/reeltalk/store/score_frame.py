@@ -24,7 +24,7 @@ from reeltalk.store.file_hashes import cache_folder
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of the columns; another version is made again."""
 BATCH: Final = 50_000
 """Answers that become columns at a time."""
@@ -74,9 +74,13 @@ class RunScores:
     """The scores of one run."""
 
     answers: "pl.DataFrame"
-    """A row for each answer in the order of the run, with a column `score:MEASURE` for each measure (null: none)."""
+    """A row for each turn in the order of the run, with a column `score:MEASURE` for each measure (null: none).
+
+    `row` is the place of its answer in the run. Of a turn with several answers, from several epochs, that is the first
+    one that came, and scores, times and amounts are means.
+    """
     judged: "pl.DataFrame"
-    """A row for each judging of a turn or a whole unit; those of turns with a score have no reason or explanation."""
+    """A row for each judging of a turn or a whole unit in an epoch; those of turns with a score have no reason."""
     floor: "pl.DataFrame"
     """A row for each turn or unit of which empty answers were judged, for a floor that was not played: `model`,
     `item_id` (of a unit, that of `unit_item`), and columns as in `answers`."""
@@ -119,7 +123,7 @@ def _answers(answers: Iterable[tuple[AnsweredTurn, dict[str, float]]]) -> "pl.Da
     schema: dict[str, Any] = {
         "model": name, "video_id": name, "unit": name, "unit_id": name, "turn_index": pl.Int32, "item_id": pl.String,
         "task": name, "form": name, "labels": pl.List(name), "state": name, "outcome": name, "reason": name,
-        "question": pl.String,
+        "question": pl.String, "epoch": pl.Int32,
         "planted": pl.Boolean, "has_reference": pl.Boolean, "wording": pl.UInt64, **dict.fromkeys(PLAYED, some),
     }  # fmt: skip
     labels = _Labels()
@@ -138,7 +142,26 @@ def _answers(answers: Iterable[tuple[AnsweredTurn, dict[str, float]]]) -> "pl.Da
                 known.gather(list(numbers)), *(pl.Series(column, values, some) for column, values in scores.items())
             ).select(*schema, *scores)
         )
-    return pl.concat(frames, how="diagonal").rechunk()
+    found = pl.concat(frames, how="diagonal").with_row_index("row")
+    if (found["epoch"] > 0).any():
+        found = _mean_over_epochs(found)
+    return found.drop("epoch").rechunk()
+
+
+def _mean_over_epochs(answers: "pl.DataFrame") -> "pl.DataFrame":
+    """A row for each turn, in the order of the first answers."""
+    import polars as pl
+    from polars import selectors as cs
+
+    means = [column for column in answers.columns if column.startswith(SCORE) or column in PLAYED]
+    turns = answers.with_columns(first=pl.col("row").min().over("model", "item_id"))
+    return (
+        turns.sort(pl.col("state") != AnswerState.ANSWERED, maintain_order=True)
+        .group_by("model", "item_id", maintain_order=True)
+        .agg((cs.all() - cs.by_name(*means)).first(), cs.by_name(*means).mean())
+        .sort("first")
+        .select(answers.columns)
+    )
 
 
 def _row(answer: AnsweredTurn, labels: "_Labels") -> tuple[object, ...]:
@@ -147,6 +170,7 @@ def _row(answer: AnsweredTurn, labels: "_Labels") -> tuple[object, ...]:
     return (
         answer.model, answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.item_id, answer.task,
         _form(answer), labels.number(answer), answer.state.value, answer.outcome, answer.reason, answer.question,
+        answer.epoch,
         played is not None and played.corrupted, bool(answer.references), name_key(repr(words)),
         *(None if played is None else of(played) for of in PLAYED.values()),
     )  # fmt: skip
@@ -185,13 +209,13 @@ def _judged(judged: Mapping[str, Iterable[JudgedScore]]) -> "pl.DataFrame":
     name = pl.Categorical
     schema: dict[str, Any] = {
         "protocol": name, "criterion": name, "model": name, "unit": name, "unit_id": name, "turn_index": pl.Int32,
-        "video_id": name, "judge": name, "sample": pl.Int32, "value": pl.Float64, "state": name, "reason": name,
-        "explanation": pl.String,
+        "video_id": name, "judge": name, "sample": pl.Int32, "epoch": pl.Int32, "value": pl.Float64,
+        "state": name, "reason": name, "explanation": pl.String,
     }  # fmt: skip
     rows = (
         (
             protocol, row.criterion, row.model, row.unit, row.unit_id, row.turn_index, row.video_id, row.judge,
-            row.sample, row.value, row.state.value,
+            row.sample, row.epoch, row.value, row.state.value,
             *((None, None) if row.unit == "turn" and row.state is ScoreState.SCORED else (row.reason, row.explanation)),
         )
         for protocol, table in judged.items()

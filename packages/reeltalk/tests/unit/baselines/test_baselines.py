@@ -3,16 +3,15 @@
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from traced_memory import traced_peak
 
 from reeltalk.baselines import ranking
-from reeltalk.baselines.answerer import Answerer, Frames, KnownAnswer, KnownTurn
+from reeltalk.baselines.answerer import Answerer, KnownAnswer, KnownTurn
 from reeltalk.baselines.constant import ConstantAnswerer, question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer
 from reeltalk.baselines.in_context import InContextAnswerer
-from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer, QuestionIndex
+from reeltalk.baselines.nearest import BlindAnswerer, QuestionIndex
 from reeltalk.baselines.ngrams import NGramRegression, NGramsAnswerer
 
 PAIRS = [
@@ -30,22 +29,12 @@ HISTORY = [
 ]
 
 
-def frames(value: int) -> Frames:
-    return [np.full((2, 2, 3), value, dtype=np.uint8)]
-
-
-def mean_colour(pictures: Frames) -> np.ndarray:
-    return np.array([float(np.mean(pictures[0])), 255.0 - float(np.mean(pictures[0]))])
-
-
 def every() -> list[Answerer]:
-    seen = [KnownAnswer(p.question, p.answer, p.video_id, mean_colour(frames(n * 40))) for n, p in enumerate(PAIRS)]
     return [
         BlindAnswerer(PAIRS),
         HistoryAnswerer(),
         ConstantAnswerer(PAIRS),
         NGramsAnswerer(TURNS),
-        NearestAnswerer(seen, mean_colour, features_name="mean-colour"),
     ]
 
 
@@ -55,8 +44,8 @@ def test_every_baseline_answers_alike_each_time_and_names_itself(answerer: Answe
     options = ["on the sofa", "in the fridge", "on the kitchen table", "in the closet"]
     for question in ("Where does he take the milk from?", "Does he open it?", "Где молоко?"):
         for choices in (None, options):
-            first = answerer.answer(question, HISTORY, choices, frames(3))
-            assert first == answerer.answer(question, HISTORY, choices, frames(3))
+            first = answerer.answer(question, HISTORY, choices)
+            assert first == answerer.answer(question, HISTORY, choices)
             assert first is None or choices is None or first in choices
 
 
@@ -111,19 +100,6 @@ def test_constant_answers_from_habit() -> None:
     assert constant.answer("Does he jump?", [], ["No", "Yes"]) == "Yes"
     assert constant.answer("Why does he jump?") in {pair.answer for pair in PAIRS}, "the most frequent of all"
     assert ConstantAnswerer([]).answer("Why does he jump?") is None
-
-
-def test_nearest_weighs_pictures_against_words() -> None:
-    pairs = [
-        KnownAnswer("What colour is the sofa?", "It is red.", "v1", mean_colour(frames(10))),
-        KnownAnswer("What colour is the sofa?", "It is blue.", "v2", mean_colour(frames(240))),
-    ]
-    nearest = NearestAnswerer(pairs, mean_colour, features_name="mean-colour")
-    assert nearest.answer("What colour is the sofa?", frames=frames(20)) == "It is red."
-    assert nearest.answer("What colour is the sofa?", frames=frames(230)) == "It is blue."
-    assert nearest.answer("What colour is the sofa?") is None
-    with pytest.raises(ValueError, match="features"):
-        NearestAnswerer(PAIRS, mean_colour, features_name="mean-colour")
 
 
 def test_questions_of_a_form_differ_in_what_they_are_about() -> None:

@@ -25,6 +25,7 @@ PLAYING: Final[dict[str, dict[str, Any]]] = {
     "tasks": {"tasks": ("tool",)},
     "rounds": {"rounds": "mt-video-bench"},
     "rejump": {"mode": "streaming", "rejump": 3},
+    "epochs": {"epochs": 3},
     "prompt": {"prompt": "svbench"},
     "answer_style": {"answer_style": "short"},
     "frame_times": {"frame_times": "yes"},

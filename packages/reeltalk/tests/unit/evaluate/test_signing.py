@@ -225,7 +225,7 @@ def test_every_field_is_classified() -> None:
     of_units = {field.name for field in dataclasses.fields(JudgeUnit)}
     assert of_units >= READ - {"references", "checklist", "rubric", "key"}
     assert of_units - READ == {"model", "kind", "id", "video_id", "turns", "task", "official", "lists"}
-    said = {"model", "text", "state", "reason", "repeats", "played", "extra", "unit_id"}
+    said = {"model", "text", "state", "reason", "repeats", "played", "extra", "unit_id", "epoch"}
     asked = {"item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option"}
     assert set(AnsweredTurn.model_fields) == said | asked | {
         "asked_at_s",

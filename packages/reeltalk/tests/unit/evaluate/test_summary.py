@@ -88,7 +88,7 @@ class TestSummary:
             summarise(model, [mean_measure("m1", two_videos())], subject="s", signed=(), tables=tables)
         assert tables.metrics == ["m1"]
         assert [row.model for row in tables.summary] == ["m", "n"]
-        assert list(tables.items.scores([("m", "v1/1"), ("n", "v1/1")])) == [{"m1": 1.0}] * 2
+        assert list(tables.items.scores([("m", "v1/1", 0), ("n", "v1/1", 0)])) == [{"m1": 1.0}] * 2
 
 
 class TestSignature:
@@ -155,17 +155,17 @@ class TestItems:
     def test_every_scored_turn_has_its_value(self) -> None:
         found = [entry("v", 3.0), entry("w", None), MeanItem("x", 1.0), MeanItem("y", 2.0, "y/0", applies=False)]
         tables = tables_of(mean_measure("m1", found, scale=0.5, offset=-0.5))
-        items = [("m", "v/0"), ("m", "w/0"), ("m", "y/0"), ("n", "v/0")]
+        items = [("m", "v/0", 0), ("m", "w/0", 0), ("m", "y/0", 0), ("n", "v/0", 0)]
         assert list(tables.items.scores(items)) == [{"m1": 1.0}, {}, {}, {}]
 
     def test_several_numbers_stand_beside_each_other(self) -> None:
         found = [entry("v", 1.0), entry("w", 2.0)]
         tables = tables_of(mean_measure("m1", found), mean_of_means("m2", {"a": found[:1], "b": found[1:]}, scale=10))
-        assert next(tables.items.scores([("m", "v/0")])) == {"m1": 1.0, "m2": 10.0}
+        assert next(tables.items.scores([("m", "v/0", 0)])) == {"m1": 1.0, "m2": 10.0}
 
     def test_the_first_of_several_values_of_a_turn_is_kept(self) -> None:
         tables = tables_of(mean_measure("m1", [entry("v", 1.0), entry("v", 5.0)]))
-        assert next(tables.items.scores([("m", "v/0")])) == {"m1": 1.0}
+        assert next(tables.items.scores([("m", "v/0", 0)])) == {"m1": 1.0}
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])

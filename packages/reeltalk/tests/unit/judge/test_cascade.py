@@ -35,7 +35,7 @@ def found(*scored: tuple[JudgeUnit, list[float | None]]) -> dict[str, Measure]:
         for turn, value in zip(of.turns, given, strict=True)
         if value is not None
     }
-    return {measure.name: measure for measure in cascade([of for of, _ in scored], values.get, "agree")}
+    return {measure.name: measure for measure in cascade([([of for of, _ in scored], values.get)], "agree")}
 
 
 def test_units_without_an_error_say_that_their_first_error_comes_later() -> None:

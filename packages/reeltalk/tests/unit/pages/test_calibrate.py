@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from scipy import stats
 
 from reeltalk.analysis.calibration import Calibration, CalibrationSettings, Dimension, JudgeAgreement, calibrate
-from reeltalk.analysis.human_ratings import HumanRatings, human_ratings, rating_sheet
+from reeltalk.analysis.human_ratings import HumanRatings, _order_in_videos, human_ratings, rating_sheet
 from reeltalk.analysis.judge_bias import family_of
 from reeltalk.analysis.judge_values import read_scored
 from reeltalk.cli import run as command
@@ -20,6 +21,7 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.metrics import CorrectedInterval, MeanInterval
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.store.runs import Run, read_run
 
 VIDEOS, TURNS = 30, 4
@@ -322,10 +324,13 @@ def test_equal_input_gives_equal_results(study: Study, tmp_path: Path) -> None:
 # Ratings in files
 
 
-def sheet_of(study: Study, path: Path, fill: Callable[[dict[str, str]], dict[str, str]]) -> Path:
-    rows = [
-        fill(row) for row in csv.DictReader(io.StringIO(rating_sheet([study.run], items=40, seed=3, criteria=["c"])))
-    ]
+def rate_by_length(row: dict[str, str]) -> dict[str, str]:
+    return row | {"rater": "ann", "value": str(len(row["answer"]) % 3)}
+
+
+def sheet_of(study: Study, path: Path, fill: Callable[[dict[str, str]], dict[str, str]], *, items: int = 40) -> Path:
+    text = rating_sheet([study.run], items=items, seed=3, criteria=["c"])
+    rows = [fill(row) for row in csv.DictReader(io.StringIO(text))]
     with path.open("w", newline="", encoding="utf-8-sig") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
@@ -348,6 +353,56 @@ def test_a_sheet_is_blind_balanced_and_known_again(study: Study, tmp_path: Path)
     turns = {name: {rating.place[1:] for rating in ratings if rating.place[0] == name} for name in MODELS}
     assert len({frozenset(found) for found in turns.values()}) == 1
     assert len({unit for unit, _ in turns["alpha"]}) == 10
+
+
+def test_a_second_sheet_has_other_answers_and_says_what_they_bring(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = sheet_of(study, tmp_path / "first.csv", rate_by_length, items=80)
+    second = tmp_path / "second.csv"
+    more = ["--human", str(first), "--items", "60", "--seed", "3", "--criteria", "c"]
+    assert command(["calibrate", str(study.folder), "--sheet", str(second), *more]) == 0
+    before, after = (
+        list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig")))) for path in (first, second)
+    )
+    assert len(after) == 60
+    assert not {row["item"] for row in before} & {row["item"] for row in after}
+    videos = set(study.video.values())
+    unrated = videos - {row["video_id"] for row in before}
+    assert len(unrated) == 10
+    assert unrated <= {row["video_id"] for row in after}
+    said = capsys.readouterr().out
+    assert "c, alpha: 15 more ratings would narrow the interval of the corrected mean by" in said
+    few = sheet_of(study, tmp_path / "few.csv", rate_by_length)
+    more = ["--human", str(few), "--criteria", "c"]
+    assert command(["calibrate", str(study.folder), "--sheet", str(tmp_path / "third.csv"), *more]) == 0
+    assert (
+        "c, alpha: 10 ratings of 10 videos are too few for an interval; rate 10 more answers" in capsys.readouterr().out
+    )
+
+
+def test_a_sheet_is_spread_over_the_judges_scale_and_favours_no_turn() -> None:
+    turns = [
+        AnsweredTurn(
+            model="m", item_id=f"d{video}/{place}", video_id=f"v{video}", unit_id=f"d{video}", turn_index=place,
+            question="?", references=("x",), text="y",
+        )
+        for video in range(30)
+        for place in range(8)
+    ]  # fmt: skip
+    draw = np.random.default_rng(1)
+    scores = {(turn.unit_id, turn.turn_index): float(draw.random()) for turn in turns}
+    mean, firsts, means = np.mean(list(scores.values())), Counter[int](), []
+    for seed in range(400):
+        order = _order_in_videos(turns, scores, seed)
+        drawn = [turn for turn, place in order.items() if place == 0]
+        assert len(drawn) == 30
+        firsts.update(index for _, index in drawn)
+        means.append(np.mean([scores[turn] for turn in drawn]))
+    assert np.mean(means) == pytest.approx(mean, abs=0.01)
+    # Of 30 turns that are drawn at random, the mean deviates by about 0.05.
+    assert np.std(means) < 0.02
+    assert max(firsts.values()) < 1.15 * min(firsts.values())
 
 
 def test_no_cell_of_a_sheet_is_a_formula(study: Study) -> None:
@@ -494,7 +549,7 @@ def test_the_command_writes_page_and_data(study: Study, tmp_path: Path, capsys: 
         (["--resamples", "3"], "--resamples"),
         (["--human", "nowhere.jsonl"], "no such file"),
         (["--sheet", "s.csv", "--items", "0"], "--items"),
-        (["--sheet", "s.csv", "--human", "x.csv"], "--sheet writes a blank sheet"),
+        (["--sheet", "s.csv", "--out", "x"], "--sheet writes a blank sheet"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(

@@ -1,8 +1,8 @@
 """Baselines as players. They answer without a model, from more and more sources of knowledge.
 
 Each of these uses one source more than the one before it: *blind* the question, *history* the dialogue too, *frames*
-the frames too. *constant* and *empty* use less; *ngrams*, *recall* and *nearest* answer in other ways. *yes*,
-*copied-question* and *reference* test judges: a judge should score the first two lowest, and the last one highest.
+the frames too. *constant* and *empty* use less; *ngrams* answers in another way. *yes*, *copied-question* and
+*reference* test judges: a judge should score the first two lowest, and the last one highest.
 """
 
 import base64
@@ -14,56 +14,50 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import AlwaysYes, Answerer, CopiedQuestion, Frames, KnownAnswer, KnownTurn
-from reeltalk.baselines.answerer import DialogueHistory as SaidBefore
+from reeltalk.baselines.answerer import Answerer, KnownAnswer, KnownTurn
 from reeltalk.baselines.constant import ConstantAnswerer
-from reeltalk.baselines.history import HistoryAnswerer
 from reeltalk.baselines.in_context import InContextAnswerer
 from reeltalk.baselines.looking import LookingAnswerer, visible_frames
-from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer
+from reeltalk.baselines.nearest import BlindAnswerer
 from reeltalk.baselines.ngrams import NGramsAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
 from reeltalk.evaluate.playing.script import clip_intervals
+from reeltalk.judge.reference_checks import REFERENCE_CHECKS
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
 from reeltalk.plugins import added, load
-from reeltalk.schema.answers import NO_REFERENCE, right_answer
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.answers import NO_REFERENCE
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
-from reeltalk.schema.record import Seconds
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.rows import FieldValues, Mapped
-from reeltalk.video.appearance import describe_appearance
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
 
 
-class ReferencePlayer:
-    """Answers with the first reference, or with the right option if there are options."""
+class RulePlayer:
+    """Answers by a rule that reads nothing but the turn: nothing, yes, the question again, or the reference.
 
-    @property
-    def name(self) -> str:
-        return "reference"
+    Args:
+        name: The name in tables.
+        rule: Gives the answer; None if the benchmark withholds it.
+    """
 
-    @property
-    def signature(self) -> tuple[tuple[str, str], ...]:
-        return (("baseline", "reference"),)
-
-    @property
-    def sees_frames(self) -> bool:
-        return False
+    def __init__(self, name: str, rule: Callable[[Turn], str | None]) -> None:
+        self.name: Final = name
+        self.signature: Final = (("baseline", name),)
+        self.sees_frames: Final = False
+        self._rule = rule
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The reference; None if the benchmark withholds it."""
-        text = right_answer(seen.step.turn)
+        text = self._rule(seen.step.turn)
         return Response(text) if text is not None else Response(None, reason=NO_REFERENCE)
 
 
 BASELINES: Final = (
-    "empty", "constant", "blind", "ngrams", "recall", "history", "nearest", "frames", "yes", "copied-question",
-    "reference",
+    "empty", "constant", "blind", "ngrams", "history", "frames", "yes", "copied-question", "reference",
 )  # fmt: skip
 TRAIN: Final = "train"
 LOOK_EVERY_S: Final = 1.0
@@ -72,19 +66,15 @@ KEPT_FRAMES: Final = 4096
 KEPT_VIEWS: Final = 16
 KEPT_UNITS: Final = 64
 """Chains and dialogues that are kept after one of their turns was read."""
-NEAREST_FRAMES: Final = 16
 CALL_S: Final = 600.0
 MEMORY_BYTES: Final = 1 << 30
-
-FeaturesOf = Callable[[str, Seconds | None], NDArray[np.float32]]
-"""Returns (D,) features of a video up to a moment."""
 
 
 class BaselinePlayer:
     """A player that asks an answerer. It uses nothing learned from the video in question."""
 
-    def __init__(self, answerer: Answerer, sees_frames: bool) -> None:
-        self._answerer, self._sees_frames = answerer, sees_frames
+    def __init__(self, answerer: Answerer) -> None:
+        self._answerer = answerer
 
     @property
     def name(self) -> str:
@@ -96,35 +86,13 @@ class BaselinePlayer:
 
     @property
     def sees_frames(self) -> bool:
-        return self._sees_frames
-
-    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
-        frames: Frames | None = None
-        if self._sees_frames:
-            frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames]
-        history = [(past.question, past.answer) for past in seen.history]
-        text = self._answerer.answer(seen.question, history, seen.options, frames, without=seen.video_id)
-        return Response(text="" if text is None else text)
-
-
-class EmptyPlayer:
-    """Answers every turn with an empty text, to measure the score that a judge gives to no answer."""
-
-    @property
-    def name(self) -> str:
-        return "empty"
-
-    @property
-    def signature(self) -> tuple[tuple[str, str], ...]:
-        return (("baseline", "empty"),)
-
-    @property
-    def sees_frames(self) -> bool:
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        return Response(text="")
+        """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
+        history = [(past.question, past.answer) for past in seen.history]
+        text = self._answerer.answer(seen.question, history, seen.options, without=seen.video_id)
+        return Response(text="" if text is None else text)
 
 
 class FramesPlayer:
@@ -185,30 +153,7 @@ class FramesPlayer:
         return self._small[reference]
 
 
-class _InTurn:
-    """Asks several answerers in turn and takes the first answer."""
-
-    def __init__(self, name: str, answerers: Sequence[Answerer]) -> None:
-        self.name, self._answerers = name, tuple(answerers)
-
-    @property
-    def signature(self) -> str:
-        return " else ".join(answerer.signature for answerer in self._answerers)
-
-    def answer(
-        self,
-        question: str,
-        history: SaidBefore = (),
-        options: Sequence[str] | None = None,
-        frames: Frames | None = None,
-        *,
-        without: str | None = None,
-    ) -> str | None:
-        said = (one.answer(question, history, options, frames, without=without) for one in self._answerers)
-        return next((text for text in said if text is not None), None)
-
-
-def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf | None = None) -> Sequence[KnownTurn]:
+def training_pairs(content: Content, *, split: str = TRAIN) -> Sequence[KnownTurn]:
     """The turns of a benchmark's chains and dialogues that baselines learn from.
 
     They are from the videos of one split, or from all videos if the benchmark has no such split. A baseline does not
@@ -217,7 +162,6 @@ def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf
     Args:
         content: The benchmark.
         split: The split's name.
-        features: Features of each video up to the time of a turn, for `nearest`.
     """
     own = list(zip(FieldValues(content.videos, "id"), FieldValues(content.videos, "split"), strict=True))
     chosen = {name for name, of in own if of == split} or {name for name, _ in own}
@@ -239,7 +183,6 @@ def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf
                     turn.question,
                     reference,
                     str(unit.video_id),
-                    features=features(str(unit.video_id), turn.asked_at_s) if features else None,
                     history=tuple(history),
                     asked_at_s=turn.asked_at_s,
                     evidence=turn.evidence,
@@ -266,45 +209,30 @@ def baseline_player(
 
     `empty` gives an empty answer, `yes` always says yes, `copied-question` repeats the question and `reference` gives
     the reference. `constant` gives the most frequent answer to the form of the question. `blind` gives the answer to
-    the most similar question, `ngrams` the likeliest one by the words of the question and the dialogue. `recall` gives
-    the statement of the history, else the answer of `blind`. `history` weights the answers to similar questions by the
-    dialogue. `nearest` gives the answer to the question with the most similar words and pictures. `frames` weights like
-    `history` and also by the frames.
+    the most similar question, `ngrams` the likeliest one by the words of the question and the dialogue. `history`
+    weights the answers to similar questions by the dialogue, and `frames` also by the frames.
 
     Args:
         name: One of `BASELINES`.
-        pairs: The known turns, from `training_pairs`; `nearest` needs them with features.
+        pairs: The known turns, from `training_pairs`.
         videos: Features of the known videos, from `look_at_videos`; `frames` needs them.
 
     Raises:
         SettingError: There is no such baseline, or its input is missing.
     """
     if name == "empty":
-        return EmptyPlayer()
-    if name == "yes":
-        return BaselinePlayer(AlwaysYes(), sees_frames=False)
-    if name == "copied-question":
-        return BaselinePlayer(CopiedQuestion(), sees_frames=False)
-    if name == "reference":
-        return ReferencePlayer()
+        # Measures the score that a judge gives to no answer.
+        return RulePlayer(name, lambda turn: "")
+    if name in REFERENCE_CHECKS:
+        return RulePlayer(name, REFERENCE_CHECKS[name])
     if name == "constant":
-        return BaselinePlayer(ConstantAnswerer(pairs), sees_frames=False)
+        return BaselinePlayer(ConstantAnswerer(pairs))
     if name == "blind":
-        return BaselinePlayer(BlindAnswerer(pairs), sees_frames=False)
+        return BaselinePlayer(BlindAnswerer(pairs))
     if name == "ngrams":
-        return BaselinePlayer(NGramsAnswerer(_as_turns(pairs)), sees_frames=False)
-    if name == "recall":
-        blind = BlindAnswerer(pairs)
-        return BaselinePlayer(
-            _InTurn("recall", [HistoryAnswerer(blind.index.weights.weight), blind]), sees_frames=False
-        )
+        return BaselinePlayer(NGramsAnswerer(_as_turns(pairs)))
     if name == "history":
-        return BaselinePlayer(InContextAnswerer(_as_turns(pairs)), sees_frames=False)
-    if name == "nearest":
-        if any(pair.features is None for pair in pairs):
-            raise SettingError("the baseline 'nearest' needs features of the known videos")
-        nearest = NearestAnswerer(pairs, mean_appearance, features_name=f"appearance-{NEAREST_FRAMES}")
-        return BaselinePlayer(nearest, sees_frames=True)
+        return BaselinePlayer(InContextAnswerer(_as_turns(pairs)))
     if name == "frames":
         if not videos:
             raise SettingError("the baseline 'frames' needs the frames of the known videos; curate with --media copy")
@@ -324,7 +252,7 @@ def create_baseline(name: str, benchmark: Benchmark, content: Content, *, worker
     Args:
         name: One of `BASELINES`, or a baseline that another package names in the entry points `reeltalk.baselines`: a
             function that takes the known turns and returns a `Player`.
-        benchmark: The benchmark that it learns from, with the files that `nearest` and `frames` look at.
+        benchmark: The benchmark that it learns from, with the files that `frames` looks at.
         content: Its rows.
         workers: Videos that are decoded at a time.
 
@@ -338,36 +266,12 @@ def create_baseline(name: str, benchmark: Benchmark, content: Content, *, worker
     if name not in BASELINES:
         known_names = ", ".join((*BASELINES, *added("reeltalk.baselines")))
         raise SettingError(f"there is no baseline '{name}'; there are {known_names}")
-    if name not in ("nearest", "frames"):
+    if name != "frames":
         return baseline_player(name, training_pairs(content))
     splits = {video.split for video in content.videos}
     known = [video for video in content.videos if TRAIN not in splits or video.split == TRAIN]
-    if name == "frames":
-        looks = look_at_videos(benchmark, known, executor=LocalExecutor(workers))
-        return baseline_player(name, training_pairs(content), videos=looks)
-    decoded = _decoded(benchmark, known, LocalExecutor(workers), LOOK_EVERY_S)
-    return baseline_player(name, training_pairs(content, features=_appearance(decoded)))
-
-
-def _appearance(decoded: Mapping[str, tuple[list[float], NDArray[np.uint8]]]) -> FeaturesOf:
-    """A function that gives the mean appearance of a video up to a moment."""
-
-    def features_of(video_id: str, asked_at_s: Seconds | None) -> NDArray[np.float32]:
-        if video_id not in decoded:
-            raise SettingError(f"the baseline 'nearest' needs the file of video '{video_id}', which is not available")
-        times, pixels = decoded[video_id]
-        shown = [n for n, time_s in enumerate(times) if asked_at_s is None or time_s <= asked_at_s]
-        return mean_appearance([pixels[n] for n in shown or [0]])
-
-    return features_of
-
-
-def mean_appearance(frames: Frames) -> NDArray[np.float32]:
-    """(192,) mean of `describe_appearance` over at most 16 small frames, spread evenly."""
-    step = max(1, -(-len(frames) // NEAREST_FRAMES))
-    small = [shrunk(np.asarray(frame, np.uint8)) for frame in frames[::step]]
-    mean: NDArray[np.float32] = np.mean([describe_appearance(frame) for frame in small], axis=0, dtype=np.float32)
-    return mean
+    looks = look_at_videos(benchmark, known, executor=LocalExecutor(workers))
+    return baseline_player(name, training_pairs(content), videos=looks)
 
 
 def look_at_videos(
@@ -378,14 +282,6 @@ def look_at_videos(
     Raises:
         BenchmarkError: A video cannot be decoded.
     """
-    decoded = _decoded(benchmark, videos, executor, every_s)
-    return {name: features(times, pixels) for name, (times, pixels) in decoded.items()}
-
-
-def _decoded(
-    benchmark: Benchmark, videos: Iterable[Video], executor: Executor, every_s: float
-) -> dict[str, tuple[list[float], NDArray[np.uint8]]]:
-    """Times and (T, h, w, 3) small frames of videos whose file and length are known."""
     at_hand = set(benchmark.media.names())
     there = [video for video in videos if video.sha256 in at_hand and video.duration_s]
     calls = []
@@ -396,13 +292,13 @@ def _decoded(
             "times_s": [float(time_s) for time_s in times],
         }
         calls.append(Call(argument, Limits(wall_s=CALL_S, memory_bytes=MEMORY_BYTES)))
-    found: dict[str, tuple[list[float], NDArray[np.uint8]]] = {}
+    found: dict[str, FrameFeatures] = {}
     for place, outcome in executor.map("reeltalk.video.frame_features:decode_features", calls):
         video = there[place]
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the video {video.id!r} cannot be decoded: {outcome}")
         pixels = np.frombuffer(base64.b64decode(outcome["pixels"]), np.uint8)
-        found[str(video.id)] = outcome["times_s"], pixels.reshape(-1, *SMALL, 3)
+        found[str(video.id)] = features(outcome["times_s"], pixels.reshape(-1, *SMALL, 3))
     return found
 
 

@@ -105,7 +105,7 @@ class ChatPlayer:
             BenchmarkError: Its reply cannot be stored, or a picture cannot be read.
         """
         try:
-            reply = await self._model.ask(self.conversation(seen))
+            reply = await self._model.ask(self.conversation(seen), sample=seen.epoch)
         except ModelError as error:
             return Response(None, str(error))
         return Response.of(reply)
@@ -296,7 +296,7 @@ class SummaryPlayer:
         if summary is None:
             return Response(text=None, reason=f"the video has no {self._kind}")
         try:
-            reply = await self._model.ask([Message("user", self._text(seen, summary))])
+            reply = await self._model.ask([Message("user", self._text(seen, summary))], sample=seen.epoch)
         except (BudgetError, OutageError):
             raise
         except ReeltalkError as error:

@@ -177,7 +177,7 @@ class CachedPlayer:
         said = [[past.question, past.answer] for past in seen.history]
         asked = json.dumps([seen.question, said, seen.options, seen.subtitles], ensure_ascii=False)
         shown = Message("user", asked, tuple(frame.reference for frame in seen.frames))
-        key = reply_key(self.name, [shown], sampling=dict(self.signature))
+        key = reply_key(self.name, [shown], sampling=dict(self.signature), sample=seen.epoch)
         kept = self._store.get(key)
         if kept is not None:
             return dataclasses.replace(Response.of(kept), origin=None)

@@ -68,6 +68,8 @@ class TurnInput:
     """What was said; nothing that ended after the question."""
     step: Step
     video_id: str
+    epoch: int = 0
+    """Number of the play, from 0; each is a sample of its own."""
     tells_times: bool = False
     """True if the times of frames, and the moment of the question, are told."""
 
@@ -257,6 +259,7 @@ async def play_script(
                 step=step,
                 video_id=script.video_id,
                 tells_times=tells_times,
+                epoch=script.epoch,
             )
             response = _without_thoughts(await player.answer(seen, pictures))
         else:
@@ -436,6 +439,7 @@ def answered_turn(
         video_id=script.video_id,
         unit_id=step.unit_id,
         turn_index=position,
+        epoch=script.epoch,
         question=turn.question,
         references=turn.references,
         text=response.text or "",

@@ -6,7 +6,7 @@ Modes decide the scripts: chains and dialogues, streams along paths, or question
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -61,6 +61,13 @@ class Script:
     id: str
     video_id: str
     steps: tuple[Step, ...]
+    epoch: int = 0
+    """Number of the play, from 0."""
+
+    @property
+    def name(self) -> str:
+        """Its name among all plays."""
+        return f"{self.id} (epoch {self.epoch + 1})" if self.epoch else self.id
 
 
 Rounds = Literal["all", "mt-video-bench"]
@@ -74,7 +81,7 @@ PATHS_PER_VIDEO: Final = 5
 """Number of new paths that are drawn in each video."""
 
 
-Scripts = Mapped[tuple[Callable[[int], Script], int], Script]
+Scripts = Mapped[tuple[Callable[[int], Script], int, int], Script]
 """Scripts that are made when you ask for them, so that memory hardly grows with them."""
 
 
@@ -85,7 +92,7 @@ def make_scripts(
     limit: int | None = None,
     paths_per_video: int = PATHS_PER_VIDEO,
 ) -> Scripts:
-    """Make the scripts that are played, in the order of the benchmark.
+    """Make the scripts that are played, in the order of the benchmark; all of an epoch before those of the next.
 
     The chains of a video are one script; each chain sees the video up to the end of its clip. Every dialogue and every
     path is a separate script.
@@ -120,7 +127,8 @@ def make_scripts(
             "'reeltalk report BENCH --format text' tells what it holds"
         )
     made = [(make, place) for make, places in found for place in places][:limit]
-    return Scripts(made, lambda one: one[0](one[1]))
+    plays = [(*one, epoch) for epoch in range(settings.epochs) for one in made]
+    return Scripts(plays, lambda one: replace(one[0](one[1]), epoch=one[2]) if one[2] else one[0](one[1]))
 
 
 ClipOf = Callable[[str], Interval | None]

@@ -12,11 +12,9 @@ from reeltalk.baselines.looking import LookingAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.baseline_players import (
     BASELINES,
-    EmptyPlayer,
     FramesPlayer,
     baseline_player,
     look_at_videos,
-    mean_appearance,
     training_pairs,
 )
 from reeltalk.evaluate.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
@@ -75,10 +73,10 @@ PAIRS = [
 
 
 def test_the_empty_player_answers_with_an_empty_text() -> None:
-    assert said_by(EmptyPlayer(), seen_of("What?")) == Response(text="")
+    assert said_by(baseline_player("empty", []), seen_of("What?")) == Response(text="")
 
 
-@pytest.mark.parametrize("name", ["constant", "blind", "recall", "history"])
+@pytest.mark.parametrize("name", ["constant", "blind", "history"])
 def test_text_baselines_look_at_no_frame_and_say_what_they_learnt_from(name: str) -> None:
     player, album = baseline_player(name, PAIRS), Album()
     frames = (ShownFrame(0.0, b"a frame"),)
@@ -103,13 +101,6 @@ def test_who_knows_nothing_gives_an_empty_answer() -> None:
     assert (said.text, said.reason) == ("", None)
 
 
-def test_recall_takes_what_the_history_states_and_else_what_the_question_gives_away() -> None:
-    player = baseline_player("recall", PAIRS)
-    history = (("What does he pick up first?", "The mug."),)
-    assert said_by(player, seen_of("Which thing does he pick up first?", history=history)).text == "The mug."
-    assert said_by(player, seen_of("Where does he take the milk from?", history=history)).text == "From the fridge."
-
-
 def test_history_knows_what_a_pronoun_means() -> None:
     player = baseline_player("history", PAIRS)
     asked = "Where does he put it?"
@@ -119,7 +110,7 @@ def test_history_knows_what_a_pronoun_means() -> None:
 
 def test_options_are_answered_with_one_of_them() -> None:
     options = ("on the sofa", "in the fridge")
-    for name in ("blind", "history", "recall"):
+    for name in ("blind", "history"):
         said = said_by(baseline_player(name, PAIRS), seen_of("Where does he take the milk from?", options=options))
         assert said.text == "in the fridge"
 
@@ -127,8 +118,6 @@ def test_options_are_answered_with_one_of_them() -> None:
 def test_a_baseline_that_lacks_what_it_needs_is_refused() -> None:
     with pytest.raises(SettingError, match="'frames' needs the frames of the known videos"):
         baseline_player("frames", PAIRS)
-    with pytest.raises(SettingError, match="'nearest' needs features"):
-        baseline_player("nearest", PAIRS)
     with pytest.raises(SettingError, match=f"no baseline 'best'; there are {', '.join(BASELINES)}"):
         baseline_player("best", PAIRS)
 
@@ -154,21 +143,6 @@ def test_training_turns_are_those_of_the_train_split_with_their_history() -> Non
 
 def test_without_a_train_split_every_video_teaches_the_others() -> None:
     assert {turn.video_id for turn in training_pairs(a_benchmark(None, "test", None))} == {"v0", "v1", "v2"}
-
-
-def test_nearest_decides_between_like_questions_by_pictures() -> None:
-    dark, light = np.full((20, 20, 3), 20, np.uint8), np.full((20, 20, 3), 240, np.uint8)
-    looks = {"v0": mean_appearance([dark]), "v1": mean_appearance([light])}
-    answers = {"v0": "A cellar.", "v1": "A roof."}
-    pairs = [KnownTurn("Where is he?", answers[video], video, features=looks[video]) for video in looks]
-    album = Album()
-    album.pictures = {b"dark": jpeg(dark), b"light": jpeg(light)}
-    player = baseline_player("nearest", pairs)
-    assert player.sees_frames
-    for reference, answer in ((b"dark", "A cellar."), (b"light", "A roof.")):
-        seen = seen_of("Where is he?", frames=(ShownFrame(0.0, reference),))
-        assert said_by(player, seen, album).text == answer
-    assert said_by(player, seen_of("Where is he?")).text == ""
 
 
 def a_film(rng: np.random.Generator, colour: tuple[int, int, int], *, seconds: int = 24) -> list[np.ndarray]:
