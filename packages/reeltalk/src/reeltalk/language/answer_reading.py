@@ -24,12 +24,12 @@ from reeltalk.language.answer_words import (
     lexicon,
     names_in,
     normalise_answer,
-    strip_wrapping,
     verbs_in,
     without_hedges,
 )
 from reeltalk.language.rules import read_rules
 from reeltalk.schema.dialogue import AnswerKey
+from reeltalk.schema.model_texts import plain_answer
 
 RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
@@ -397,10 +397,11 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     Args:
         question: The question.
         key: The expected answer.
-        answer: The answer, of any length.
+        answer: The answer as the model wrote it, of any length.
     """
     due = " and ".join(key.values)
-    if is_unable(normalise_answer(strip_wrapping(answer))):
+    answer = plain_answer(answer)
+    if is_unable(normalise_answer(answer)):
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     told, asked = _without_quotes(answer, question)
     text = final_statement(told, asked)

@@ -4,10 +4,8 @@ The vocabulary is closed: the classes and actions of household graphs, with the 
 """
 
 import hashlib
-import json
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,8 +19,6 @@ from reeltalk.language.vocabulary import PLAIN_CLASSES
 RULE_FILE: Final = read_rules(Path(__file__).with_name("answer_forms.toml"))
 
 WORDS: Final = Path(__file__).parent / "answer_words.toml"
-LONGEST: Final = 20_000
-"""Most characters of an answer that are read."""
 MOST_WORDS: Final = 300
 """Most words and punctuation marks of an answer that are read. A later value is not found."""
 LONGEST_NAME: Final = 4
@@ -170,32 +166,10 @@ def _forms(base: str, irregular: Sequence[str]) -> set[str]:
 
 
 _CONTRACTED: Final = tuple((re.compile(pattern), put) for pattern, put in RULE_FILE.raw["contracted"]["rules"])
-_LABEL: Final = RULE_FILE.pattern("label")
 _BULLET: Final = RULE_FILE.pattern("bullet")
+_LINE_END: Final = re.compile(r"(?<=[^\s.!?:,;])[ \t]*\n")
+_QUOTES: Final = re.compile(r"[*_`#\"“”]+")
 _TOKEN: Final = RULE_FILE.pattern("token")
-
-
-def strip_wrapping(answer: str) -> str:
-    """The answer without JSON around a single text, markup, a label such as `Answer:`, and bullets."""
-    text = unicodedata.normalize("NFKC", answer[:LONGEST]).strip()
-    if text.startswith("```"):
-        text = re.sub(r"^```[a-z]*\s*|\s*```$", "", text)
-    if text.startswith("{"):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict):
-            values = [value for value in found.values() if isinstance(value, str | int | float | list)]
-            value = next((found[key] for key in ("answer", "final_answer", "response", "value") if key in found), None)
-            value = value if value is not None else values[0] if len(values) == 1 else ""
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            text = {"True": "yes", "False": "no"}.get(text, text)
-    text = re.sub(r"[*_`#\"“”]+", " ", text).replace("’", "'").replace("‘", "'")
-    if "\n" in text:
-        text = _BULLET.sub("", text)
-        text = re.sub(r"(?<![.!?:,;\s])\s*\n", ". ", text).replace("\n", " ")
-    return _LABEL.sub("", re.sub(r"^\s*[-•]\s+", "", text)).strip()
 
 
 def normalise_answer(text: str) -> str:
@@ -225,8 +199,15 @@ def is_unable(text: str) -> bool:
 
 
 def final_statement(answer: str, question: str) -> str:
-    """The normalised text of an answer without the repeated question, its own questions, and retracted parts."""
-    text, asked = normalise_answer(strip_wrapping(answer)), normalise_answer(question)
+    """The normalised text of an answer without the repeated question, its own questions, and retracted parts.
+
+    Args:
+        answer: An answer from `plain_answer`.
+        question: The question.
+    """
+    if "\n" in answer:
+        answer = _LINE_END.sub(". ", _BULLET.sub("", answer)).replace("\n", " ")
+    text, asked = normalise_answer(_QUOTES.sub(" ", answer).strip(" -•")), normalise_answer(question)
     bare = asked.rstrip("?.! ")
     if asked and text.startswith(bare):
         text = text[len(bare) :].lstrip("?.!,: ")

@@ -184,6 +184,8 @@ def _of_json(text: str) -> str | None:
         named = [found[key] for key in _ANSWER_KEYS if key in found]
         alone = next(iter(found.values())) if len(found) == 1 else None
         found = named[0] if named else alone if isinstance(alone, str) else None
+    if isinstance(found, list) and all(isinstance(part, str | int | float) for part in found):
+        found = ", ".join(map(str, found)) or None
     if isinstance(found, bool):
         return "yes" if found else "no"
     return str(found) if isinstance(found, str | int | float) else None
