@@ -19,6 +19,8 @@ from reeltalk.language.vocabulary import PLAIN_CLASSES
 RULE_FILE: Final = read_rules(Path(__file__).with_name("answer_forms.toml"))
 
 WORDS: Final = Path(__file__).parent / "answer_words.toml"
+LONGEST_LIGHT: Final = 6
+"""Most words between a noun and the verb of *gives the mug a rinse*."""
 MOST_WORDS: Final = 300
 """Most words and punctuation marks of an answer that are read. A later value is not found."""
 LONGEST_NAME: Final = 4
@@ -187,6 +189,7 @@ def answer_tokens(text: str) -> list[str]:
 
 _UNABLE: Final = RULE_FILE.pattern("unable")
 _RETRACTED: Final = RULE_FILE.pattern("retracted")
+UNTRUE: Final = RULE_FILE.pattern("untrue")
 
 
 _VIEWER: Final = RULE_FILE.pattern("viewer")
@@ -265,11 +268,16 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
     """
     known = lexicon()
     named = {place for noun in nouns for place in range(noun.start, noun.end)}
-    found = []
+    found: list[Mention] = []
     for at, word in enumerate(tokens):
         bases = known.verbs.get(word, frozenset()) if at not in named else frozenset()
         # A noun that looks like a verb: "the water", "a drink", "his hands".
         if not bases or (at and tokens[at - 1] in BEFORE_NOUNS and not word.endswith("ing")):
+            if bases and tokens[at - 1] in ("a", "an") and (light := _light(tokens, at)) is not None:
+                # "gives the mug a rinse", "puts on a scowl", "a smile appears"
+                actions = {action for base in bases for action in known.actions.get((base, None), ())}
+                found = [verb for verb in found if verb.start != light]
+                found.append(Mention("verb", frozenset(actions), min(light, at), min(light, at) + 1))
             continue
         phrase = next(
             (
@@ -297,6 +305,14 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
     return found
 
 
+def _light(tokens: Sequence[str], at: int) -> int | None:
+    """Index of a verb that says only that what a noun names happens, before or right after the noun."""
+    if at + 1 < len(tokens) and tokens[at + 1] in _APPEARING:
+        return at + 1
+    start = max(clause_start(tokens, at), at - LONGEST_LIGHT)
+    return next((n for n in range(at - 2, start - 1, -1) if tokens[n] in _GIVING), None)
+
+
 def _particle(tokens: Sequence[str], at: int, named: set[int]) -> str | None:
     """The particle of a verb: right after it, or after its object if nothing follows that it could govern."""
     if tokens[at + 1 : at + 3] == ["back", "up"]:
@@ -320,6 +336,8 @@ def _particle(tokens: Sequence[str], at: int, named: set[int]) -> str | None:
     return None
 
 
+_GIVING: Final = RULE_FILE.words["giving"]
+_APPEARING: Final = RULE_FILE.words["appearing"]
 _BREAKS: Final = frozenset(".,;:!?()") | RULE_FILE.words["breaks"]
 _NEGATORS: Final = RULE_FILE.words["negators"]
 _NEGATED: Final = tuple(tuple(phrase.split()) for phrase in RULE_FILE.phrases["negated"])
