@@ -38,6 +38,7 @@ _YES: Final = RULE_FILE.pattern("yes")
 _NO_REPLY: Final = RULE_FILE.pattern("no_reply")
 _EXISTS: Final = RULE_FILE.pattern("exists")
 _NONE: Final = RULE_FILE.pattern("none")
+_SOME: Final = RULE_FILE.pattern("some")
 _BOTH: Final = RULE_FILE.pattern("both")
 _SHORT: Final = RULE_FILE.pattern("short")
 _LEAD: Final = RULE_FILE.pattern("lead")
@@ -57,7 +58,9 @@ def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     body = _supposed(compact, question, key) or _told(tokens, question, key)
     if head is not None and body is not None and head != body:
         return ReadValues((), why="it contradicts itself")
-    said = head or body or ("no" if _EXISTS.search(question) and _NONE.search(compact) else None)
+    said = head or body
+    if said is None and _EXISTS.search(question):
+        said = "no" if _NONE.search(compact) else "yes" if _SOME.search(compact) else None
     said = said or _implied(compact, question, key)
     if said is None:
         return NOTHING
@@ -100,7 +103,7 @@ def _supposed(text: str, question: str, key: AnswerKey) -> str | None:
     if _WOULD.search(text):
         return "yes"
     if found := _WOULD_NOT.search(text):
-        part = re.split("[,.;] ", text[: found.start()])[-1]
+        part = re.split("[,.;:] ", text[: found.start()])[-1]
         return "yes" if re.search(r"\b(?:not|no|never|nothing|none)\b", part) else "no"
     if _LIES.match(text):
         return "no" if re.search(r"\b(?:closed|shut|opened)\b", text) else "yes"

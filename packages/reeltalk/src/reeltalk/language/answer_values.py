@@ -675,7 +675,11 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     for at, end, value in numbers_in(tokens):
         before = tokens[at - 1] if at else ""
         after = tokens[end : end + 2]
-        pointed = before in {*_POINTING, "in"} or (before.endswith("ing") and tokens[at - 2] in _POINTING)
+        pointed = (
+            before in _POINTING
+            or (before == "in" and not unit & set(after))
+            or (before.endswith("ing") and tokens[at - 2] in _POINTING)
+        )
         if (tokens[at] == "one" and pointed) or before in (
             "more",
             "fewer",

@@ -273,7 +273,7 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
         bases = known.verbs.get(word, frozenset()) if at not in named else frozenset()
         # A noun that looks like a verb: "the water", "a drink", "his hands".
         if not bases or (at and tokens[at - 1] in BEFORE_NOUNS and not word.endswith("ing")):
-            if bases and tokens[at - 1] in ("a", "an") and (light := _light(tokens, at)) is not None:
+            if bases and tokens[at - 1] in ("a", "an") and (light := _light(tokens, at, found)) is not None:
                 # "gives the mug a rinse", "puts on a scowl", "a smile appears"
                 actions = {action for base in bases for action in known.actions.get((base, None), ())}
                 found = [verb for verb in found if verb.start != light]
@@ -305,11 +305,11 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
     return found
 
 
-def _light(tokens: Sequence[str], at: int) -> int | None:
+def _light(tokens: Sequence[str], at: int, verbs: Sequence[Mention]) -> int | None:
     """Index of a verb that says only that what a noun names happens, before or right after the noun."""
     if at + 1 < len(tokens) and tokens[at + 1] in _APPEARING:
         return at + 1
-    start = max(clause_start(tokens, at), at - LONGEST_LIGHT)
+    start = max(clause_start(tokens, at), at - LONGEST_LIGHT, verbs[-1].start if verbs else 0)
     return next((n for n in range(at - 2, start - 1, -1) if tokens[n] in _GIVING), None)
 
 
