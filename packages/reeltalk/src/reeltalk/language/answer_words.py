@@ -275,9 +275,9 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
         if not bases or (at and tokens[at - 1] in BEFORE_NOUNS and not word.endswith("ing")):
             if bases and tokens[at - 1] in ("a", "an") and (light := _light(tokens, at, found)) is not None:
                 # "gives the mug a rinse", "puts on a scowl", "a smile appears"
-                actions = {action for base in bases for action in known.actions.get((base, None), ())}
+                acts = {action for base in bases for action in known.actions.get((base, None), ())}
                 found = [verb for verb in found if verb.start != light]
-                found.append(Mention("verb", frozenset(actions), min(light, at), min(light, at) + 1))
+                found.append(Mention("verb", frozenset(acts), min(light, at), min(light, at) + 1))
             continue
         phrase = next(
             (
