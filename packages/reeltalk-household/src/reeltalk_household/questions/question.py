@@ -221,6 +221,9 @@ def _told_event(question: Question, story: Story, key: AnswerKey) -> StoryEvent 
         events = (e for e in question.evidence if question.key in (e.agent, *people_of_act(e)))
     elif key.type == "reply":
         events = reversed(question.evidence)
+    elif key.type == "object":
+        own = [e for e in question.evidence if e.agent == (question.person or question.subject)]
+        events = sorted(own, key=lambda e: e.main is None or class_of(e.main) not in key.values)
     else:
         events = (e for e in question.evidence if e.agent == (question.person or question.subject))
     return next(iter(events), None)

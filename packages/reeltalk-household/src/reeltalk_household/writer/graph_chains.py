@@ -12,8 +12,10 @@ from typing import Final
 
 from reeltalk.errors import InputError
 from reeltalk.language.grammar import SPLITS
+from reeltalk.language.near_misses import misread
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.media import Clip, Video
+from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.graph.activity import ActivityGraph
 from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
@@ -298,6 +300,24 @@ def write_chain(
         if found is not None:
             return found
     return None
+
+
+MISREAD: Final = "key.misread"
+"""The gate of a turn whose key reads one of its own right answers or near misses wrongly."""
+
+
+def fault_of_turn(turn: Turn, said: Sequence[tuple[str, str]], story: Story) -> tuple[str, str] | None:
+    """Why a turn is not asked, as gate and reason; None if it can be asked.
+
+    Args:
+        turn: A turn that was just written.
+        said: Questions and answers before it.
+        story: What it is about. Graphs that name nobody need not say who acts.
+    """
+    if (leak := leak_of(turn, said)) is not None:
+        return leak
+    wrong = misread(turn.question, turn.key, turn.references[0]) if turn.key is not None and story.names else None
+    return None if wrong is None else (MISREAD, f"the rules misread {wrong.text!r} ({wrong.slot})")
 
 
 def question_id(question: Question) -> str:

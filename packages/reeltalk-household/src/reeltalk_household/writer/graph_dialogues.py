@@ -37,6 +37,7 @@ from reeltalk_household.writer.graph_chains import (
     KnownFact,
     VideoPart,
     event_facts,
+    fault_of_turn,
     is_guessable,
     is_news,
     known_facts,
@@ -288,9 +289,10 @@ class DialogueMaker:
         candidates = self._candidates(asked, description)
         if is_ambiguous(candidates):
             turn = turn.model_copy(update={"extra": turn.extra | recorded(candidates)})
-        leak = leak_of(turn, [(made.turn.question, made.turn.references[0]) for made in self.rounds])
-        if leak is not None:
-            self.passed_over.append((len(self.rounds), leak[0], f"not asked, {turn.question!r}: {leak[1]}"))
+        told = [(made.turn.question, made.turn.references[0]) for made in self.rounds]
+        fault = fault_of_turn(turn, told, self.story)
+        if fault is not None:
+            self.passed_over.append((len(self.rounds), fault[0], f"not asked, {turn.question!r}: {fault[1]}"))
             return False
         so_far = said_before([*(made.turn for made in self.rounds), turn])[-1]
         if self._balance and not self._balance.suits_person(question, self.story, so_far, self.split):

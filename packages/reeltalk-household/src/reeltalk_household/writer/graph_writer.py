@@ -35,7 +35,6 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import VIDEOS
 from reeltalk_build.construct.balance import BALANCED, Label, distance, even_targets, read_targets
 from reeltalk_build.construct.gate_results import Subject
-from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import check_structure
 from reeltalk_build.construct.settings import ConstructSettings
 from reeltalk_build.construct.writers import ALONE, LinkageResult, Surroundings, TriedChecklist, Unwritten, Writer
@@ -189,13 +188,14 @@ class GraphWriter(Writer):
             made = turn_of(said, part.story, draw, asked_at_s=part.asked_at_s)
             extra = made.extra | shown_facts(said.question, part.story) | {"tags_verified": False}
             turn = made.model_copy(update={"options": None, "correct_option": None, "extra": extra})
-            leak = leak_of(turn, [(earlier.question, earlier.references[0]) for earlier in before])
-            if leak is None:
+            told = [(earlier.question, earlier.references[0]) for earlier in before]
+            fault = graph_chains.fault_of_turn(turn, told, part.story)
+            if fault is None:
                 so_far = said_before([*before, turn])[-1]
                 suits = self._chain_balance.suits_person(said.question, part.story, so_far, graphs.split)
                 return turn if suits else None
-            why = f"not asked, {turn.question!r}: {leak[1]}"
-            passed_over.setdefault(graph_chains.question_id(said.question), (len(before), leak[0], why))
+            why = f"not asked, {turn.question!r}: {fault[1]}"
+            passed_over.setdefault(graph_chains.question_id(said.question), (len(before), fault[0], why))
             return None
 
         chain = graph_chains.write_chain(

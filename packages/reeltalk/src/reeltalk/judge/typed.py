@@ -22,7 +22,6 @@ from reeltalk.language.answer_reading import UNREAD, read_answer, rules_signatur
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.choice import read_choice
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.model_texts import plain_answer
 from reeltalk.schema.scoring import JudgedScore
 
 NAME: Final = "typed"
@@ -104,7 +103,7 @@ class TypedJudge(SingleTurnJudge):
 
 
 def answer_in_words(turn: AnsweredTurn) -> str:
-    """The answer to a turn without what models put around it; if it names an option, the words of that option."""
+    """The answer to a turn; if it names an option, the words of that option."""
     shown = shown_options(turn)
     found = read_choice(turn.text, shown[1], turn.question).option if shown is not None else None
-    return plain_answer(turn.text) if shown is None or found is None else shown[1][found]
+    return turn.text if shown is None or found is None else shown[1][found]

@@ -12,6 +12,7 @@ AGENT: Final = frozenset({"agent"})
 OTHERS: Final = frozenset({"others"})
 _JOINING: Final = RULE_FILE.words["joining"]
 _SOMEBODY: Final = RULE_FILE.words["somebody"]
+_RECEIVING: Final = RULE_FILE.words["receiving"]
 _WEARING: Final = RULE_FILE.words["wearing"]
 _TOWARDS: Final = frozenset(RULE_FILE.phrases["towards"])
 
@@ -55,15 +56,28 @@ def doer_of(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]) ->
     """The person who does what a clause tells, if it names one."""
     if clause.passive:
         return next((m for m in _after(clause, people) if _governor(tokens, m) == "by"), None)
-    before = [m for m in people if open_of(tokens, clause.verb.start) <= m.start < clause.verb.start]
-    return next((m for m in reversed(before) if not _is_object(tokens, m)), None)
+    return _giver(tokens, clause, people) or _subject(tokens, clause, people)
 
 
 def receivers_of(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]) -> list[Mention]:
     """The people to whom the act of a clause is done."""
+    if not clause.passive and _giver(tokens, clause, people) and (to := _subject(tokens, clause, people)):
+        return [to]
     after = [m for m in _after(clause, people) if _governor(tokens, m) in _TOWARDS]
     before = [m for m in people if open_of(tokens, clause.verb.start) <= m.start < clause.verb.start]
     return [*before[-1:], *after] if clause.passive else after
+
+
+def _subject(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]) -> Mention | None:
+    before = [m for m in people if open_of(tokens, clause.verb.start) <= m.start < clause.verb.start]
+    return next((m for m in reversed(before) if not _is_object(tokens, m)), None)
+
+
+def _giver(tokens: Sequence[str], clause: Clause, people: Sequence[Mention]) -> Mention | None:
+    """Anna in *Tom gets the mug from Anna*, who gives it."""
+    if tokens[clause.verb.start] not in _RECEIVING:
+        return None
+    return next((m for m in _after(clause, people) if _governor(tokens, m) == "from"), None)
 
 
 def _after(clause: Clause, people: Sequence[Mention]) -> list[Mention]:

@@ -16,6 +16,7 @@ from reeltalk.language.answer_people import doer_of, named_people, speaks_of_ano
 from reeltalk.language.answer_values import NOTHING, ReadValues, is_unlike, numbers_in, preposition
 from reeltalk.language.answer_words import (
     CLOSED,
+    UNTRUE,
     Mention,
     answer_tokens,
     final_statement,
@@ -24,17 +25,20 @@ from reeltalk.language.answer_words import (
     lexicon,
     names_in,
     normalise_answer,
-    strip_wrapping,
     verbs_in,
     without_hedges,
 )
 from reeltalk.language.rules import read_rules
 from reeltalk.schema.dialogue import AnswerKey
+from reeltalk.schema.model_texts import plain_answer
 
 RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
 
 _YES: Final = RULE_FILE.pattern("yes")
 _NO_REPLY: Final = RULE_FILE.pattern("no_reply")
+_EXISTS: Final = RULE_FILE.pattern("exists")
+_NONE: Final = RULE_FILE.pattern("none")
+_SOME: Final = RULE_FILE.pattern("some")
 _BOTH: Final = RULE_FILE.pattern("both")
 _SHORT: Final = RULE_FILE.pattern("short")
 _LEAD: Final = RULE_FILE.pattern("lead")
@@ -54,7 +58,10 @@ def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     body = _supposed(compact, question, key) or _told(tokens, question, key)
     if head is not None and body is not None and head != body:
         return ReadValues((), why="it contradicts itself")
-    said = head or body or _implied(compact, question, key)
+    said = head or body
+    if said is None and _EXISTS.search(question):
+        said = "no" if _NONE.search(compact) else "yes" if _SOME.search(compact) else None
+    said = said or _implied(compact, question, key)
     if said is None:
         return NOTHING
     return ReadValues((said,), right=said in key.values)
@@ -96,8 +103,8 @@ def _supposed(text: str, question: str, key: AnswerKey) -> str | None:
     if _WOULD.search(text):
         return "yes"
     if found := _WOULD_NOT.search(text):
-        part = text[: found.end()].rpartition(",")[2]
-        return "no" if "not the case that" not in part else "yes"
+        part = re.split("[,.;:] ", text[: found.start()])[-1]
+        return "yes" if re.search(r"\b(?:not|no|never|nothing|none)\b", part) else "no"
     if _LIES.match(text):
         return "no" if re.search(r"\b(?:closed|shut|opened)\b", text) else "yes"
     parts = [part for part in re.split(r"[.;,!]\s+", text) if re.search(r"\b(?:would|could|possible)\b", part)]
@@ -192,6 +199,8 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     things = act.names if act else frozenset()
     same_act = bool(key.instead) and key.instead[0] in key.about
     refused = False
+    if (untrue := UNTRUE.search(" ".join(tokens))) and _DENIES.search(untrue[0].partition("that")[2]):
+        return ReadValues((untrue[0],), why="it denies that the premise is false")
     for part in re.split(r" ?[.,;!?:] ?|\bbut\b|\bthough\b|\bhowever\b", " ".join(tokens)):
         words = part.split()
         if same_act and _echoes(words, key):
@@ -203,7 +212,7 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             if not _DENIES.search(part) and not (refused and _CORRECTION.match(part)):
                 return ReadValues((part.strip(),), why="it takes for granted what is not so")
             continue
-        named = _takes_up(words, question, key)
+        named = _takes_up(_main_words(words, act), question, key)
         if named is None:
             continue
         nobody = re.search(r"\b(?:nobody|no one|neither|none of them)\b", part) is not None
@@ -229,6 +238,13 @@ def read_denial(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
                 return ReadValues((_words_of(tokens, clause),), why="it takes for granted what is not so")
         refused = refused or (same_act and shown and known and _CONTRAST.search(" ".join(tokens)) is not None)
     return ReadValues(key.values, right=True) if refused else NOTHING
+
+
+def _main_words(words: list[str], act: Act | None) -> list[str]:
+    """The words of a part after *after writing on the notes*, which takes the act for granted."""
+    told = clauses_of(words, frozenset()) if act is not None and words[:1] and words[0] in BACKGROUND else []
+    taken = len(told) > 1 and act is not None and act.action in told[0].verb.values and not told[0].negated
+    return words[told[1].verb.start :] if taken else words
 
 
 def _takes_up(words: list[str], question: str, key: AnswerKey) -> bool | None:
@@ -325,7 +341,7 @@ def _claims_to_know(part: str) -> bool:
     return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(" ".join(words)) is not None
 
 
-RULES: Final = "v5"
+RULES: Final = "v6"
 """Version of the rules; raised whenever they change."""
 UNREAD: Final = "no value read"
 """Prefix of the explanation if no value could be read."""
@@ -397,10 +413,13 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     Args:
         question: The question.
         key: The expected answer.
-        answer: The answer, of any length.
+        answer: The answer as the model wrote it, of any length.
     """
     due = " and ".join(key.values)
-    if is_unable(normalise_answer(strip_wrapping(answer))):
+    answer = plain_answer(answer)
+    if key.type != "refusal":
+        answer = UNTRUE.sub(lambda found: " " if found.start() or key.type != "yes_no" else found[0], answer)
+    if is_unable(normalise_answer(answer)):
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     told, asked = _without_quotes(answer, question)
     text = final_statement(told, asked)

@@ -85,11 +85,22 @@ def preposition(tokens: Sequence[str], at: int) -> str:
         place -= 1
     if place > 0 and tokens[place] == "of" and tokens[place - 1] == "top":
         return "from on top of" if "from" in tokens[max(0, place - 3) : place] else "on top of"
+    if place > 0 and tokens[place] in _PARTED and _has_particle(tokens[place - 1], tokens[place]):
+        # "hands over the mug", "switches off the lamp"
+        return ""
     for length in (4, 3, 2, 1):
         words = " ".join(tokens[max(0, place - length + 1) : place + 1])
         if words in _LOCAL or words in ("with", "using", "by using", "without"):
             return words
     return ""
+
+
+_PARTED: Final = frozenset({"over", "off"})
+
+
+def _has_particle(verb: str, particle: str) -> bool:
+    known = lexicon()
+    return any((base, particle) in known.actions for base in known.verbs.get(verb, ()))
 
 
 def _is_adjective(tokens: Sequence[str], place: int) -> bool:
@@ -195,6 +206,9 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             continue
         if standing and _is_purpose(tokens, m):
             continue
+        if standing and _LIKE_WITH.search(" ".join(tokens[max(0, m.start - 3) : m.start])):
+            # "a book with a red cover"
+            continue
         poured = local in _FROM and re.search(r"\b(?:drink|pour|fill)", question) is not None
         if (
             local in _LOCAL
@@ -289,6 +303,7 @@ def _reached(tokens: Sequence[str], mention: Mention) -> bool:
     return any(word.startswith("reach") for word in tokens[max(0, mention.start - 4) : mention.start])
 
 
+_LIKE_WITH: Final = RULE_FILE.pattern("like_with")
 _SOURCE: Final = RULE_FILE.pattern("source")
 _GOAL: Final = RULE_FILE.pattern("goal")
 
@@ -314,6 +329,10 @@ def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         start, _ = _segment(tokens, m)
         governor = next((v for v in reversed(verbs) if start <= v.start < m.start), None)
         placed = governor is not None and bool(governor.values & {"put", "putIn"}) and not governor.values & {"grab"}
+        if _STAYS.search(" ".join(tokens[start : m.start])):
+            # "It would not have moved from the table."
+            standing.append((m, ""))
+            continue
         if is_denied_before(tokens, m):
             continue
         if standing and standing[-1][1] in _ON | _IN | _FROM and relation in _ON | _IN:
@@ -343,6 +362,7 @@ def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     return found
 
 
+_STAYS: Final = RULE_FILE.pattern("stays")
 _PARTS: Final = {"clothespants": "trousers", "clothesshirt": "shirt"}
 
 
@@ -364,17 +384,23 @@ def read_colour(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             start, _ = _segment(tokens, m)
             before = [n for n in nouns if start <= n.start < m.start]
             owner = before[0] if before else None
-        if owner is not None and not owner.values & topic:
+        # "Its doors are green": a part of what is asked about.
+        part = owner is not None and tokens[max(0, owner.start - 1)] in ("its", "their") and not topic & set(_WORN)
+        if owner is not None and not part and not owner.values & topic:
             continue
         if is_denied_before(tokens, m) or is_denied_after(tokens, m, colours):
             continue
         values = m.values if "blond" in key.values or "blond" in key.among else m.values - {"blond"}
         values = values - {"yellow"} if "blond" in key.values and values & {"blond"} else values
+        if _LEFT.search(" ".join(tokens[m.end : clause_end(tokens, m.end)])):
+            # "She takes the red one; the blue one is left."
+            continue
         standing.append((m, values or m.values))
     # "light grey", "dark brown" and a shade next to its colour are one colour.
     return compare_values([values for _, values in standing], key)
 
 
+_LEFT: Final = RULE_FILE.pattern("left")
 _NOT_SWITCHED: Final = RULE_FILE.words["not_switched"]
 
 
@@ -463,16 +489,46 @@ def _read_named(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
                 break
         at += 1
     standing = [m for m in found if not (is_denied_before(tokens, m) or is_denied_after(tokens, m, found))]
-    aside = ("while", "whereas", "not", "unlike")
-    standing = [m for m in standing if tokens[max(0, clause_start(tokens, m.start) - 1)] not in aside] or standing
+    standing = [m for m in standing if tokens[max(0, clause_start(tokens, m.start) - 1)] not in _BESIDES]
     # "Emma throws the ball to Hugo", where the question names Hugo.
     asked = frozenset(answer_tokens(question))
     towards = [m for m in standing if asked >= set(tokens[m.start : m.end]) and _follows_verb(tokens, m)]
     standing = [m for m in standing if m not in towards or m.values & right] or standing
+    acts = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values}
+    done_by = [m for m in standing if preposition(tokens, m.start) == "by" and _follows_verb(tokens, m)]
+    standing = done_by or [m for m in standing if not _describes(tokens, m)]
+    main = [m for m in standing if not _is_in_the_background(tokens, m, acts)]
+    standing = main or standing
     said = tuple(dict.fromkeys(value for m in standing for value in m.values))
     if any("or" in tokens[a.end : b.start] for a, b in itertools.pairwise(standing)) and not set(said) <= right:
         return ReadValues(said, why="it leaves open which")
     return ReadValues(said, right=bool(said) and set(said) <= right)
+
+
+_BESIDES: Final = frozenset({"while", "whereas", "not", "unlike"})
+_COMPARING: Final = RULE_FILE.words["comparing"]
+_DESCRIBED: Final = RULE_FILE.words["described"]
+
+
+def _describes(tokens: Sequence[str], mention: Mention) -> bool:
+    """True for Emma in *the person to whom Emma gives it* and *the one who gives it to Emma*."""
+    start = clause_start(tokens, mention.start)
+    before = tokens[start : mention.start]
+    cue = next((n for n in range(len(before) - 1, 0, -1) if before[n] in ("who", "whom", "whose", "that")), None)
+    if cue is None or not _DESCRIBED & set(before[max(0, cue - 2) : cue]):
+        return False
+    return "is" not in before[cue:] and "was" not in before[cue:]
+
+
+def _is_in_the_background(tokens: Sequence[str], mention: Mention, acts: Set[str]) -> bool:
+    """True for whom an answer only compares with, and for who does, or undergoes, another act than in the question."""
+    start, end = _segment(tokens, mention)
+    if _COMPARING & set(tokens[start : mention.start]):
+        return True
+    part = tokens[start:end]
+    # "I would say Tom": this *say* tells no act.
+    told = [v for v in verbs_in(part, names_in(part, "noun")) if v.values and not {"i", "would"} & set(part[: v.start])]
+    return bool(acts and told) and not any(v.values & acts for v in told)
 
 
 def forms_of_look(words: str) -> list[tuple[str, ...]]:
@@ -619,7 +675,12 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     for at, end, value in numbers_in(tokens):
         before = tokens[at - 1] if at else ""
         after = tokens[end : end + 2]
-        if (tokens[at] == "one" and before in {*_POINTING, "in"}) or before in (
+        pointed = (
+            before in _POINTING
+            or (before == "in" and not unit & set(after))
+            or (before.endswith("ing") and tokens[at - 2] in _POINTING)
+        )
+        if (tokens[at] == "one" and pointed) or before in (
             "more",
             "fewer",
             "less",
@@ -648,6 +709,8 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         r"\bnot (?:once|even once|at all)\b|\bno one\b|\bno (?:people|person|rooms?|things?)\b", " ".join(tokens)
     ):
         standing = [(0, 0)]
+    # "Three; he never leaves the third."
+    standing = [found for found in standing if found[1] or tokens[found[0]] != "never"] or standing
     if not standing and "single" in tokens:
         standing = [(0, 1)]
     if not standing and re.fullmatch(r"(?:a )?(?:couple|pair)(?: of times| of \w+)? ?\.?", " ".join(tokens)):

@@ -4,10 +4,8 @@ The vocabulary is closed: the classes and actions of household graphs, with the 
 """
 
 import hashlib
-import json
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,8 +19,8 @@ from reeltalk.language.vocabulary import PLAIN_CLASSES
 RULE_FILE: Final = read_rules(Path(__file__).with_name("answer_forms.toml"))
 
 WORDS: Final = Path(__file__).parent / "answer_words.toml"
-LONGEST: Final = 20_000
-"""Most characters of an answer that are read."""
+LONGEST_LIGHT: Final = 6
+"""Most words between a noun and the verb of *gives the mug a rinse*."""
 MOST_WORDS: Final = 300
 """Most words and punctuation marks of an answer that are read. A later value is not found."""
 LONGEST_NAME: Final = 4
@@ -170,32 +168,10 @@ def _forms(base: str, irregular: Sequence[str]) -> set[str]:
 
 
 _CONTRACTED: Final = tuple((re.compile(pattern), put) for pattern, put in RULE_FILE.raw["contracted"]["rules"])
-_LABEL: Final = RULE_FILE.pattern("label")
 _BULLET: Final = RULE_FILE.pattern("bullet")
+_LINE_END: Final = re.compile(r"(?<=[^\s.!?:,;])[ \t]*\n")
+_QUOTES: Final = re.compile(r"[*_`#\"“”]+")
 _TOKEN: Final = RULE_FILE.pattern("token")
-
-
-def strip_wrapping(answer: str) -> str:
-    """The answer without JSON around a single text, markup, a label such as `Answer:`, and bullets."""
-    text = unicodedata.normalize("NFKC", answer[:LONGEST]).strip()
-    if text.startswith("```"):
-        text = re.sub(r"^```[a-z]*\s*|\s*```$", "", text)
-    if text.startswith("{"):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict):
-            values = [value for value in found.values() if isinstance(value, str | int | float | list)]
-            value = next((found[key] for key in ("answer", "final_answer", "response", "value") if key in found), None)
-            value = value if value is not None else values[0] if len(values) == 1 else ""
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            text = {"True": "yes", "False": "no"}.get(text, text)
-    text = re.sub(r"[*_`#\"“”]+", " ", text).replace("’", "'").replace("‘", "'")
-    if "\n" in text:
-        text = _BULLET.sub("", text)
-        text = re.sub(r"(?<![.!?:,;\s])\s*\n", ". ", text).replace("\n", " ")
-    return _LABEL.sub("", re.sub(r"^\s*[-•]\s+", "", text)).strip()
 
 
 def normalise_answer(text: str) -> str:
@@ -213,6 +189,7 @@ def answer_tokens(text: str) -> list[str]:
 
 _UNABLE: Final = RULE_FILE.pattern("unable")
 _RETRACTED: Final = RULE_FILE.pattern("retracted")
+UNTRUE: Final = RULE_FILE.pattern("untrue")
 
 
 _VIEWER: Final = RULE_FILE.pattern("viewer")
@@ -225,8 +202,15 @@ def is_unable(text: str) -> bool:
 
 
 def final_statement(answer: str, question: str) -> str:
-    """The normalised text of an answer without the repeated question, its own questions, and retracted parts."""
-    text, asked = normalise_answer(strip_wrapping(answer)), normalise_answer(question)
+    """The normalised text of an answer without the repeated question, its own questions, and retracted parts.
+
+    Args:
+        answer: An answer from `plain_answer`.
+        question: The question.
+    """
+    if "\n" in answer:
+        answer = _LINE_END.sub(". ", _BULLET.sub("", answer)).replace("\n", " ")
+    text, asked = normalise_answer(_QUOTES.sub(" ", answer).strip(" -•")), normalise_answer(question)
     bare = asked.rstrip("?.! ")
     if asked and text.startswith(bare):
         text = text[len(bare) :].lstrip("?.!,: ")
@@ -284,11 +268,16 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
     """
     known = lexicon()
     named = {place for noun in nouns for place in range(noun.start, noun.end)}
-    found = []
+    found: list[Mention] = []
     for at, word in enumerate(tokens):
         bases = known.verbs.get(word, frozenset()) if at not in named else frozenset()
         # A noun that looks like a verb: "the water", "a drink", "his hands".
         if not bases or (at and tokens[at - 1] in BEFORE_NOUNS and not word.endswith("ing")):
+            if bases and tokens[at - 1] in ("a", "an") and (light := _light(tokens, at, found)) is not None:
+                # "gives the mug a rinse", "puts on a scowl", "a smile appears"
+                acts = {action for base in bases for action in known.actions.get((base, None), ())}
+                found = [verb for verb in found if verb.start != light]
+                found.append(Mention("verb", frozenset(acts), min(light, at), min(light, at) + 1))
             continue
         phrase = next(
             (
@@ -316,6 +305,14 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
     return found
 
 
+def _light(tokens: Sequence[str], at: int, verbs: Sequence[Mention]) -> int | None:
+    """Index of a verb that says only that what a noun names happens, before or right after the noun."""
+    if at + 1 < len(tokens) and tokens[at + 1] in _APPEARING:
+        return at + 1
+    start = max(clause_start(tokens, at), at - LONGEST_LIGHT, verbs[-1].start if verbs else 0)
+    return next((n for n in range(at - 2, start - 1, -1) if tokens[n] in _GIVING), None)
+
+
 def _particle(tokens: Sequence[str], at: int, named: set[int]) -> str | None:
     """The particle of a verb: right after it, or after its object if nothing follows that it could govern."""
     if tokens[at + 1 : at + 3] == ["back", "up"]:
@@ -339,6 +336,8 @@ def _particle(tokens: Sequence[str], at: int, named: set[int]) -> str | None:
     return None
 
 
+_GIVING: Final = RULE_FILE.words["giving"]
+_APPEARING: Final = RULE_FILE.words["appearing"]
 _BREAKS: Final = frozenset(".,;:!?()") | RULE_FILE.words["breaks"]
 _NEGATORS: Final = RULE_FILE.words["negators"]
 _NEGATED: Final = tuple(tuple(phrase.split()) for phrase in RULE_FILE.phrases["negated"])

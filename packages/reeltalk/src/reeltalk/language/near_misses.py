@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from reeltalk.language.answer_acts import Act
+from reeltalk.language.answer_reading import read_answer
 from reeltalk.language.answer_values import UNKNOWN, hard_words
 from reeltalk.language.phrases import SILENT, SPEECH, phrase, place_phrase, sentence, speech_phrase
 from reeltalk.language.vocabulary import PERSON, plain_name
@@ -66,6 +67,18 @@ def fault_of(key: AnswerKey, reference: str) -> str | None:
         return f"lacks {' and '.join(missing)}"
     made = {variant.right for variant in variants(key, reference)}
     return None if made == {True, False} else f"gives no {'near misses' if True in made else 'right answers'}"
+
+
+def misread(question: str, key: AnswerKey, reference: str) -> Variant | None:
+    """The first right answer or near miss that is read otherwise than it is; None if all are read well.
+
+    Args:
+        question: The question.
+        key: Its key.
+        reference: Its reference answer.
+    """
+    found = (one for one in variants(key, reference) if read_answer(question, key, one.text).right != one.right)
+    return next(found, None)
 
 
 def _right(key: AnswerKey, reference: str) -> Iterator[Variant]:

@@ -131,6 +131,7 @@ def plain_answer(text: str) -> str:
     said = plain_reply(text)
     if (announced := announced_answer(said)) is not None:
         said = announced
+    said = _without_explanation(said)
     while (shorter := forms["offers"].sub("", said).strip()) and shorter != said:
         said = shorter
     said = forms["tails"].sub(r"\1", said)
@@ -168,8 +169,13 @@ def _tells_of_viewing(text: str, *, sentence: bool = True) -> bool:
 def announced_answer(text: str) -> str | None:
     """What stands after the last `Final answer:` of a text, from `plain_reply`; None without one."""
     marks = list(_forms()["finals"].finditer(text))
-    rest = text[marks[-1].end() :].strip() if marks else ""
+    rest = _without_explanation(text[marks[-1].end() :]).strip() if marks else ""
     return rest if any(map(str.isalnum, rest)) and len(rest) <= LONGEST_ANNOUNCED else None
+
+
+def _without_explanation(text: str) -> str:
+    begun = _forms()["explanations"].search(text)
+    return text[: begun.start()] if begun is not None and any(map(str.isalnum, text[: begun.start()])) else text
 
 
 def _of_json(text: str) -> str | None:
@@ -184,6 +190,8 @@ def _of_json(text: str) -> str | None:
         named = [found[key] for key in _ANSWER_KEYS if key in found]
         alone = next(iter(found.values())) if len(found) == 1 else None
         found = named[0] if named else alone if isinstance(alone, str) else None
+    if isinstance(found, list) and all(isinstance(part, str | int | float) for part in found):
+        found = ", ".join(map(str, found)) or None
     if isinstance(found, bool):
         return "yes" if found else "no"
     return str(found) if isinstance(found, str | int | float) else None
@@ -206,6 +214,7 @@ def _forms() -> dict[str, Any]:
         "leads": re.compile(rf"\A\W*(?:{_either(raw['leads'])})", flags),
         "finals": re.compile(_either(raw["finals"]), flags),
         "tails": re.compile(rf"(?<=\w)(?:{_either(raw['tails'])})([.!]?)\s*\Z", flags),
+        "explanations": re.compile(rf"(?<=[.!?。！？\n])[ \t]*(?:{_either(raw['explanations'])})", flags),
         "offers": re.compile(rf"(?:(?<=[.!?。！？\n])|\A)\s*(?:{_either(raw['offers'])})\s*\Z", flags),
     }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from reeltalk.language.answer_reading import read_answer
-from reeltalk.language.near_misses import fault_of, lacking, variants
+from reeltalk.language.near_misses import fault_of, lacking, misread, variants
 from reeltalk.schema.dialogue import AnswerKey
 
 FALSE_PREMISE = AnswerKey(
@@ -68,6 +68,16 @@ def test_a_key_that_lacks_a_slot_is_named() -> None:
     assert lacking(FALSE_PREMISE.model_copy(update={"instead": ()})) == ("instead",)
     assert fault_of(bare, "That does not happen.") == "lacks about"
     assert fault_of(COMPLAINS, "Anna complains to Tom about the notes.") is None
+
+
+def test_a_near_miss_that_is_misread_is_named() -> None:
+    question, reference = "What does Anna do before playing?", "Before playing, Anna complains to Tom about the notes."
+    of_another = COMPLAINS.model_copy(update={"agent": ("Max", "he"), "others": ("Anna", "she")})
+
+    assert misread(question, COMPLAINS, reference) is None
+    found = misread(question, of_another, reference)
+    assert found is not None
+    assert (found.text, found.right) == (reference, True)
 
 
 def test_a_key_without_slots_is_read_by_the_words_of_its_question() -> None:

@@ -27,7 +27,8 @@ def test_thoughts_and_tokens_are_taken_off(text: str, left: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "left"), [pair for part in ("leads", "viewing", "tails", "offers") for pair in TABLE[part]["examples"]]
+    ("text", "left"),
+    [pair for part in ("leads", "viewing", "tails", "explanations", "offers") for pair in TABLE[part]["examples"]],
 )
 def test_leads_and_offers_are_taken_off_an_answer(text: str, left: str) -> None:
     assert plain_answer(text) == left
