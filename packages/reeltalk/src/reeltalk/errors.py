@@ -7,7 +7,6 @@
     │   └── BrokenInvariantError  records contradict each other
     ├── MissingExtraError         an optional dependency is not installed; names the command that installs it
     ├── MissingToolError          a program outside Python is needed and was not found
-    ├── FetchError                a data set could not be downloaded
     ├── RemoteError               an object store or web server failed, refused, or holds the wrong content
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
     ├── ProcessError              a process that did a share of the work died
@@ -103,10 +102,6 @@ class MissingExtraError(ReeltalkError):
 
 class MissingToolError(ReeltalkError):
     """A program or file outside Python is needed and was not found."""
-
-
-class FetchError(ReeltalkError):
-    """A data set could not be downloaded."""
 
 
 class RemoteError(ReeltalkError):

@@ -32,14 +32,13 @@ EXAMPLE: Final = "Example: "
 GROUPS: Final = ("Build", "Evaluate", "Read", "Projects", "Tools")
 """Titles in the list of commands. Those of other packages follow."""
 ORDER: Final = (
-    *("fetch", "import", "world", "curate", "attach", "media", "graph", "construct", "tag", "review"),
+    *("import", "world", "curate", "attach", "media", "graph", "construct", "tag", "review"),
     *("validate", "freeze", "export", "evaluate", "judge", "retry", "score", "chat", "proactive", "train"),
     *("report", "compare", "calibrate", "publish", "demo", "new", "run", "status", "doctor", "prompts"),
 )
 """Our commands, those of our other packages among them, in the order of use. A stranger's commands follow."""
 COMMANDS: Final = {
     "Build": (
-        ("fetch", "materials:fetch", "Source", "Download a published data set: resumable, every file hashed."),
         ("import", "materials:import_", "Import", "Read a published layout into a benchmark."),
         ("attach", "materials:attach", "Videos", "Put video files into a benchmark that was imported without them."),
         ("media", "materials:media", "Transfer", "Keep a benchmark's media on an object store, or bring them back."),
