@@ -181,15 +181,6 @@ def test_profile_gives_credit_by_tags(
     assert re.search(r"^oracle +rubric-words\.\w+ +\d", capsys.readouterr().out, re.MULTILINE)
 
 
-def test_share_writes_a_repository_a_table_and_numbers(
-    household: Path, runs: tuple[Path, Path], tmp_path: Path
-) -> None:
-    example("share", household, tmp_path, *runs)
-    assert (tmp_path / "hub" / "README.md").is_file()
-    assert "\\toprule" in (tmp_path / "table.tex").read_text(encoding="utf-8")
-    assert "blind-dialogue blind" in json.loads((tmp_path / "numbers.json").read_text(encoding="utf-8"))
-
-
 def test_graphs_answer_and_tell(household: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example("graphs", household)
     said = capsys.readouterr().out

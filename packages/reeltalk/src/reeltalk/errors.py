@@ -11,7 +11,6 @@
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
     ├── ProcessError              a process that did a share of the work died
     ├── ClusterError              a cluster cannot be joined, or a node of it lacks what the work needs
-    ├── TrackerError              an experiment tracker could not be reached, or refused the data
     ├── OutageError               a model's server failed so often in a row that the command stops
     │   └── UnusableError         a model's first replies could not be used; exit code 1
     ├── BudgetError               the budget for language models is spent
@@ -148,10 +147,6 @@ class ProcessError(ReeltalkError):
 
 class ClusterError(ReeltalkError):
     """A cluster cannot be joined, or a node of it lacks what the work needs."""
-
-
-class TrackerError(ReeltalkError):
-    """An experiment tracker could not be reached, or refused the data."""
 
 
 class BudgetError(ReeltalkError):
