@@ -9,7 +9,6 @@
     ├── MissingToolError          a program outside Python is needed and was not found
     ├── RemoteError               an object store or web server failed, refused, or holds the wrong content
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
-    ├── ProcessError              a process that did a share of the work died
     ├── ClusterError              a cluster cannot be joined, or a node of it lacks what the work needs
     ├── OutageError               a model's server failed so often in a row that the command stops
     │   └── UnusableError         a model's first replies could not be used; exit code 1
@@ -139,10 +138,6 @@ class OutageError(ReeltalkError):
 
 class UnusableError(OutageError):
     """The first replies of a model could not be used, so the command stops. The command line exits with 1."""
-
-
-class ProcessError(ReeltalkError):
-    """A worker process died, for example because memory ran out."""
 
 
 class ClusterError(ReeltalkError):
