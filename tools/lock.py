@@ -13,8 +13,6 @@ from places import PACKAGES, ROOT
 
 KEPT_BACK: Final = ["soupsieve<3.0.2", "pymdown-extensions<13"]
 """Later ones need Python 3.11.5, and Debian 12 has 3.11.2. tests/contract/test_imports.py finds such packages."""
-UNLOCKED: Final = frozenset({"trackio", "wandb", "mlflow"})
-"""Extras for programs of others, which bring a hundred packages; `make test-full` gives them an environment."""
 INSTALLER: Final = "requirements-uv.lock"
 EVERYTHING: Final = "requirements.lock"
 RUNTIME: Final = "requirements-runtime.lock"
@@ -39,8 +37,8 @@ def _requirements() -> tuple[list[str], list[str]]:
     for file in PACKAGES.glob("*/pyproject.toml"):
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
         needed.update(project["dependencies"])
-        for name, lines in project.get("optional-dependencies", {}).items():
-            extra.update(() if name in UNLOCKED else lines)
+        for lines in project.get("optional-dependencies", {}).values():
+            extra.update(lines)
     return _others(needed), _others(extra)
 
 

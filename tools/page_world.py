@@ -90,8 +90,6 @@ class World:
                         adapted[adapted.index(option) + 1] = value
                     else:
                         adapted += [option, value]
-        if "--processes" in adapted:
-            adapted[adapted.index("--processes") + 1] = "2"
         if any("other-video" in argument for argument in adapted):
             # Of the few that are filmed the test split has one video, and train two.
             adapted += ["--split", "train"]

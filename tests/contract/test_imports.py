@@ -10,10 +10,10 @@ import reeltalk
 
 HEAVY = {
     "accelerate", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2",
-    "mlcroissant", "mlflow",
+    "mlcroissant",
     "numpy", "onnx", "onnxruntime", "openai", "pandas", "peft", "psycopg", "pyarrow", "pyoxigraph", "ray",
     "sacrebleu", "scenedetect", "scipy", "sklearn", "sqlalchemy", "starlette",
-    "statsmodels", "tenacity", "tokenizers", "torch", "trackio", "transformers", "uvicorn", "vl_convert", "wandb",
+    "statsmodels", "tenacity", "tokenizers", "torch", "transformers", "uvicorn", "vl_convert",
 }  # fmt: skip
 
 

@@ -19,7 +19,16 @@ from places import PYTHONPATH
 from scripted_server import Body, Server, serve, words
 
 from reeltalk import Benchmark, Run
-from reeltalk.stages import JudgeSettings, PlaySettings, attack, calibrate, compare, evaluate, plan_evaluation
+from reeltalk.stages import (
+    JudgeSettings,
+    PlaySettings,
+    attack,
+    calibrate,
+    compare,
+    evaluate,
+    import_layout,
+    plan_evaluation,
+)
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, VIDEOS
 from reeltalk.store.validate import validate
 
@@ -73,7 +82,7 @@ def runs(household: Path) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def vdact(household: Path) -> Path:
     folder = household.parent / "vdact"
-    example("fetch", "vdact", household.parent / "data", folder, VDACT)
+    import_layout("vdact", VDACT, folder)
     return folder
 
 
@@ -172,15 +181,6 @@ def test_profile_gives_credit_by_tags(
     assert re.search(r"^oracle +rubric-words\.\w+ +\d", capsys.readouterr().out, re.MULTILINE)
 
 
-def test_share_writes_a_repository_a_table_and_numbers(
-    household: Path, runs: tuple[Path, Path], tmp_path: Path
-) -> None:
-    example("share", household, tmp_path, *runs)
-    assert (tmp_path / "hub" / "README.md").is_file()
-    assert "\\toprule" in (tmp_path / "table.tex").read_text(encoding="utf-8")
-    assert "blind-dialogue blind" in json.loads((tmp_path / "numbers.json").read_text(encoding="utf-8"))
-
-
 def test_graphs_answer_and_tell(household: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example("graphs", household)
     said = capsys.readouterr().out
@@ -256,7 +256,7 @@ def test_stream_asks_while_the_video_goes_on(household: Path, capsys: pytest.Cap
     assert re.search(r"^ 20\.0 s  .+ MB kept\)\n 40\.0 s  ", said)
 
 
-def test_fetch_score_and_extend_released_answers(
+def test_score_and_extend_released_answers(
     household: Path, vdact: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert Benchmark.open(vdact).rows(DIALOGUES) == 5

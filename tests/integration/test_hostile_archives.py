@@ -1,4 +1,4 @@
-"""Archives, folders and files that are made to harm: each import, fetch or other command ends in one paragraph that
+"""Archives, folders and files that are made to harm: each import or other command ends in one paragraph that
 names the reason, within bounds, without a byte outside of its target and without a half-imported benchmark."""
 
 import bz2
@@ -376,7 +376,7 @@ TARS: dict[str, Callable[[], bytes]] = {
 def test_other_archives_are_never_unpacked(
     place: Place, reliability: Any, capsys: pytest.CaptureFixture[str], samples: Path
 ) -> None:
-    what = "tar, 7z and rar archives with links, devices, climbing names and bombs, imported and fetched"
+    what = "tar, 7z and rar archives with links, devices, climbing names and bombs, imported"
     tally = reliability("archives", what, "something is unpacked, or no word of it")
     for name, make in TARS.items():
         content = make()
@@ -389,21 +389,16 @@ def test_other_archives_are_never_unpacked(
             assert "unpack it" in said
             archive.unlink()
         # Among other files it stays as it is, and is named.
-        tally.tried += 2
+        tally.tried += 1
         source = place.source / name
         shutil.copytree(samples / "vdact", source)
         (source / name).write_bytes(content)
         before = everything(place.outside)
         assert run(["import", "vdact", str(source), str(place.target / "bench")]) == 0
         assert f"1 archives were not read, {name} first" in "".join(capsys.readouterr())
-        into = place.target / "fetched"
-        assert run(["fetch", "vdact", "--from", str(source), "--into", str(into), "--accept-licence"]) == 0
-        assert f"1 archives or parts of them are not unpacked, {name} first" in capsys.readouterr().out
-        assert (into / name).read_bytes() == (source / name).read_bytes()
         assert everything(place.outside) == before
         shutil.rmtree(place.target / "bench")
-        shutil.rmtree(into)
-    assert tally.tried == 64
+    assert tally.tried == 48
 
 
 # ── folders ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -512,11 +507,11 @@ def removed(folder: Path) -> None:
                 path.unlink()
 
 
-@pytest.mark.parametrize("command", ["import folder", "import vdact", "import svbench", "fetch"])
+@pytest.mark.parametrize("command", ["import folder", "import vdact", "import svbench"])
 def test_folders_that_are_made_to_harm(
     place: Place, command: str, reliability: Any, samples: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    what = "folders with links that lead out, FIFOs, sockets, holes, deep trees and unreadable names, imported, fetched"
+    what = "folders with links that lead out, FIFOs, sockets, holes, deep trees and unreadable names, imported"
     failing = "a byte of or to the outside, a command that hangs, a traceback, half a benchmark, or no reason"
     tally = reliability("archives", what, failing)
     for name, (make, reason) in FOLDERS.items():
@@ -524,11 +519,7 @@ def test_folders_that_are_made_to_harm(
         (place.source / "film.mp4").write_bytes(b"x")
         shutil.copy(samples / "vdact" / "test_ids.txt", place.source)
         make(place)
-        if command == "fetch":
-            into = place.target / "data"
-            given = ["fetch", "vdact", "--from", place.source, "--into", into, "--accept-licence"]
-        else:
-            given = [*command.split(), place.source, place.target / "bench"]
+        given = [*command.split(), place.source, place.target / "bench"]
         said = place.hostile(*given, capsys=capsys, goes_on=command == "import folder")
         assert reason in said, (name, said)
         removed(place.source)
@@ -619,13 +610,9 @@ def test_the_cache_of_a_hub_is_read_and_nothing_beside_it(
     place: Place, samples: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     snapshot = cache_of_a_hub(place.source, samples)
-    into, bench = place.target / "data", place.target / "bench"
+    bench = place.target / "bench"
     said = place.hostile("import", "vdact", snapshot.parent.parent, bench, capsys=capsys)
     assert "give a folder below its snapshots" in said
-    assert run(["fetch", "vdact", "--from", str(snapshot), "--into", str(into), "--accept-licence"]) == 0
-    files = {path.relative_to(snapshot): path.read_bytes() for path in snapshot.rglob("*") if path.is_file()}
-    assert files == {p.relative_to(into): p.read_bytes() for p in into.rglob("*") if p.is_file() and p.name[0] != "."}
-    assert not any(path.is_symlink() for path in into.rglob("*"))
     assert run(["import", "vdact", str(snapshot), str(bench)]) == 0
     assert validate(Benchmark.open(bench)) == []
     shutil.rmtree(place.target)
@@ -635,13 +622,9 @@ def test_the_cache_of_a_hub_is_read_and_nothing_beside_it(
         snapshot = cache_of_a_hub(place.source, samples, outside=target)
         (snapshot.parent.parent / "refs" / "main").write_text("x")
         capsys.readouterr()
-        for given in (
-            ["fetch", "vdact", "--from", snapshot, "--into", into, "--accept-licence"],
-            ["import", "vdact", snapshot, bench],
-        ):
-            said = place.hostile(*given, capsys=capsys)
-            assert "leads out of the folder" in said
-            assert "stolen.json" in said
+        said = place.hostile("import", "vdact", snapshot, bench, capsys=capsys)
+        assert "leads out of the folder" in said
+        assert "stolen.json" in said
         shutil.rmtree(place.source)
 
 
@@ -651,7 +634,6 @@ LAYOUTS = "vdact svbench mt-video-bench dramaqa avsd video-mme mvbench ovo-bench
 FORMATS = [*LAYOUTS.split(), "qa"]
 GIVEN = {
     **{f"import {name}": ["import", name, "FIFO", "BENCH"] for name in FORMATS},
-    "fetch": ["fetch", "vdact", "--from", "FIFO", "--into", "TARGET", "--accept-licence"],
     "attach": ["attach", "SAMPLE", "FIFO"],
     "curate": ["curate", "FIFO", "--into", "BENCH"],
     "validate": ["validate", "FIFO"],

@@ -25,7 +25,7 @@ from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of
 from reeltalk_streaming.inference.checkpoint import checkpoint_hash
 from reeltalk_streaming.inference.stream import StreamAnswer
-from reeltalk_streaming.inference.video_model import LocalVideoModel, visible_gpus
+from reeltalk_streaming.inference.video_model import LocalVideoModel
 
 
 class LocalModel:
@@ -344,8 +344,8 @@ def conversation(seen: TurnInput) -> list[Entry]:
 
 def _load(spec: str, asking: ModelConfig) -> LocalModel:
     folder = Path(spec.partition(":")[2])
-    return LocalModel(LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens, later=asking.later))
+    return LocalModel(LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens))
 
 
-TRANSFORMERS: Final = AddedModel(language_model=_load, gpus=visible_gpus)
+TRANSFORMERS: Final = AddedModel(language_model=_load)
 """`transformers:FOLDER`, a checkpoint on disk."""

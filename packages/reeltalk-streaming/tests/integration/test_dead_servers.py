@@ -193,7 +193,6 @@ class TestNothingListens:
         for command in (
             evaluating(bench, url, tmp_path / "run", "--no-preflight"),
             evaluating(bench, url, tmp_path / "few", "--no-preflight", "--max-calls", 3),
-            evaluating(bench, url, tmp_path / "several", "--no-preflight", "--processes", 2),
             judging(answered, url, tmp_path / "judged", "--no-preflight"),
         ):
             said = refused(*command)
@@ -371,11 +370,6 @@ FAILURES = {
 OFTEN = ("dies", "503")
 """What `make test` tries, with one process; two are asked in `test_without_a_preflight_eight_requests_tell`."""
 ALONE = [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in FAILURES]
-SEVERAL = [
-    pytest.param(name, processes, marks=() if name in OFTEN and processes == 1 else pytest.mark.slow)
-    for processes in (1, 2)
-    for name in FAILURES
-]
 
 
 class TestAmid:
@@ -383,12 +377,11 @@ class TestAmid:
     def dying(self, request: pytest.FixtureRequest) -> Dying:
         return Dying(13, FAILURES[request.param])
 
-    @pytest.mark.parametrize(("dying", "processes"), SEVERAL, indirect=["dying"])
     def test_it_stops_keeps_and_goes_on_with_the_rest(
-        self, processes: int, dying: Dying, bench: Path, tmp_path: Path, refused: Refused
+        self, dying: Dying, bench: Path, tmp_path: Path, refused: Refused
     ) -> None:
         port, out = free_port(), tmp_path / "run"
-        more = ("--connections", 4, "--give-up-after-s", 0.5, "--processes", processes)
+        more = ("--connections", 4, "--give-up-after-s", 0.5)
         command = evaluating(bench, address(port), out, *more)
         with serve(dying, port=port):
             said = refused(*command)

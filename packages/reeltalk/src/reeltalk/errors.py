@@ -7,12 +7,9 @@
     │   └── BrokenInvariantError  records contradict each other
     ├── MissingExtraError         an optional dependency is not installed; names the command that installs it
     ├── MissingToolError          a program outside Python is needed and was not found
-    ├── FetchError                a data set could not be downloaded
     ├── RemoteError               an object store or web server failed, refused, or holds the wrong content
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
-    ├── ProcessError              a process that did a share of the work died
     ├── ClusterError              a cluster cannot be joined, or a node of it lacks what the work needs
-    ├── TrackerError              an experiment tracker could not be reached, or refused the data
     ├── OutageError               a model's server failed so often in a row that the command stops
     │   └── UnusableError         a model's first replies could not be used; exit code 1
     ├── BudgetError               the budget for language models is spent
@@ -105,10 +102,6 @@ class MissingToolError(ReeltalkError):
     """A program or file outside Python is needed and was not found."""
 
 
-class FetchError(ReeltalkError):
-    """A data set could not be downloaded."""
-
-
 class RemoteError(ReeltalkError):
     """An object store or a web server could not be reached, refused, or holds the wrong content.
 
@@ -147,16 +140,8 @@ class UnusableError(OutageError):
     """The first replies of a model could not be used, so the command stops. The command line exits with 1."""
 
 
-class ProcessError(ReeltalkError):
-    """A worker process died, for example because memory ran out."""
-
-
 class ClusterError(ReeltalkError):
     """A cluster cannot be joined, or a node of it lacks what the work needs."""
-
-
-class TrackerError(ReeltalkError):
-    """An experiment tracker could not be reached, or refused the data."""
 
 
 class BudgetError(ReeltalkError):

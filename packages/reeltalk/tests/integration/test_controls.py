@@ -213,9 +213,7 @@ def test_a_control_is_signed_and_recorded(ran: Ran) -> None:
     assert not (ran.folder / "controls" / "frames").exists()
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_was_stopped_goes_on_and_no_question_is_paid_for_twice(
-    processes: int,
     ran: Ran,
     benchmark: Path,
     server: Server,
@@ -223,7 +221,7 @@ def test_what_was_stopped_goes_on_and_no_question_is_paid_for_twice(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    whole = command(benchmark, server, tmp_path / "run", *SMALL, "--processes", processes, "--controls", ALL)
+    whole = command(benchmark, server, tmp_path / "run", *SMALL, "--controls", ALL)
     assert run([*whole, "--max-calls", str(ran.requests // 5 * 2 + 2)]) == 2
     assert "budget is spent" in capsys.readouterr().err
     assert (tmp_path / "run" / "run.json").is_file()

@@ -274,9 +274,7 @@ def test_a_retry_of_a_run_that_was_moved_or_goes_elsewhere(
     shutil.move(benchmark, project / "bench")
     monkeypatch.chdir(project)
     script.fails = failing(*TEN)
-    # A process takes seconds to start.
-    processes = ("--processes", "2") if full else ()
-    command = evaluate(Path("bench"), server, Path("runs/tiny"), *processes, "--replies", "replies.sqlite")
+    command = evaluate(Path("bench"), server, Path("runs/tiny"), "--replies", "replies.sqlite")
     assert run(command) == 1
     monkeypatch.chdir(tmp_path)
     project.rename(tmp_path / "moved")

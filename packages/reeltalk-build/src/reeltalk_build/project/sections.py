@@ -102,7 +102,6 @@ def _section(name: str, command: str, *filled: str) -> ProjectSection:
 SECTIONS: Final = {
     section.name: section
     for section in (
-        _section("fetch", "fetch"),
         _section("film", "world film", "into"),
         _section("curate", "curate", "into"),
         _section("import", "import", "benchmark"),

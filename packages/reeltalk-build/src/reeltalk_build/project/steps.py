@@ -91,8 +91,6 @@ class _Steps:
 
     def all(self) -> Iterator[ProjectStep]:
         given, bench = self._project.sections, StepInput(self._benchmark)
-        if "fetch" in given:
-            yield self._step("fetch", given["fetch"], result=str(given["fetch"]["into"]), kind="folder")
         for name in (name for name in SOURCES if name in given):
             wired = {"benchmark" if name == "import" else "into": self._benchmark}
             yield self._step(name, given[name] | wired, result=self._benchmark, kind="benchmark")

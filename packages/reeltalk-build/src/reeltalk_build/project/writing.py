@@ -74,7 +74,7 @@ PUBLISHED: Final = Template(
         "evaluate": {"preset": "svbench", "skip_missing": True, "judge": "gpt-4o-mini", "max_calls": 2000},
         "report": {"published": "svbench"},
     },
-    {"fetch": {"dataset": "svbench", "into": "data/svbench"}, "judge": JUDGE, "compare": {}, "release": RELEASE},
+    {"judge": JUDGE, "compare": {}, "release": RELEASE},
     {"blind": "baseline:blind"},
 )
 TEMPLATES: Final = {template.name: template for template in (HOUSEHOLD, VIDEOS, PUBLISHED)}

@@ -1,21 +1,18 @@
 """Commands that train streaming models."""
 
 from collections import deque
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.options import IN_TRACKER, OUT, OVERWRITE
+from reeltalk.cli.options import OUT, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
-from reeltalk.errors import MissingExtraError, SettingError, TrackerError
+from reeltalk.errors import MissingExtraError
 from reeltalk.schema.sft import LoraSettings, check_training_options
 
 if TYPE_CHECKING:
-    from reeltalk.analysis.trackers import Tracker, TrackerRun
-    from reeltalk_streaming.training.lora import Begun
+    pass
 
 train = App(name="train", group_commands=Group("Commands", sort_key=0), group_parameters=Group("Training", sort_key=1))
 Settings = Annotated[LoraSettings, Parameter(name="*", group=Group("Adapter", sort_key=2))]
@@ -32,9 +29,6 @@ def lora(
     validation: Path | None = None,
     frames: Path | None = None,
     cpu: Annotated[bool, Parameter(negative="")] = False,
-    track: Annotated[Literal["trackio", "wandb", "mlflow"] | None, IN_TRACKER] = None,
-    project: Annotated[str | None, IN_TRACKER] = None,
-    where: Annotated[str | None, IN_TRACKER] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
     settings: Settings = SETTINGS,
 ) -> int:
@@ -64,13 +58,6 @@ def lora(
         Folder to which the paths of frames are relative; each file's own folder by default.
     cpu
         Use no accelerator, even if there is one.
-    track
-        Also send the numbers of each step to this tracker, which needs the extra of its name.
-    project
-        Project of the tracker, or MLflow's experiment; reeltalk by default.
-    where
-        mlflow: a tracking URI; wandb: the folder of offline runs, here by default; trackio: a Space OWNER/NAME or a
-        server's address, this machine by default.
     overwrite
         Replace an existing run.
     """
@@ -80,16 +67,10 @@ def lora(
     except ImportError:
         raise MissingExtraError("training an adapter", extra="train", of="reeltalk-streaming") from None
 
-    if track is not None:
-        from reeltalk.analysis.trackers import import_tracker
-
-        import_tracker(track)
-    elif project is not None or where is not None:
-        raise SettingError("--project and --where are for --track")
-    with ProgressBar() as bar, _Watch(bar, track, project or "reeltalk", where, out) as watcher:
+    with ProgressBar() as bar:
         done = train_lora(
             data, base, out, settings, validation=validation, frames=frames, cpu=cpu, overwrite=overwrite,
-            progress=bar.show, watcher=watcher, tell=say,
+            progress=bar.show, watcher=_Watch(bar), tell=say,
         )  # fmt: skip
     if not done.tells:
         return 0
@@ -113,42 +94,15 @@ def lora(
 
 
 class _Watch:
-    """Shows the numbers of a training behind its bar, and sends them to a tracker."""
+    """Shows the numbers of a training behind its bar."""
 
     STEPS: Final = 20
     """Steps over which speeds are averaged."""
 
-    def __init__(self, bar: ProgressBar, tracker: "Tracker | None", project: str, where: str | None, out: Path) -> None:
-        self._bar, self._tracker, self._name = bar, tracker, out.resolve().name
-        self._project, self._where = project, where
-        self._run: TrackerRun | None = None
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
         self._last: deque[dict[str, Any]] = deque(maxlen=self.STEPS)
         self._validated = ""
-
-    def __enter__(self) -> "_Watch":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._run is not None:
-            self._try(partial(self._run.finish, failed=kind is not None))
-
-    def _try(self, send: Callable[[], None]) -> None:
-        """Send something. A tracker that fails does not end the work: it gets nothing more."""
-        try:
-            send()
-        except TrackerError as error:
-            self._run = None
-            say(f"warning: the tracker gets no more numbers: {error}; the work goes on")
-
-    def begin(self, begun: "Begun", *, first: int, steps: int) -> None:
-        if self._tracker is None:
-            return
-        from reeltalk.analysis.trackers import TrackerRun
-
-        name = f"{self._name} from step {first:,}" if first else self._name
-        about = begun.model_dump(mode="json")
-        settings = about.pop("settings") | about | {"steps": steps}
-        self._run = TrackerRun(self._tracker, name, settings, project=self._project, where=self._where)
 
     def step(self, row: dict[str, Any]) -> None:
         self._last.append(row)
@@ -158,12 +112,6 @@ class _Watch:
             self._validated = f", validation {row['validation_loss']:.3f}"
         loss = f"loss {row['loss']:.3f}{self._validated}, lr {row['learning_rate']:.1e}"
         self._bar.note = f"{loss}, {frames_s:,.{int(frames_s < 10)}f} frames/s, {tokens_s:,.0f} tokens/s"
-        if self._run is not None:
-            numbers = {f"train/{name}": row[name] for name in ("loss", "learning_rate", "gradient")}
-            numbers |= {"train/frames_per_s": frames_s, "train/tokens_per_s": tokens_s}
-            if "validation_loss" in row:
-                numbers["validation/loss"] = row["validation_loss"]
-            self._try(partial(self._run.log, row["step"], numbers))
 
     def validating(self, done: int, samples: int) -> None:
         self._bar.note = f"validating: {done:,} of {samples:,}"

@@ -76,7 +76,6 @@ class LocalVideoModel:
         max_new_tokens: Longest reply.
         as_video: Hand the pictures of a message over as one video in place of single images.
         seed: Of torch, set before every reply.
-        later: Load it before its first reply and not now, as where only other processes ask it.
 
     Raises:
         MissingExtraError: torch or transformers is not installed.
@@ -93,7 +92,6 @@ class LocalVideoModel:
         max_new_tokens: int = 256,
         as_video: bool = False,
         seed: int = SEED,
-        later: bool = False,
     ) -> None:
         try:
             import torch
@@ -104,12 +102,6 @@ class LocalVideoModel:
         if device == "cuda" and not torch.cuda.is_available():
             raise SettingError("device 'cuda': torch finds no accelerator; take 'cpu' or 'auto'")
         self.device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-        self._processor: Any = None
-        self._model: Any = None
-        if not later:
-            self._open()
-
-    def _open(self) -> None:
         opened = open_checkpoint(self.path, purpose=PURPOSE)
         self._processor, tuned = opened.processor, opened.tuned
         self._options = {} if tuned is None else frame_options(opened.processor, tuned.frame_tokens)
@@ -131,8 +123,6 @@ class LocalVideoModel:
             ModelError: The memory does not suffice, the conversation is too long, or the model wrote nothing.
         """
         torch = self._torch
-        if self._model is None:
-            self._open()
         torch.manual_seed(self.seed)
         started = time.perf_counter()
         inputs = self._inputs(messages)
@@ -207,26 +197,6 @@ class LocalVideoModel:
                 return work()
         except RuntimeError as error:
             raise ModelError(f"{self.name} failed: {load_error_text(error)}") from error
-
-
-def visible_gpus(named: str) -> tuple[str, ...]:
-    """The GPUs that this process can use, each by a name with which another process can be limited to it.
-
-    It takes no memory of a GPU.
-
-    Args:
-        named: What `CUDA_VISIBLE_DEVICES` holds: numbers or identifiers, separated by commas. Empty if it is not set.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-    """
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError(PURPOSE, extra="train", of="reeltalk-streaming") from None
-    names = [name for part in named.split(",") if (name := part.strip())]
-    count = torch.cuda.device_count()
-    return tuple(names[:count] if names else map(str, range(count)))
 
 
 class _FirstToken:

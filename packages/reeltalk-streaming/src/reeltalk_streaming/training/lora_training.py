@@ -125,9 +125,6 @@ class LossLog:
 class TrainingWatcher(Protocol):
     """Follows a training while it runs, in one process."""
 
-    def begin(self, begun: Begun, *, first: int, steps: int) -> None:
-        """The first step comes next, after `first` finished ones of `steps`."""
-
     def step(self, row: dict[str, Any]) -> None:
         """A step is done; `row` is its line in `loss.jsonl`."""
 
@@ -196,8 +193,6 @@ class Loop:
         if log.best is not None and log.best.step == first:
             # The run may have been stopped between the checkpoint and the copy.
             self.keep_adapter()
-        if self.watcher is not None:
-            self.watcher.begin(self.begun, first=first, steps=self.steps)
         if progress is not None and self.steps:
             progress("training", first, self.steps, first / self.steps)
         with _asked_to_stop() as asked_to_stop, ThreadPoolExecutor(1, "collate") as reader:

@@ -95,16 +95,6 @@ def test_missing_memory_is_a_model_error(model: LocalVideoModel, monkeypatch: py
         model.reply([Message("user", "What is it?")])
 
 
-def test_a_model_can_be_loaded_before_its_first_reply_only(checkpoint: Path, model: LocalVideoModel) -> None:
-    later = LocalVideoModel(checkpoint, device="cpu", max_new_tokens=6, later=True)
-    asked = [Message("user", "What is it?")]
-    assert later.name == model.name
-    assert later.reply(asked).text == model.reply(asked).text
-    # The folder's files are read at the first reply.
-    with pytest.raises(InputError, match="no such folder"):
-        LocalVideoModel(checkpoint / "nowhere", device="cpu", later=True).reply(asked)
-
-
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(InputError, match=r"no such folder \(.*nowhere"):

@@ -460,8 +460,6 @@ def test_the_command_shows_its_numbers_and_says_which_adapter_was_kept(
 ) -> None:
     out = tmp_path / "run"
     command = ["train", "lora", str(lessons), "--base", str(base), "--out", str(out), "--frame-tokens", "6", "--cpu"]
-    assert run([*command, "--where", "here"]) == 2
-    assert "--project and --where are for --track" in capsys.readouterr().err
     command += ["--validation", str(held_out), "--validate-every", "4", "--learning-rate", "0.02"]
     command += ["--accumulate", str(lessons_count(full))]
     command += ["--dropout", "0", "--weight-decay", "0"]

@@ -69,12 +69,9 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "bench": "tests/unit/test_cli_commands.py",
     "cpu": "packages/reeltalk-streaming/tests/unit/streaming/test_lora_training.py",
     "gradient_checkpointing": "packages/reeltalk-streaming/tests/unit/streaming/test_lora_training.py",
-    "track": "packages/reeltalk/tests/integration/test_trackers.py",
-    "project": "packages/reeltalk/tests/integration/test_trackers.py",
-    "where": "packages/reeltalk/tests/integration/test_trackers.py",
     "threads": "packages/reeltalk-household/tests/unit/streaming/test_mini_training.py",
 }
-"""Options whose effect another test shows: inputs, devices, memory and trackers."""
+"""Options whose effect another test shows: inputs, devices and memory."""
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +166,6 @@ def test_an_option_of_reeltalk_mini_changes_its_training(
         (("--patience", "2"), "--patience needs --validation"),
         (("--validate-every", "2"), "--validate-every has no effect without --validation"),
         (("--epochs", "2", "--max-steps", "3"), "--epochs has no effect with --max-steps"),
-        (("--project", "mine"), "--project and --where are for --track"),
-        (("--where", "here"), "--project and --where are for --track"),
     ],
 )
 def test_an_option_without_effect_on_an_adapter_is_refused(

@@ -32,14 +32,13 @@ EXAMPLE: Final = "Example: "
 GROUPS: Final = ("Build", "Evaluate", "Read", "Projects", "Tools")
 """Titles in the list of commands. Those of other packages follow."""
 ORDER: Final = (
-    *("fetch", "import", "world", "curate", "attach", "media", "graph", "construct", "tag", "review"),
+    *("import", "world", "curate", "attach", "media", "graph", "construct", "tag", "review"),
     *("validate", "freeze", "export", "evaluate", "judge", "retry", "score", "chat", "proactive", "train"),
-    *("report", "compare", "calibrate", "publish", "demo", "new", "run", "status", "doctor", "prompts"),
+    *("report", "compare", "calibrate", "demo", "new", "run", "status", "doctor", "prompts"),
 )
 """Our commands, those of our other packages among them, in the order of use. A stranger's commands follow."""
 COMMANDS: Final = {
     "Build": (
-        ("fetch", "materials:fetch", "Source", "Download a published data set: resumable, every file hashed."),
         ("import", "materials:import_", "Import", "Read a published layout into a benchmark."),
         ("attach", "materials:attach", "Videos", "Put video files into a benchmark that was imported without them."),
         ("media", "materials:media", "Transfer", "Keep a benchmark's media on an object store, or bring them back."),
@@ -57,7 +56,6 @@ COMMANDS: Final = {
         ("report", "reporting:report", "Report", "Write runs, a benchmark or graphs as a static site or tables."),
         ("compare", "comparing:compare", "Comparison", "Is A better than B? Paired differences with intervals."),
         ("calibrate", "comparing:calibrate", "Calibration", "Compare judges and text metrics with people."),
-        ("publish", "publishing:publish", "Publishing", "Send numbers to a tracker, or write them for the Hub."),
     ),
     "Tools": (
         ("doctor", "doctor:doctor", "Checks", "Check this machine, benchmarks, runs and projects."),

@@ -40,7 +40,6 @@ def evaluate(
     answers_format: str | None = None,
     skip_missing: bool = False,
     workers: Annotated[int, HOW] = 2,
-    processes: Annotated[int, HOW] = 1,
     controls: Annotated[tuple[str, ...], CONTROLS_OPTION] = (),
     plan: Annotated[bool, PLAN] = False,
     latency_s: Annotated[Seconds | None, HOW] = None,
@@ -85,11 +84,6 @@ def evaluate(
         Leave out dialogues whose video is not available.
     workers
         Videos that are decoded at a time.
-    processes
-        Processes that share the dialogues, by video. Use several if your server answers more requests than one process
-        can send, which is about 140 per second with 16 pictures and 280 with text, or to play transformers:FOLDER on
-        several GPUs, one process each. Limits on requests, budgets and workers apply to all processes together; the run
-        is the same.
     controls
         Also play with other pictures: none, black, shuffled, other-video, separated by commas. The report then shows
         how much the pictures contribute.
@@ -124,7 +118,6 @@ def evaluate(
         answers_format=answers_format,
         skip_missing=skip_missing,
         workers=workers,
-        processes=processes,
         controls=split_names(controls),
     )
     if plan:

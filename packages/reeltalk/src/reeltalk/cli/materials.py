@@ -1,13 +1,12 @@
-"""Commands that get data sets, videos and media: fetch, import, attach, media."""
+"""Commands that get data sets, videos and media: import, attach, media."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
 from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE
-from reeltalk.cli.terminal import ProgressBar, print_report, print_some, say
+from reeltalk.cli.terminal import ProgressBar, print_report, print_some
 from reeltalk.curate.wholeness import MAX_MISSING
 from reeltalk.errors import SettingError
 from reeltalk.formats import FORMATS
@@ -16,65 +15,8 @@ if TYPE_CHECKING:
     from reeltalk.store.media_remote import Moved
 
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
-ACCEPT = Parameter(name="--accept-licence", negative="")
 OWN_QUESTIONS = Group("Your own questions: import qa", sort_key=2)
 IN_QA, QA_FLAG = Parameter(group=OWN_QUESTIONS), Parameter(group=OWN_QUESTIONS, negative="")
-
-
-def fetch(
-    dataset: Literal["vdact", "svbench", "mt-video-bench", "dramaqa"],
-    /,
-    *,
-    into: Path,
-    source: Annotated[Path | None, Parameter(name="--from")] = None,
-    repo: str | None = None,
-    endpoint: str | None = None,
-    revision: str | None = None,
-    accept_licence: Annotated[bool, ACCEPT] = False,
-) -> int:
-    """Download a published data set: the licence is shown and accepted, and every file is hashed.
-
-    Example: `reeltalk fetch svbench --into data/svbench --accept-licence`.
-
-    Parameters
-    ----------
-    dataset
-        Name of the data set.
-    into
-        Folder that receives it. Run the command again to continue after an interruption.
-    source
-        A local folder to copy it from, in place of the Hub.
-    repo
-        Repository on the Hub, OWNER/NAME; by default the known one of the data set.
-    endpoint
-        Address of another hub with the same protocol.
-    revision
-        Branch, tag or commit; the newest by default.
-    accept_licence
-        Accept the licence without being asked.
-    """
-    from reeltalk.formats import fetch as fetching
-
-    report = fetching.fetch(
-        dataset,
-        into=into,
-        source=source,
-        repo=repo,
-        endpoint=endpoint,
-        revision=revision,
-        accept_licence=True if accept_licence else _ask_licence,
-        progress=say,
-    )
-    for line in report.lines():
-        print(line)
-    return 0
-
-
-def _ask_licence(text: str) -> bool:
-    print(text)
-    if not sys.stdin.isatty():
-        return False
-    return input("Do you accept these terms? Type 'yes' to go on: ").strip().lower() == "yes"
 
 
 def import_(

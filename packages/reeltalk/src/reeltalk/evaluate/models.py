@@ -73,8 +73,6 @@ class ModelConfig:
     """What a model that follows streams keeps of a video; None leaves it to the command."""
     memory_frames: int | None = None
     """Most frames that it keeps, if its memory is bounded; its own bound by default."""
-    later: bool = False
-    """Load `transformers:FOLDER` before its first reply and not now, as where only other processes ask it."""
 
     @classmethod
     def for_answers(
@@ -83,7 +81,6 @@ class ModelConfig:
         limits: LimitSettings,
         *,
         shows_frames: bool = True,
-        later: bool = False,
         tell: Callable[[str], object] | None = None,
     ) -> Self:
         """How the model that answers is asked.
@@ -92,7 +89,6 @@ class ModelConfig:
             asking: Address, key and sampling.
             limits: Requests at a time, waits and retries.
             shows_frames: Whether pictures will be sent to a model that takes them.
-            later: Load a model of this process before its first reply and not now.
             tell: Receives a sentence about what the server does not take.
 
         Raises:
@@ -124,7 +120,6 @@ class ModelConfig:
             sees_images=asking.sees == "images",
             memory=asking.memory,
             memory_frames=asking.memory_frames,
-            later=later,
         )
 
     @classmethod
@@ -135,7 +130,6 @@ class ModelConfig:
         judges: tuple[Judge, ...],
         *,
         published: bool,
-        later: bool = False,
         tell: Callable[[str], object] | None = None,
     ) -> Self:
         """How the model that judges is asked.
@@ -145,7 +139,6 @@ class ModelConfig:
             limits: Requests at a time, waits and retries.
             judges: The protocols that it judges by.
             published: Ask it as the official scripts do.
-            later: Load a model of this process before its first reply and not now.
             tell: Receives a sentence about what the server does not take.
 
         Raises:
@@ -174,7 +167,6 @@ class ModelConfig:
             tell=tell,
             connections=limits.connections,
             sees_images=False,
-            later=later,
         )
 
     @property
@@ -328,8 +320,6 @@ class AddedModel:
     """Creates the player of a run."""
     language_model: Callable[[str, ModelConfig], Any] | None = None
     """Loads a language model of this process, by its name; it has `ask`, `name` and `peak_memory`."""
-    gpus: Callable[[str], tuple[str, ...]] | None = None
-    """GPUs that a language model can use, by what `CUDA_VISIBLE_DEVICES` holds; None for a model that uses none."""
     stream: Callable[..., Any] | None = None
     """Creates a model that follows streams, by its name, with `policy` (bounds of its memory) and `max_words`."""
 
@@ -391,7 +381,6 @@ def create_player(
         config.asking,
         config.limits,
         shows_frames=play.frames.policy != "none" and play.control != "none",
-        later=config.processes > 1,
         tell=tell,
     )
     if kind == "baseline" and colon:

@@ -33,7 +33,6 @@ from reeltalk.store.runs import (
 )
 
 LOGS: Final = "logs"
-SHARDS: Final = "shards"
 
 
 def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
@@ -167,11 +166,6 @@ class RunFolder:
         """The folder of the logs, which `inspect view` opens."""
         return self._work / LOGS
 
-    @property
-    def shards(self) -> Path:
-        """The folder into which several processes write the results of their scripts."""
-        return self._work / SHARDS
-
     def clear_logs(self) -> None:
         """Remove the logs of an interrupted attempt. The next attempt writes them again from kept replies."""
         shutil.rmtree(self.logs, ignore_errors=True)
@@ -225,8 +219,7 @@ class RunFolder:
                 protocols=protocols,
                 floor=floor,
             )
-        for work in (self.path / FRAMES, self.shards):
-            shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(self.path / FRAMES, ignore_errors=True)
         if self._work != self.path:
             with storage_errors(self.path):
                 self._work.rename(self.path / REMADE)

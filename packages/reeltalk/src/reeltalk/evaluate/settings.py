@@ -261,9 +261,9 @@ class LimitSettings(BaseModel):
 CHANGEABLE: Final = (
     *("base_url", "api_key_env", "judge_base_url", "judge_api_key_env"),
     *(name for name in LimitSettings.model_fields if name != "replies"),
-    *("workers", "processes"),
+    "workers",
 )
-"""Settings of a run that may differ when its failed requests are repeated: addresses, limits and processes."""
+"""Settings of a run that may differ when its failed requests are repeated: addresses, limits and workers."""
 
 
 @dataclass(frozen=True)
@@ -341,9 +341,6 @@ class RunConfig(BaseModel):
     """Leave out dialogues whose video is not available here."""
     workers: Count = 2
     """Videos that are decoded at a time."""
-    processes: Count = 1
-    """Processes that share the dialogues, by video, for servers that answer faster than one process can ask, or to play
-    `transformers:FOLDER` on several GPUs, one process each. The results are the same with any number."""
     controls: tuple[Control, ...] = ()
     """Play the same again with other pictures: `none`, `black`, `shuffled`, `other-video`. Each becomes a run below
     `controls` in the folder of the run, and `report` shows how much the video helps."""
@@ -375,10 +372,6 @@ class RunConfig(BaseModel):
         if control is None:
             return self
         return self.model_copy(update={"play": self.play.model_copy(update={"control": control})})
-
-    def without_preflight(self) -> "RunConfig":
-        """The same run without the test of the server."""
-        return self.model_copy(update={"limits": self.limits.model_copy(update={"preflight": False})})
 
 
 def config_of(config: RunConfig | None, settings: Mapping[str, Any]) -> RunConfig:

@@ -7,11 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
-
-from pydantic import TypeAdapter
 
 from reeltalk.errors import InputError, ReeltalkError, UnusableError
 from reeltalk.evaluate.eval_log import LoggedSample, LoggedScore
@@ -54,9 +51,7 @@ from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import Record
 from reeltalk.schema.scoring import JudgedScore
-from reeltalk.store.atomic import make_directory, writing
-from reeltalk.store.rows import Mapped, Rows, SpooledRows, open_rows
-from reeltalk.store.tables import write_rows
+from reeltalk.store.rows import Mapped, Rows, SpooledRows
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S")
@@ -161,41 +156,6 @@ class Collected:
             self._counts[state_name(turn)] += 1
             yield turn
 
-    def write(self, folder: Path) -> dict[str, Any]:
-        """Write all results into a folder, for another process. Returns what `read` needs besides."""
-        make_directory(folder)
-        found: dict[str, Any] = {"turns": _written(self._turns, folder / "turns.jsonl"), "rows": {}, "null": {}}
-        for number, (protocol, rows) in enumerate(self._rows.items()):
-            found["rows"][protocol] = _written(rows, folder / f"rows-{number}.jsonl")
-        for number, (protocol, (turns, scores)) in enumerate(self._null.items()):
-            found["null"][protocol] = [
-                _written(turns, folder / f"null-{number}.jsonl"),
-                _written(scores, folder / f"null-scores-{number}.jsonl"),
-            ]
-        found["sampled"] = TypeAdapter(dict[str, list[NullUnits]]).dump_python(self._sampled, mode="json")
-        return found
-
-    def read(self, folder: Path, told: Mapping[str, Any]) -> None:
-        """Add the results that another process wrote. It has no script and no unit in common with this one.
-
-        Args:
-            folder: The folder.
-            told: What `write` returned there.
-        """
-        for script, turns in _read(AnsweredTurn, folder / "turns.jsonl", told["turns"]):
-            self._turns.add(script, self._counted(turns))
-        for number, (protocol, parts) in enumerate(told["rows"].items()):
-            into = self._rows.setdefault(protocol, _Parts(JudgedScore, self._folder))
-            for script, rows in _read(JudgedScore, folder / f"rows-{number}.jsonl", parts):
-                into.add(script, rows)
-        for number, (protocol, (of_turns, of_scores)) in enumerate(told["null"].items()):
-            units = _read(AnsweredTurn, folder / f"null-{number}.jsonl", of_turns)
-            scores = _read(JudgedScore, folder / f"null-scores-{number}.jsonl", of_scores)
-            for (name, turns), (_, own) in zip(units, scores, strict=True):
-                self._add_null(protocol, name, turns, own)
-        for protocol, found in TypeAdapter(dict[str, list[NullUnits]]).validate_python(told["sampled"]).items():
-            self._sampled.setdefault(protocol, []).extend(found)
-
     def evaluation(self, names: Sequence[str], protocols: Sequence[str], background: Background | None) -> Evaluation:
         """All results in order, independent of the order in which scripts ended.
 
@@ -220,18 +180,6 @@ class Collected:
                 units = sorted(stored[0].names(), key=lambda name: tuple(name.split("\0")))
                 evaluation.null[protocol] = NullUnits(group_units(stored[0].of(units), background), stored[1].of(units))
         return evaluation
-
-
-def _written(parts: _Parts[Any], path: Path) -> list[tuple[str, int]]:
-    """Write the rows of parts. Returns the name and the number of rows of each."""
-    with writing(path) as stream:
-        return [(name, write_rows(stream, rows)) for name, rows in parts.named()]
-
-
-def _read(record: type[R], path: Path, parts: Sequence[tuple[str, int]]) -> Iterator[tuple[str, list[R]]]:
-    rows = iter(open_rows(path, record))
-    for name, count in parts:
-        yield name, list(islice(rows, count))
 
 
 def state_name(turn: AnsweredTurn) -> str:

@@ -7,9 +7,7 @@ reservation. So no limit is passed, however many threads ask.
 import asyncio
 import math
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -100,42 +98,6 @@ class Budget:
         with self._lock:
             return Spent(self._calls, self._tokens, self._cost, self._unreached)
 
-    @property
-    def is_spent(self) -> bool:
-        """True if not even the smallest request fits."""
-        with self._lock:
-            return (self.max_calls is not None and self._calls >= self.max_calls) or (
-                self.max_tokens is not None and self._tokens >= self.max_tokens
-            )
-
-    def count(self, spent: Spent) -> None:
-        """Add the usage of another process that had a share of this budget."""
-        with self._lock:
-            self._calls += spent.calls
-            self._tokens += spent.tokens
-            self._cost += spent.cost
-            self._unreached += spent.unreached
-
-    def shares(self, weights: Sequence[int]) -> list["Budget"]:
-        """Divide the rest of the budget among other processes. Together they never pass it.
-
-        Args:
-            weights: Relative share of each process; positive.
-        """
-        spent, count = self.spent, len(weights)
-        calls: Sequence[int | None] = [None] * count
-        tokens: Sequence[int | None] = [None] * count
-        costs: Sequence[float | None] = [None] * count
-        if self.max_calls is not None:
-            calls = _divided(max(0, self.max_calls - spent.calls), weights)
-        if self.max_tokens is not None:
-            tokens = _divided(max(0, self.max_tokens - spent.tokens), weights)
-        if self.max_cost is not None:
-            left = max(Fraction(0), Fraction(self.max_cost) - Fraction(spent.cost)) / sum(weights)
-            # Rounded down, so that the sum does not exceed the rest.
-            costs = [math.nextafter(float(left * weight), 0.0) for weight in weights]
-        return [Budget(*share) for share in zip(calls, tokens, costs, strict=True)]
-
     async def reserve(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> Reservation:
         """Reserve the most that one request can use. Waits while requests under way may leave enough.
 
@@ -220,12 +182,6 @@ class Budget:
             f"the budget is spent: {', '.join(shown)}{more}; run again with a larger one to continue from the kept "
             "replies"
         )
-
-
-def _divided(whole: int, weights: Sequence[int]) -> list[int]:
-    """Divide a number into whole parts in proportion to weights."""
-    ends = [whole * sum(weights[: end + 1]) // sum(weights) for end in range(len(weights))]
-    return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def prices_of(price_in: float | None, price_out: float | None, option: str) -> Prices | None:

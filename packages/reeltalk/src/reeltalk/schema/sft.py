@@ -213,8 +213,6 @@ TRAINING_NEEDS: Final[Mapping[str, str]] = {
     "validate_every": "`--validation`",
     "patience": "`--validation`",
     "epochs": "no `--max-steps`",
-    "project": "`--track`",
-    "where": "`--track`",
     "share": "not both `--eye-steps` and `--speech-steps`",
 }
 """Options of `train lora` and `world train` that have an effect only with, or without, another one."""

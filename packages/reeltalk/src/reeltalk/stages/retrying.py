@@ -91,7 +91,6 @@ def retry(
             judge_model=judge_model,
             limits=limits,
             workers=changed.get("workers") or command.workers,
-            processes=changed.get("processes") or command.processes,
             controls=controls,
         )
         return evaluate(

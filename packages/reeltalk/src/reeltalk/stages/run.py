@@ -79,7 +79,6 @@ def open_judging(
     store: ReplyStore,
     budget: Budget,
     *,
-    later: bool = False,
     tell: Tell,
 ) -> Iterator[JudgingSetup]:
     """Judges, their model, and what text metrics need.
@@ -90,7 +89,6 @@ def open_judging(
         limits: How it is asked.
         store: Stores replies.
         budget: Budget of all requests together.
-        later: Load a model of this process before its first reply and not now, as where only other processes ask it.
         tell: Receives the reason why a metric is not available.
 
     Raises:
@@ -99,7 +97,7 @@ def open_judging(
     judges = create_judges(settings)
     model = None
     if options.judge is not None and any(judge.needs_model for judge in judges):
-        asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, later=later, tell=tell)
+        asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, tell=tell)
         model = create_model(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:
         meteor: MeteorProcess | ReeltalkError | None = None

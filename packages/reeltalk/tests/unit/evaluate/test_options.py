@@ -63,7 +63,7 @@ ASKING: Final[dict[str, Any]] = {
 UNASKED: Final = {"base_url", "api_key_env", "price_in", "price_out"}
 """Where a model is asked, and for how much: another address is the same run."""
 OTHERS: Final[dict[str, Any]] = {"model": "other", "limit": 3}
-ABOUT_HOW: Final = {"answers_format", "skip_missing", "workers", "processes", "controls", "limits"}
+ABOUT_HOW: Final = {"answers_format", "skip_missing", "workers", "controls", "limits"}
 """Fields of `RunConfig` that change no request of a dialogue: how a file is read, how many run at a time, which more
 runs there are."""
 

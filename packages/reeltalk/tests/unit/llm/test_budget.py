@@ -4,7 +4,6 @@ import asyncio
 import random
 import threading
 import time
-from fractions import Fraction
 
 import pytest
 
@@ -96,54 +95,3 @@ def test_wrong_limits_are_refused() -> None:
             Budget(**wrong)
     with pytest.raises(SettingError, match="needs the prices"):
         reserve(Budget(max_cost=1), 1, 1)
-
-
-def test_shares_of_what_is_left_are_never_more_than_it_in_sum() -> None:
-    draw = random.Random(3)
-    for _ in range(300):
-        most_calls, most_tokens, most_cost = draw.randint(1, 50), draw.randint(1, 10_000), draw.uniform(0, 9)
-        budget = Budget(most_calls, most_tokens, most_cost)
-        budget.count(Spent(draw.randint(0, most_calls), draw.randint(0, most_tokens), draw.uniform(0, most_cost)))
-        weights = [draw.randint(1, 99) for _ in range(draw.randint(1, 9))]
-        shares = budget.shares(weights)
-        # Calls and tokens to the last one; of money a rounding less.
-        assert budget.spent.calls + sum(share.max_calls or 0 for share in shares) == most_calls
-        assert budget.spent.tokens + sum(share.max_tokens or 0 for share in shares) == most_tokens
-        costs = [Fraction(share.max_cost or 0.0) for share in shares]
-        left = Fraction(most_cost) - Fraction(budget.spent.cost)
-        assert 0 <= left - sum(costs) < Fraction(1, 10**9)
-        for weight, cost in zip(weights, costs, strict=True):
-            assert cost == pytest.approx(float(left * weight / sum(weights)))
-    assert [(share.max_calls, share.max_tokens, share.max_cost) for share in Budget().shares([1, 2])] == [
-        (None, None, None)
-    ] * 2
-
-
-def test_a_budget_that_others_have_spent_allows_nothing_more() -> None:
-    budget = Budget(max_calls=5)
-    budget.count(Spent(4, 100, 0.5))
-    assert not budget.is_spent
-    budget.count(Spent(1, 100, 0.5))
-    assert budget.is_spent
-    assert budget.spent == Spent(5, 200, 1.0)
-    with pytest.raises(BudgetError, match="5 of 5 requests"):
-        reserve(budget, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("limits", "spent", "is_spent"),
-    [
-        ({"max_calls": 5}, Spent(4, 10**9, 1e9), False),
-        ({"max_calls": 5}, Spent(5, 0, 0), True),
-        ({"max_tokens": 100}, Spent(10**9, 99, 1e9), False),
-        ({"max_tokens": 100}, Spent(0, 100, 0), True),
-        ({"max_calls": 5, "max_tokens": 100}, Spent(5, 99, 0), True),
-        ({"max_calls": 5, "max_tokens": 100}, Spent(4, 100, 0), True),
-        ({"max_calls": 5, "max_tokens": 100}, Spent(4, 99, 0), False),
-        ({}, Spent(10**9, 10**9, 1e9), False),
-    ],
-)
-def test_either_limit_that_is_reached_spends_a_budget(limits: dict[str, int], spent: Spent, is_spent: bool) -> None:
-    budget = Budget(**limits)
-    budget.count(spent)
-    assert budget.is_spent is is_spent
