@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 
-from intervals import ENOUGH, PROMISED, TURNS, percent, simulated, sizes_of, spread_of, with_simulation
+from intervals import PROMISED, TURNS, percent, simulated, sizes_of, spread_of, with_simulation
 from record import Measure, Table, at_least, options_of, record
 from reeltalk.metrics import meteor, token_metrics
 from reeltalk.metrics.agreement import cohen_kappa, krippendorff_alpha
@@ -49,6 +49,8 @@ AGREEMENTS: Final = ("kappa", "quadratic kappa", "nominal alpha", "ordinal alpha
 FEWEST: Final = 5
 """Videos from which on coverage is promised."""
 LEAST: Final = 0.90
+ENOUGH_TRIALS: Final = 2000
+"""Trials from which on a coverage below `LEAST` is not chance."""
 MANY: Final = 1_000_000
 """Answers that the truth of a text metric is computed from."""
 LONGEST: Final = 18
@@ -394,7 +396,7 @@ def main() -> int:
             f"without {percent(1 - one.given / trials)}"
         )
     figures = summary(found)
-    goal = at_least(LEAST) if trials >= ENOUGH else None
+    goal = at_least(LEAST) if trials >= ENOUGH_TRIALS else None
     measures = [
         Measure(
             f"lowest coverage of {measure}, correlation to {PROMISED:g}, from {FEWEST} videos on",
