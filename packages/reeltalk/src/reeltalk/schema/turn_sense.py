@@ -118,9 +118,9 @@ def _texts(turn: Turn, *, answered: bool) -> Iterator[TurnFinding]:
 def _options(turn: Turn) -> Iterator[TurnFinding]:
     for index, option in enumerate(turn.options or ()):
         if not option.strip():
-            yield TurnFinding("options", f"options.{index}", f"option {_letter(index)} is empty: write it")
+            yield TurnFinding("options", f"options.{index}", f"option {option_name(index)} is empty: write it")
     for one, other in equal_options(turn.options or ()):
-        said = f"options {_letter(one)} and {_letter(other)} are the same: change one of them"
+        said = f"options {option_name(one)} and {option_name(other)} are the same: change one of them"
         # Published sets have such options, also among the right ones, and are played as they are.
         yield TurnFinding("options", f"options.{other}", said)
 
@@ -136,7 +136,8 @@ def equal_options(options: Sequence[str]) -> list[tuple[int, int]]:
     return pairs
 
 
-def _letter(index: int) -> str:
+def option_name(index: int) -> str:
+    """The letter of an option, or its number from 1 if there are more options than letters."""
     return LETTERS[index] if index < len(LETTERS) else str(index + 1)
 
 
