@@ -260,11 +260,10 @@ def next_revision(batch: VideoBatch, session: Session, number: int, *, without: 
         without: Ids of units that are left out.
     """
     made = NextRevision.after(batch.content, number)
-    durations_s: dict[str, float | None] = {video.id: video.duration_s for video in batch.content.videos}
 
     def units(kind: str) -> Iterator[DoneUnit]:
         wanted = [unit_id for unit_id in batch.units.get(kind, ()) if unit_id not in without]
-        return sound_units(made, done_units(session, kind, wanted), durations_s)
+        return sound_units(made, done_units(session, kind, wanted))
 
     apply_turns(made, units("turns"))
     paths = remap(made)

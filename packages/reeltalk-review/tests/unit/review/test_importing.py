@@ -106,7 +106,7 @@ def test_a_damaged_line_is_refused_with_file_line_and_field(tmp_path: Path) -> N
                     }
                 ),
             ),
-            r"asked at 99 s; the video lasts 30 s .*chains\.jsonl:1 at turns\[1\]",
+            r"turn 2: asked at 99\.00 s, but the video lasts only 30\.00 s.*chains\.jsonl:1 at turns\[1\]",
         ),
         (lambda c: c.chains.append(c.chains[0]), r"stands 2 times.*chains\.jsonl:4"),
     ],
