@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
@@ -78,10 +78,15 @@ def word_distances(first: Sequence[str], second: Sequence[str]) -> tuple[Floats,
     return distances, lengths
 
 
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Number of words that both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
 def _levenshtein(first: Sequence[str], second: Sequence[str]) -> int:
     # Most edits are small: what is the same at both ends needs no table.
-    begin = len(commonprefix([first, second]))
-    end = len(commonprefix([first[begin:][::-1], second[begin:][::-1]]))
+    begin = _common(first, second)
+    end = _common(first[begin:][::-1], second[begin:][::-1])
     first, second = first[begin : len(first) - end], second[begin : len(second) - end]
     row = list(range(len(second) + 1))
     for number, word in enumerate(first, 1):
