@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, and_, case, exists, func, literal, or_, se
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.metrics.uncertainty import Proportion, wilson
-from reeltalk.schema.intervals import Interval, joined
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.record import Json, derive_id
 from reeltalk_review.errors import InvalidValue, NotFound
 from reeltalk_review.events import Transaction
@@ -201,7 +201,7 @@ def _wrong_time(turn: Json, source: GoldSource, sources: Sequence[GoldSource], r
     if not turn.get("evidence"):
         return None
     until_s = turn.get("asked_at_s") or math.inf
-    shown = joined(Interval.model_validate(part) for part in turn["evidence"])
+    shown = union(Interval.model_validate(part) for part in turn["evidence"])
     gaps: list[tuple[float, float]] = []
     for clip in source.content.get("clips", ()):
         begins = clip["start_s"]

@@ -21,7 +21,7 @@ from reeltalk.metrics.agree import content_words
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import ANSWERABLE, DEPENDS, EVIDENCE_CUT, LEAK, GateOutcome, GateResult, is_counted
-from reeltalk.schema.intervals import Interval, joined
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.speech import Speech
 from reeltalk_build.construct.context import speech_lines
@@ -263,7 +263,7 @@ def _within(intervals: Sequence[Interval], end_s: float) -> list[Interval]:
         for one in intervals
         if one.start_s < end_s or one.start_s == one.end_s == end_s
     )
-    return list(joined(cut))
+    return list(union(cut))
 
 
 def _outside(intervals: Sequence[Interval], end_s: float) -> list[Interval]:

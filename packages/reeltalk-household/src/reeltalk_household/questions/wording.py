@@ -20,7 +20,7 @@ from reeltalk.language import phrases
 from reeltalk.language.grammar import SPLITS, SurfaceForm, surface_forms
 from reeltalk.language.vocabulary import ROOMS, plain_name
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
-from reeltalk.schema.intervals import joined
+from reeltalk.schema.intervals import union
 from reeltalk.schema.record import Json
 from reeltalk_build.graph.naming import SOMEBODY
 from reeltalk_build.graph.story import Story
@@ -384,7 +384,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         question=asked.text,
         references=(asked.answer,),
         asked_at_s=asked_at_s,
-        evidence=joined(shown),
+        evidence=union(shown),
         options=options,
         correct_option=correct,
         labels=question_labels(question, asked.template, rests=asked.rests),

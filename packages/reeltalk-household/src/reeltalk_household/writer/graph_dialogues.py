@@ -10,7 +10,7 @@ from typing import Final
 from reeltalk.language import phrases
 from reeltalk.language.vocabulary import class_of
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
-from reeltalk.schema.intervals import Interval, joined
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
 from reeltalk_build.construct.knowledge import topics
@@ -524,7 +524,7 @@ class DialogueMaker:
             places: Indices, from 0, of the rounds that it is about.
         """
         said = [one for n in places for one in self.rounds[n].says]
-        evidence = joined(i for n in places for i in self.rounds[n].turn.evidence)
+        evidence = union(i for n in places for i in self.rounds[n].turn.evidence)
         # Recall repeats a fact; a summary tells a sequence of events.
         labels = (
             {"cogme.target": ("Event",), "cogme.content": ("Sequence",)}
@@ -588,7 +588,7 @@ class DialogueMaker:
             SPEAKS_OF: [],
         }
         if not self._speak(
-            "scene", None, [], slots=slots, evidence=joined(shown), labels=labels, extra=extra, told=told
+            "scene", None, [], slots=slots, evidence=union(shown), labels=labels, extra=extra, told=told
         ):
             return False
         for event in events:

@@ -65,7 +65,7 @@ class Interval(BaseModel):
         return common_s / union_s if union_s > 0 else 0.0
 
 
-def joined(intervals: Iterable[Interval], *, tolerance_s: float = 0.0) -> tuple[Interval, ...]:
+def union(intervals: Iterable[Interval], *, tolerance_s: float = 0.0) -> tuple[Interval, ...]:
     """Intervals in the order of time. Those that overlap, or lie at most `tolerance_s` apart, are one."""
     found: list[Interval] = []
     for interval in sorted(intervals, key=lambda one: (one.start_s, one.end_s)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.intervals import Interval, joined, no_later
+from reeltalk.schema.intervals import Interval, no_later, union
 from reeltalk.schema.media import Video
 
 KEPT_BECAUSE: Final = "kept_because"
@@ -97,7 +97,7 @@ def turn_findings(turn: Turn, film: Film, clips: Iterable[Interval] = (), *, ans
         answered: Whether it must have a reference answer, as one that a person accepts. Sources may withhold them.
     """
     found = [*_texts(turn, answered=answered), *_options(turn), *_times(turn, film)]
-    found += _evidence(turn.evidence, film, joined(clips, tolerance_s=film.tolerance_s))
+    found += _evidence(turn.evidence, film, union(clips, tolerance_s=film.tolerance_s))
     return sorted(found, key=lambda finding: finding.may_go_on)
 
 
@@ -116,28 +116,19 @@ def _texts(turn: Turn, *, answered: bool) -> Iterator[TurnFinding]:
 
 
 def _options(turn: Turn) -> Iterator[TurnFinding]:
-    for index, option in enumerate(turn.options or ()):
-        if not option.strip():
-            yield TurnFinding("options", f"options.{index}", f"option {option_name(index)} is empty: write it")
-    for one, other in equal_options(turn.options or ()):
-        said = f"options {option_name(one)} and {option_name(other)} are the same: change one of them"
-        # Published sets have such options, also among the right ones, and are played as they are.
-        yield TurnFinding("options", f"options.{other}", said)
-
-
-def equal_options(options: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of options that are the same apart from case, spaces and a full stop at the end, as indices from 0."""
     first: dict[str, int] = {}
-    pairs = []
-    for index, option in enumerate(options):
+    for index, option in enumerate(turn.options or ()):
+        field, name = f"options.{index}", _option_name(index)
         plain = " ".join(unicodedata.normalize("NFKC", option).casefold().split()).removesuffix(".")
+        if not option.strip():
+            yield TurnFinding("options", field, f"option {name} is empty: write it")
+        # Published sets have such options, also among the right ones, and are played as they are.
         if (other := first.setdefault(plain, index)) != index:
-            pairs.append((other, index))
-    return pairs
+            said = f"options {_option_name(other)} and {name} are the same: change one of them"
+            yield TurnFinding("options", field, said)
 
 
-def option_name(index: int) -> str:
-    """The letter of an option, or its number from 1 if there are more options than letters."""
+def _option_name(index: int) -> str:
     return LETTERS[index] if index < len(LETTERS) else str(index + 1)
 
 
