@@ -35,6 +35,11 @@ class Finding:
     """`table:row`, or a file of the benchmark."""
     problem: str
 
+    @property
+    def is_about_turn(self) -> bool:
+        """True if it is about the fields of one turn, and not about how records go together."""
+        return ".turns[" in self.where and self.where.endswith("]")
+
     def __str__(self) -> str:
         return f"{self.severity}: {self.where}: {self.problem}"
 
