@@ -96,19 +96,6 @@ def _levenshtein(first: Sequence[str], second: Sequence[str]) -> int:
     return row[-1]
 
 
-def edit_similarity(first: Sequence[str], second: Sequence[str]) -> Floats:
-    """(N,) edit similarities of pairs of texts, 0 to 1; 1 where both are empty.
-
-    Args:
-        first: N texts.
-        second: N others.
-
-    Returns:
-        One minus the distance in words over the words of the longer text.
-    """
-    return _similar(*word_distances(first, second))
-
-
 def _similar(distances: Floats, lengths: Floats) -> Floats:
     return 1 - distances / np.maximum(lengths, 1)
 

@@ -57,13 +57,6 @@ class Interval(BaseModel):
         start_s, end_s = max(self.start_s, other.start_s), min(self.end_s, other.end_s)
         return Interval(start_s=start_s, end_s=end_s) if start_s < end_s else None
 
-    def iou(self, other: "Interval") -> float:
-        """Intersection over union in [0, 1]; 0 if the union has no length."""
-        common = self.intersection(other)
-        common_s = common.duration_s if common else 0.0
-        union_s = self.duration_s + other.duration_s - common_s
-        return common_s / union_s if union_s > 0 else 0.0
-
 
 def union(intervals: Iterable[Interval], *, tolerance_s: float = 0.0) -> tuple[Interval, ...]:
     """Intervals in the order of time. Those that overlap, or lie at most `tolerance_s` apart, are one."""
