@@ -349,5 +349,5 @@ def test_people_and_models_tag_by_one_manual(task: LabelsTask) -> None:
 
 
 def test_the_investigator_gets_examples_of_four_categories_and_no_more() -> None:
-    names = [kind.name.partition(":")[0] for kind in collection_guide().types]
+    names = [kind["name"].partition(":")[0] for kind in collection_guide()["types"]]
     assert names == ["Descriptive", "Temporal", "Explanatory", "Quantitative"]

@@ -21,6 +21,7 @@ from reeltalk.metrics.agreement import (
     raw_agreement,
 )
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos, ratio_of_sums
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.record import Json
 from reeltalk_review.edit_similarity import EditAgreement, edit_agreement
 from reeltalk_review.tasks.task import Code, CodeScale
@@ -247,7 +248,7 @@ def _labels(code: Json) -> frozenset[str]:
 
 def _overlap(first: Json, second: Json) -> float:
     """Intersection over union of two sets of intervals, 0 to 1; 1 if both are equal."""
-    a, b = _merged(first), _merged(second)
+    a, b = _union(first), _union(second)
     if a == b:
         return 1.0
     common = sum(max(0.0, min(end, other_end) - max(start, other)) for start, end in a for other, other_end in b)
@@ -255,13 +256,8 @@ def _overlap(first: Json, second: Json) -> float:
     return common / either if either > 0 else 0.0
 
 
-def _merged(code: Json) -> list[tuple[float, float]]:
+def _union(code: Json) -> list[tuple[float, float]]:
     if isinstance(code, str | int | float):
         raise TypeError(f"spans are a list of pairs of seconds, not {code!r}")
-    merged: list[tuple[float, float]] = []
-    for start, end in sorted((float(span[0]), float(span[1])) for span in code):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(merged[-1][1], end)
-        else:
-            merged.append((start, end))
-    return merged
+    parts = union(Interval(start_s=start_s, end_s=end_s) for start_s, end_s in code)
+    return [(part.start_s, part.end_s) for part in parts]

@@ -9,8 +9,8 @@ Reference: VDAct (AAAI 2025), section on data collection. Which half begins and 
 import hashlib
 import secrets
 import tomllib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -19,8 +19,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import CompoundSelect, Select, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
 from reeltalk.schema.titles import activity_title
+from reeltalk.schema.turn_sense import Film, turn_findings
 from reeltalk.store.content import Content
 from reeltalk_review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk_review.events import Transaction
@@ -40,40 +43,10 @@ from reeltalk_review.tasks.task import Draft
 GUIDE: Final = Path(__file__).parent / "guide.toml"
 
 
-class QuestionKind(BaseModel):
-    """A kind of question with an example."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    example: str
-
-
-class SampleDialogue(BaseModel):
-    """A short sample dialogue."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    title: str
-    turns: tuple[tuple[str, str], ...]
-
-
-class CollectionGuide(BaseModel):
-    """Rules, kinds of questions and sample dialogues, in one version."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    version: str
-    investigator: tuple[str, ...]
-    correspondent: tuple[str, ...]
-    types: tuple[QuestionKind, ...]
-    samples: tuple[SampleDialogue, ...]
-
-
 @cache
-def collection_guide() -> CollectionGuide:
-    """The guide that comes with reeltalk."""
-    return CollectionGuide.model_validate(tomllib.loads(GUIDE.read_text(encoding="utf-8")))
+def collection_guide() -> dict[str, Any]:
+    """Rules for each role, kinds of questions and sample dialogues."""
+    return tomllib.loads(GUIDE.read_text(encoding="utf-8"))
 
 
 KIND: Final = "collect"
@@ -111,7 +84,7 @@ def collecting_drafts(content: Content) -> list[Draft]:
             # The investigator must not learn from a name what the video shows.
             title=names.hidden_video(video.id),
             video_id=video.id,
-            content={"activities": sorted(activities.get(video.id, ()))},
+            content={"activities": sorted(activities.get(video.id, ())), "film": asdict(Film.of(video))},
         )
         for video in content.videos
     ]
@@ -195,7 +168,14 @@ def begin_dialogue(change: Transaction, person_id: str, pair_id: str) -> LiveDia
     return row
 
 
-def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, position: int, text: str) -> MessageRow:
+def say_in_dialogue(
+    change: Transaction,
+    person_id: str,
+    dialogue_id: str,
+    position: int,
+    text: str,
+    evidence: Sequence[Interval] = (),
+) -> MessageRow:
     """Ask or answer. Until the other person replies, a message at the same position corrects the earlier one.
 
     Args:
@@ -204,11 +184,12 @@ def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, posit
         dialogue_id: The dialogue.
         position: The message's index, from 0. Questions are even, answers odd.
         text: The message.
+        evidence: The parts of the video that show an answer.
 
     Raises:
         NotFound: The person has no such dialogue.
         Conflict: It is the other's turn, or another message came first (`said_meanwhile`).
-        InvalidValue: The text is empty or too long.
+        InvalidValue: The text is empty or too long, or the turn makes no sense; `more` has the findings.
     """
     row = own_dialogue(change.session, person_id, dialogue_id)
     if row.state != LIVE:
@@ -225,15 +206,45 @@ def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, posit
     most = collect_settings(change.session, _queue_of(change.session, row)).most_turns
     if position >= 2 * most:
         raise Conflict(f"a dialogue has at most {most} questions; finish it")
+    if evidence and position % 2 == 0:
+        raise InvalidValue("only an answer has evidence", field="evidence")
+    texts = [text] if position % 2 == 0 else [said[position - 1].text, text]
+    film = Film(**change.session.get_one(UnitRow, row.unit_id).content["film"])
+    _refuse_nonsense(collected_turn(texts, evidence, film), film, position)
+    parts = [part.model_dump() for part in evidence]
     found = said[position] if position < len(said) else None
-    change.record("say", row.id, place=str(position), before=found.text if found is not None else None, after=text)
+    before = {"text": found.text, "evidence": found.evidence} if found is not None else None
+    change.record("say", row.id, place=str(position), before=before, after={"text": text, "evidence": parts})
     if found is None:
-        found = MessageRow(dialogue_id=row.id, position=position, text=text, at=change.at)
+        found = MessageRow(dialogue_id=row.id, position=position, text=text, evidence=parts, at=change.at)
         change.session.add(found)
     else:
-        found.text, found.at = text, change.at
+        found.text, found.evidence, found.at = text, parts, change.at
     change.session.flush()
     return found
+
+
+def collected_turn(texts: Sequence[str], evidence: Iterable[Interval], film: Film) -> Turn:
+    """A question and its answer. It is asked after the whole video, which the correspondent sees.
+
+    Args:
+        texts: The question, and the answer if there is one.
+        evidence: The parts of the video that show the answer.
+        film: The video.
+    """
+    question, *references = texts
+    return Turn(question=question, references=tuple(references), asked_at_s=film.duration_s, evidence=tuple(evidence))
+
+
+def _refuse_nonsense(turn: Turn, film: Film, position: int) -> None:
+    """Refuse a message for all findings: each can be put right at once."""
+    number, findings = position // 2 + 1, []
+    for found in turn_findings(turn, film, answered=False):
+        field = found.field if found.field.startswith("evidence") else "text"
+        findings.append({"field": field, "turn": number, "text": found.text, "may_go_on": False})
+    if findings:
+        said = f"Turn {number}: {findings[0]['text']}"
+        raise InvalidValue(said, code="no_sense", field=str(findings[0]["field"]), more={"findings": findings})
 
 
 def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> LiveDialogueRow:
@@ -464,7 +475,11 @@ def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dic
         "your_turn": row.state == LIVE and (len(said) % 2 == 0) == investigates,
         "activities": unit.content["activities"],
     }
-    return answer if investigates else {**answer, "video_id": unit.video_id}
+    if not investigates:
+        for view, message in zip(answer["messages"], said, strict=True):
+            view["evidence"] = message.evidence
+        answer |= {"video_id": unit.video_id, "film": unit.content["film"]}
+    return answer
 
 
 def _queue_of(session: Session, row: LiveDialogueRow) -> str:

@@ -29,6 +29,15 @@ class SessionAnswer(BaseModel):
     person: str
 
 
+class FindingAnswer(BaseModel):
+    """What makes no sense in a turn."""
+
+    field: str
+    turn: int
+    text: str
+    may_go_on: bool
+
+
 class EntryAnswer(BaseModel):
     """The value at a place."""
 
@@ -45,6 +54,7 @@ class SavedAnswer(BaseModel):
     value: Any
     stale: list[str]
     at: str
+    findings: list[FindingAnswer]
 
 
 class SteppedAnswer(BaseModel):
@@ -52,6 +62,7 @@ class SteppedAnswer(BaseModel):
 
     place: str
     entries: dict[str, EntryAnswer]
+    findings: dict[str, list[FindingAnswer]]
 
 
 class NextAnswer(BaseModel):
@@ -145,6 +156,7 @@ class WorkAnswer(BaseModel):
     assignment: AssignmentAnswer
     unit: UnitAnswer
     entries: dict[str, EntryAnswer]
+    findings: dict[str, list[FindingAnswer]]
     reasons: list[ReasonAnswer]
     guideline: GuidelineAnswer | None
     comments: list[CommentAnswer]
@@ -199,6 +211,7 @@ class MessageAnswer(BaseModel):
     position: int
     text: str
     at: str
+    evidence: list[Any] | None = None
 
 
 class DialogueAnswer(BaseModel):
@@ -216,6 +229,7 @@ class DialogueAnswer(BaseModel):
     activities: list[Any]
     video_id: str | None = None
     video: Any = None
+    film: Any = None
 
 
 class ReadAnswer(BaseModel):

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
@@ -21,13 +22,10 @@ from numpy.typing import NDArray
 from reeltalk.metrics.draws import Draws, Statistic, ratio_of_sums
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 NO_TEXTS: Final = "no text that both wrote"
 NOTHING_EDITED: Final = "neither changed a word"
 
-_MOST_CELLS: Final = 1 << 20
-"""Most cells of a row for pairs that are compared together; a pair of longer texts is compared alone."""
 _TOKEN: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|"
     r"[^\W\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[^\w\s]"
@@ -73,67 +71,29 @@ def word_distances(first: Sequence[str], second: Sequence[str]) -> tuple[Floats,
         10, 1966.
     """
     distances, lengths = np.zeros(len(first)), np.zeros(len(first))
-    # Most texts are unchanged: only those that differ are split into words.
-    waiting = [place for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
-    numbers: dict[str, int] = {}
-    coded: dict[str, Ints] = {}
-    for text in {text for place in waiting for text in (first[place], second[place])}:
-        coded[text] = np.array([numbers.setdefault(word, len(numbers)) for word in edit_tokens(text)], np.int32)
-    for place in waiting:
-        lengths[place] = max(len(coded[first[place]]), len(coded[second[place]]))
-    # Texts of similar length are compared together, so that there is little padding.
-    waiting.sort(key=lambda place: lengths[place])
-    start = 0
-    while start < len(waiting):
-        end = start + 1
-        while end < len(waiting) and (end + 1 - start) * (lengths[waiting[end]] + 1) <= _MOST_CELLS:
-            if lengths[waiting[end]] > 1.25 * lengths[waiting[start]] + 4:
-                break
-            end += 1
-        rows = waiting[start:end]
-        distances[rows] = _levenshtein([coded[first[row]] for row in rows], [coded[second[row]] for row in rows])
-        start = end
+    for place, (one, other) in enumerate(zip(first, second, strict=True)):
+        if one != other:
+            words, others = edit_tokens(one), edit_tokens(other)
+            distances[place], lengths[place] = _levenshtein(words, others), max(len(words), len(others))
     return distances, lengths
 
 
-def _levenshtein(first: list[Ints], second: list[Ints]) -> Ints:
-    """(N,) distances of N pairs, by the usual table, a row of all pairs at a time."""
-    a, a_lengths = _padded(first, -1)
-    b, b_lengths = _padded(second, -2)
-    place = np.arange(b.shape[1] + 1, dtype=np.int32)
-    row = np.broadcast_to(place, (len(a), len(place))).copy()
-    found = row[np.arange(len(a)), b_lengths].copy()
-    for step in range(a.shape[1]):
-        replaced = row[:, :-1] + (b != a[:, step : step + 1])
-        best = np.empty_like(row)
-        best[:, 0] = step + 1
-        np.minimum(row[:, 1:] + 1, replaced, out=best[:, 1:])
-        # Insertions: the running minimum of value - place.
-        row = np.minimum.accumulate(best - place, axis=1) + place
-        ends = a_lengths == step + 1
-        found[ends] = row[ends, b_lengths[ends]]
-    return found
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Number of words that both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-def _padded(codes: list[Ints], filler: int) -> tuple[Ints, NDArray[np.intp]]:
-    lengths = np.array([len(code) for code in codes], np.intp)
-    table = np.full((len(codes), int(lengths.max(initial=0))), filler, np.int32)
-    for row, code in enumerate(codes):
-        table[row, : len(code)] = code
-    return table, lengths
-
-
-def edit_similarity(first: Sequence[str], second: Sequence[str]) -> Floats:
-    """(N,) edit similarities of pairs of texts, 0 to 1; 1 where both are empty.
-
-    Args:
-        first: N texts.
-        second: N others.
-
-    Returns:
-        One minus the distance in words over the words of the longer text.
-    """
-    return _similar(*word_distances(first, second))
+def _levenshtein(first: Sequence[str], second: Sequence[str]) -> int:
+    # Most edits are small: what is the same at both ends needs no table.
+    begin = _common(first, second)
+    end = _common(first[begin:][::-1], second[begin:][::-1])
+    first, second = first[begin : len(first) - end], second[begin : len(second) - end]
+    row = list(range(len(second) + 1))
+    for number, word in enumerate(first, 1):
+        diagonal, row[0] = row[0], number
+        for place, other in enumerate(second, 1):
+            diagonal, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, diagonal + (word != other))
+    return row[-1]
 
 
 def _similar(distances: Floats, lengths: Floats) -> Floats:

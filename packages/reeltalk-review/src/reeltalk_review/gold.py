@@ -1,11 +1,12 @@
 """Gold: copies of tasks with planted faults, to measure how well annotators find them.
 
 Each fault comes from a closed list and is made from the benchmark itself: an answer of another turn of the video, a
-question about another video, evidence from another scene. An annotator gets no gold that they could recognise: nobody
-ever gets both gold and another unit that shows the same turns, in any queue and in any order.
+question about another video, evidence from another part of the clip. An annotator gets no gold that they could
+recognise: nobody ever gets both gold and another unit that shows the same turns, in any queue and in any order.
 """
 
 import copy
+import math
 import random
 import re
 from collections import defaultdict
@@ -19,6 +20,7 @@ from sqlalchemy import ColumnElement, and_, case, exists, func, literal, or_, se
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.metrics.uncertainty import Proportion, wilson
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.record import Json, derive_id
 from reeltalk_review.errors import InvalidValue, NotFound
 from reeltalk_review.events import Transaction
@@ -34,6 +36,9 @@ from reeltalk_review.tables import (
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.turns import EDITABLE
 
+SHORTEST_S: Final = 1.0
+"""Shortest part of a clip that false evidence is taken from."""
+
 
 class Fault(StrEnum):
     """A kind of planted fault."""
@@ -43,7 +48,7 @@ class Fault(StrEnum):
     LEAKS = "leaks"
     """The question contains its answer."""
     WRONG_TIME = "wrong_time"
-    """Evidence from a scene that the unit is not about."""
+    """Evidence from a part of the clip that does not show the answer."""
     NOT_IN_VIDEO = "not_in_video"
     """Question and answer of a turn of another video."""
     LANGUAGE = "language"
@@ -192,19 +197,22 @@ def _leaks(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: r
 
 
 def _wrong_time(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:
-    own = [(clip["start_s"], clip["end_s"]) for clip in source.content.get("clips", ())]
-    elsewhere = [
-        scene
-        for scene in source.content.get("scenes", ())
-        if own and all(scene["end_s"] <= start or end <= scene["start_s"] for start, end in own)
-    ]
-    if not turn.get("evidence") or not elsewhere:
+    """Evidence from elsewhere in the clip, before the question: no rule for turns finds it."""
+    if not turn.get("evidence"):
         return None
-    scene = rng.choice(elsewhere)
-    length = scene["end_s"] - scene["start_s"]
-    start = round(scene["start_s"] + length * rng.uniform(0.1, 0.4), 1)
-    end = round(scene["start_s"] + length * rng.uniform(0.6, 0.9), 1)
-    return turn | {"evidence": [{"start_s": start, "end_s": end}]} if start < end else None
+    until_s = turn.get("asked_at_s") or math.inf
+    shown = union(Interval.model_validate(part) for part in turn["evidence"])
+    gaps: list[tuple[float, float]] = []
+    for clip in source.content.get("clips", ()):
+        begins = clip["start_s"]
+        for part in (*shown, None):
+            ends = min(clip["end_s"], until_s, part.start_s if part is not None else math.inf)
+            gaps.append((begins, ends))
+            begins = max(begins, part.end_s if part is not None else begins)
+    start, end = max(gaps, key=lambda gap: gap[1] - gap[0], default=(0.0, 0.0))
+    length = end - start
+    start, end = round(start + length * rng.uniform(0.1, 0.4), 1), round(start + length * rng.uniform(0.6, 0.9), 1)
+    return turn | {"evidence": [{"start_s": start, "end_s": end}]} if length > SHORTEST_S else None
 
 
 def _not_in_video(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:

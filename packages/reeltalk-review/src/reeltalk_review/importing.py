@@ -13,16 +13,15 @@ from typing import Any, Final
 from sqlalchemy import exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
-from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
+from reeltalk.errors import BenchmarkError, BrokenInvariantError, SettingError
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json, derive_id, name_key
 from reeltalk.schema.review import Review
 from reeltalk.schema.titles import tell_apart
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.invariants import Finding, check_content
+from reeltalk.store.invariants import check_content
 from reeltalk.store.manifest import Manifest
-from reeltalk.store.tables import TABLES
 from reeltalk_review.database import ReviewProject, in_batches
 from reeltalk_review.describing import describe_units, forget_words
 from reeltalk_review.duties import drop_duties
@@ -53,51 +52,23 @@ def table_hashes(manifest: Manifest) -> dict[str, str]:
 
 
 def read_checked(benchmark: Benchmark) -> Content:
-    """A benchmark's rows, which stay in their files, checked for contradictions.
+    """A benchmark's rows, which stay in their files. What makes no sense in a turn is for people to put right.
 
     Args:
         benchmark: Each of its tables is opened once, so that all are of one revision.
 
     Raises:
         BenchmarkError: A file was edited by hand.
-        InputError: A table is damaged, or records contradict each other; names file, line and field.
-        BrokenInvariantError: Records contradict each other, and no line can be named.
+        InputError: A table is damaged; names file and line.
+        BrokenInvariantError: Records contradict each other; names the first.
     """
     content = benchmark.stored_content()
-    errors = [finding for finding in check_content(content) if finding.severity == "error"]
+    errors = [found for found in check_content(content) if found.severity == "error" and not found.is_about_turn]
     if errors:
-        raise _refusal(benchmark, content, errors)
+        more = f"; {len(errors) - 1:,} more errors" if len(errors) > 1 else ""
+        hint = f"'reeltalk validate {benchmark.path}' lists all{more}"
+        raise BrokenInvariantError(f"{benchmark.path}: {errors[0].where}: {errors[0].problem}; {hint}")
     return content
-
-
-def _refusal(benchmark: Benchmark, content: Content, errors: list[Finding]) -> InputError | BrokenInvariantError:
-    first = errors[0]
-    more = f"; {len(errors) - 1:,} more errors" if len(errors) > 1 else ""
-    hint = f"'reeltalk validate {benchmark.path}' lists all{more}"
-    table, _, row = first.where.partition(":")
-    line, field = _line(content, table, row)
-    if line is None:
-        return BrokenInvariantError(f"{first.where}: {first.problem}; {hint}")
-    return InputError(first.problem, file=benchmark.path / f"{table}{ENDING}", line=line, place=field, hint=hint)
-
-
-def _line(content: Content, table: str, row: str) -> tuple[int | None, str]:
-    """The line of a finding's row, from 1, and the field in it."""
-    if table not in TABLES:
-        return None, ""
-    number, _, rest = row.partition(".")
-    key = TABLES[table].key
-    if key is None:
-        return (int(number) + 1, rest) if number.isdigit() else (None, "")
-    rows = getattr(content, table)
-    # A field follows an identifier. Identifiers may contain full stops and brackets, so take the longest that fits.
-    fitting = [(len(name), line) for line, name in enumerate(map(key, rows), 1) if row.startswith(name)]
-    if not fitting:
-        return None, ""
-    length, line = max(fitting)
-    same = [line for line, name in enumerate(map(key, rows), 1) if name == row]
-    # If the key occurs several times, report the last one.
-    return (same[-1] if len(same) > 1 else line), row[length:].lstrip(".")
 
 
 ServedVideos = Mapping[str, tuple[str | None, str | None, str | None]]

@@ -386,6 +386,8 @@ class MessageRow(Base):
     position: Mapped[int] = mapped_column(primary_key=True)
     text: Mapped[str] = mapped_column("text", JsonText)
     """As a JSON string, which may hold any character."""
+    evidence: Mapped[Json] = mapped_column(JsonText, default=list)
+    """The parts of the video that show an answer."""
     at: Mapped[str] = mapped_column(Text)
 
 

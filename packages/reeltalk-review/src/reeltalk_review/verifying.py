@@ -265,7 +265,7 @@ class _History:
                 roles = (after["investigator"], after["correspondent"])
                 self.talks[subject] = _Talk(after["pair"], after["unit"], *roles)
             case "say":
-                self.talks[subject].messages[_named(place)] = (_digest(canonical_json(after)), at)
+                self.talks[subject].messages[_named(place)] = (_digest(canonical_json(after["text"])), at)
             case "finish":
                 talk = self.talks[subject]
                 talk.state, talk.finished_at = after["state"], at

@@ -1,6 +1,6 @@
 """One person's work on a unit: open, save, undo, submit. Every change is an event and names the revision it read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sqlalchemy import exists, select
@@ -39,7 +39,6 @@ from reeltalk_review.settling import (
 from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import ReviewTask, remarks_of, with_remarks
-from reeltalk_review.video_times import check_times
 
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
@@ -147,18 +146,33 @@ def check_value(
     """The value as it is stored.
 
     Raises:
-        InvalidValue: It cannot be stored, or has a time after the end of the video.
+        InvalidValue: It cannot be stored, or makes no sense; `more` has the findings.
     """
     if assignment.role == ADJUDICATOR:
         stored = check_settlement(session, unit, task, place, value)
         taken = next((values for row, values in submitted_works(session, unit.id) if row.id == stored.get("take")), {})
         # A reloaded benchmark may refuse what it took before. Then the adjudicator writes another value.
         if (old := taken.get(place)) is not None:
-            check_times(session, unit, task.check(unit.content, place, old))
+            task.check(unit.content, place, old)
     else:
         stored = check_reasons(session, task.check(unit.content, place, value))
-    check_times(session, unit, stored)
     return stored
+
+
+def findings(
+    assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, rows: Mapping[str, EntryRow], places: Iterable[str]
+) -> dict[str, Json]:
+    """What makes no sense at some places of an assignment: in its values, or in the draft where it has none."""
+    found = {}
+    for place in places:
+        value = rows[place].value if place in rows else None
+        if assignment.role == ADJUDICATOR:
+            value = (value or {}).get("write")
+        elif value is None and place in task.places(unit.content):
+            value = task.draft_value(unit.content, place)
+        if value is not None and (some := task.findings(unit.content, place, value)):
+            found[place] = some
+    return found
 
 
 def undo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:

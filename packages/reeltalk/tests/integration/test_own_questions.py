@@ -72,7 +72,7 @@ def test_a_question_after_the_end_of_its_video_is_told(place: Path, capsys: pyte
     text = (place / "questions.csv").read_text(encoding="utf-8")
     (place / "questions.csv").write_text(text.replace(",d1,9,", ",d1,5000,"), encoding="utf-8")
     assert run(["import", "qa", "questions.csv", "mine", "--videos", "videos"]) == 1
-    assert "questions.csv:3: asked at 5000 s; the video lasts" in capsys.readouterr().out
+    assert "questions.csv:3: turn 2: asked at 5000.00 s, but the video lasts" in capsys.readouterr().out
 
 
 def test_answers_of_any_script_are_evaluated(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,6 +28,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH, is_graph_written
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
+from reeltalk.schema.turn_sense import Film, unit_findings
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.replies import ROUNDS
 from reeltalk_build.construct.text_rules import TEXT_RULES, Part, declines
@@ -179,12 +180,15 @@ def _order(unit: QAChain | Dialogue, _: Language) -> Found:
         if not turn.evidence:
             continue
         ends_s, first_s = max(e.end_s for e in turn.evidence), min(e.start_s for e in turn.evidence)
-        if turn.asked_at_s is not None and ends_s > turn.asked_at_s:
-            yield index, f"its evidence ends at {ends_s:g} s, after the question at {turn.asked_at_s:g} s"
         # A dialogue may return to an earlier subject, and a chain to the origin of a thing.
         if isinstance(unit, QAChain) and begins_s is not None and ends_s <= begins_s:
             yield index, f"its evidence ends at {ends_s:g} s, before that of the first question at {begins_s:g} s"
         begins_s = first_s if begins_s is None else begins_s
+
+
+def _sense(unit: QAChain | Dialogue, _: Language) -> Found:
+    for index, found in unit_findings(unit, Film(), {}):
+        yield index, found.text
 
 
 def _duplicates(unit: QAChain | Dialogue, _: Language) -> Found:
@@ -258,6 +262,7 @@ RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language], Found]]] = {
     "yes_no": _yes_no,
     "dependence": _dependence,
     "order": _order,
+    "sense": _sense,
     "duplicate": _duplicates,
     "given_away": _given_away,
     "repeats_question": _repeats_question,

@@ -21,7 +21,7 @@ from reeltalk.metrics.agree import content_words
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import ANSWERABLE, DEPENDS, EVIDENCE_CUT, LEAK, GateOutcome, GateResult, is_counted
-from reeltalk.schema.intervals import Interval
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.speech import Speech
 from reeltalk_build.construct.context import speech_lines
@@ -258,15 +258,12 @@ def _end_of(turn: Turn, duration_s: float | None) -> float:
 
 def _within(intervals: Sequence[Interval], end_s: float) -> list[Interval]:
     """The parts of intervals up to a time, joined where they overlap, in order of time."""
-    found: list[Interval] = []
-    for interval in sorted(intervals, key=lambda one: (one.start_s, one.end_s)):
-        cut = Interval(start_s=min(interval.start_s, end_s), end_s=min(interval.end_s, end_s))
-        if interval.start_s > end_s or cut.duration_s == 0 < interval.duration_s:
-            continue
-        if found and cut.start_s <= found[-1].end_s:
-            cut = Interval(start_s=found[-1].start_s, end_s=max(found.pop().end_s, cut.end_s))
-        found.append(cut)
-    return found
+    cut = (
+        Interval(start_s=one.start_s, end_s=min(one.end_s, end_s))
+        for one in intervals
+        if one.start_s < end_s or one.start_s == one.end_s == end_s
+    )
+    return list(union(cut))
 
 
 def _outside(intervals: Sequence[Interval], end_s: float) -> list[Interval]:

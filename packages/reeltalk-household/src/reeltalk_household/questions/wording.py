@@ -20,7 +20,7 @@ from reeltalk.language import phrases
 from reeltalk.language.grammar import SPLITS, SurfaceForm, surface_forms
 from reeltalk.language.vocabulary import ROOMS, plain_name
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
-from reeltalk.schema.intervals import Interval
+from reeltalk.schema.intervals import union
 from reeltalk.schema.record import Json
 from reeltalk_build.graph.naming import SOMEBODY
 from reeltalk_build.graph.story import Story
@@ -384,7 +384,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         question=asked.text,
         references=(asked.answer,),
         asked_at_s=asked_at_s,
-        evidence=_merged(shown),
+        evidence=union(shown),
         options=options,
         correct_option=correct,
         labels=question_labels(question, asked.template, rests=asked.rests),
@@ -439,15 +439,3 @@ def _name(what: str | int | None, story: Story) -> str | None:
         return what
     event = story.events[what]
     return f"{story.graphs[event.part].name}#{event.index}"
-
-
-def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
-    """Intervals in order, with touching ones merged."""
-    merged: list[Interval] = []
-    for interval in sorted(intervals, key=lambda i: i.start_s):
-        if merged and interval.start_s <= merged[-1].end_s + 1e-6:
-            end_s = max(merged[-1].end_s, interval.end_s)
-            merged[-1] = Interval(start_s=merged[-1].start_s, end_s=end_s)
-        else:
-            merged.append(interval)
-    return tuple(merged)

@@ -10,7 +10,7 @@ from typing import Final
 from reeltalk.language import phrases
 from reeltalk.language.vocabulary import class_of
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
-from reeltalk.schema.intervals import Interval
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
 from reeltalk_build.construct.knowledge import topics
@@ -526,7 +526,7 @@ class DialogueMaker:
             places: Indices, from 0, of the rounds that it is about.
         """
         said = [one for n in places for one in self.rounds[n].says]
-        evidence = dict.fromkeys(i for n in places for i in self.rounds[n].turn.evidence)
+        evidence = union(i for n in places for i in self.rounds[n].turn.evidence)
         # Recall repeats a fact; a summary tells a sequence of events.
         labels = (
             {"cogme.target": ("Event",), "cogme.content": ("Sequence",)}
@@ -551,9 +551,7 @@ class DialogueMaker:
             "recalls": list(places),
             FACTS: [fact for n in places for fact in facts_of(self.rounds[n].turn)],
         }
-        return self._speak(
-            sort, task, said, slots=slots, evidence=tuple(evidence), labels=labels, extra=extra, told=told
-        )
+        return self._speak(sort, task, said, slots=slots, evidence=evidence, labels=labels, extra=extra, told=told)
 
     def _compressed(self, places: Sequence[int]) -> tuple[Told, ...]:
         """What rounds tell as clauses, in the order of the video; what is about no moment comes last."""
@@ -592,7 +590,7 @@ class DialogueMaker:
             SPEAKS_OF: [],
         }
         if not self._speak(
-            "scene", None, [], slots=slots, evidence=merged(shown), labels=labels, extra=extra, told=told
+            "scene", None, [], slots=slots, evidence=union(shown), labels=labels, extra=extra, told=told
         ):
             return False
         for event in events:
@@ -804,11 +802,6 @@ def facts_of(turn: Turn) -> list[dict[str, Json]]:
     """The facts of a round as SPARQL checks them: its own, and those that it tells beside."""
     own = [{name: turn.extra[name] for name in ("kind", "params", "answer_key")}] if "params" in turn.extra else []
     return [*own, *turn.extra.get(FACTS, ())]
-
-
-def merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
-    """Intervals without repetitions, in order."""
-    return tuple(dict.fromkeys(sorted(intervals, key=lambda interval: interval.start_s)))
 
 
 def _objects_of(question: Question) -> frozenset[str]:

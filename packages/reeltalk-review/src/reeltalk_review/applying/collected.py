@@ -12,13 +12,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.answers import Answer
-from reeltalk.schema.dialogue import Dialogue, Turn
+from reeltalk.schema.dialogue import Dialogue
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import DialogueId, Json, Record, VideoId, derive_id
 from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.schema.turn_sense import Film
 from reeltalk.store.tables import ANSWERS, DIALOGUES, SCORES
 from reeltalk_review.applying.next_revision import BATCH, NextRevision
 from reeltalk_review.assigning import ANNOTATOR
-from reeltalk_review.collecting import approved_dialogues
+from reeltalk_review.collecting import approved_dialogues, collected_turn
 from reeltalk_review.settling import DONE
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
 from reeltalk_review.tasks.rating import WHOLE
@@ -97,7 +99,7 @@ def collected_dialogues(session: Session, among: Sequence[str] | None = None) ->
         among: Ids of those that are read; by default all.
     """
     for row, unit, messages in approved_dialogues(session, among):
-        texts = [message.text for message in messages]
+        film = Film(**unit.content["film"])
         if unit.video_id is None:
             continue
         yield Dialogue(
@@ -105,7 +107,8 @@ def collected_dialogues(session: Session, among: Sequence[str] | None = None) ->
             video_id=VideoId(unit.video_id),
             task="collected",
             turns=tuple(
-                Turn(question=texts[index], references=(texts[index + 1],)) for index in range(0, len(texts) - 1, 2)
+                collected_turn([question.text, answer.text], map(Interval.model_validate, answer.evidence), film)
+                for question, answer in zip(messages[::2], messages[1::2], strict=False)
             ),
             extra={"collected": {"investigator": row.investigator_id, "correspondent": row.correspondent_id}},
         )
@@ -193,8 +196,8 @@ def _unreviewed(made: NextRevision, dialogues: Iterable[Dialogue]) -> Iterable[D
             yield row
 
 
-def _said(dialogue: Dialogue) -> list[tuple[str, tuple[str, ...]]]:
-    return [(turn.question, turn.references) for turn in dialogue.turns]
+def _said(dialogue: Dialogue) -> list[tuple[Json, ...]]:
+    return [(turn.question, turn.references, turn.evidence) for turn in dialogue.turns]
 
 
 def _merged(

@@ -6,8 +6,8 @@ Applying again changes nothing: each settled place adds a review, which shows th
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from tempfile import gettempdir
@@ -17,6 +17,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
+from reeltalk.schema.record import VideoId
+from reeltalk.schema.review import Decision
+from reeltalk.schema.turn_sense import Film
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -29,9 +32,9 @@ from reeltalk_review.applying.batches import LEFT_OUT, TableChanges, VideoBatch,
 from reeltalk_review.applying.collected import add_collected
 from reeltalk_review.applying.links import apply_links, remap, settle_paths, without_records, word_paths
 from reeltalk_review.applying.next_revision import DoneUnit, NextRevision, SetAside, done_units, undecided_counts
-from reeltalk_review.applying.sound_units import sound_units
 from reeltalk_review.applying.turns import VERIFIED, apply_labels, apply_turns
 from reeltalk_review.database import ReviewProject
+from reeltalk_review.errors import InvalidValue
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.importing import (
     APPLIED,
@@ -47,6 +50,8 @@ from reeltalk_review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.team_stats import TeamStatsCache, release_blocks
 
+UNWRITTEN: Final = frozenset({Decision.REJECT, Decision.SKIP, "delete"})
+"""Decisions whose other values do not reach the benchmark."""
 SHOWN: Final = 5
 TELL_EVERY_S: Final = 10.0
 
@@ -260,11 +265,10 @@ def next_revision(batch: VideoBatch, session: Session, number: int, *, without: 
         without: Ids of units that are left out.
     """
     made = NextRevision.after(batch.content, number)
-    durations_s: dict[str, float | None] = {video.id: video.duration_s for video in batch.content.videos}
 
     def units(kind: str) -> Iterator[DoneUnit]:
         wanted = [unit_id for unit_id in batch.units.get(kind, ()) if unit_id not in without]
-        return sound_units(made, done_units(session, kind, wanted), durations_s)
+        return _sound_units(made, done_units(session, kind, wanted))
 
     apply_turns(made, units("turns"))
     paths = remap(made)
@@ -275,6 +279,26 @@ def next_revision(batch: VideoBatch, session: Session, number: int, *, without: 
     word_paths(made)
     add_collected(made, session, batch.units, batch.dialogues)
     return made
+
+
+def _sound_units(made: NextRevision, units: Iterable[DoneUnit]) -> Iterator[DoneUnit]:
+    """The units whose results can be written; others are set aside. Results that were applied before stay."""
+    films = {video.id: asdict(Film.of(video)) for video in made.content.videos}
+    for unit in units:
+        is_sound = True
+        # The video may have become known since the unit was loaded.
+        content = {**unit.content, "film": films.get(VideoId(unit.video_id or ""), unit.content.get("film", {}))}
+        for place, settled in unit.results.items():
+            if settled.value is None or settled.value.get("decision") in UNWRITTEN or not made.is_new(unit, place):
+                continue
+            try:
+                TASKS[unit.kind].check(content, place, settled.value)
+            except InvalidValue as error:
+                is_sound = False
+                found = error.more.get("findings")
+                made.set_aside(unit, found[0]["text"] if found else str(error), place=place, field=error.field)
+        if is_sound:
+            yield unit
 
 
 def consistent_revision(batch: VideoBatch, session: Session, number: int) -> NextRevision:
@@ -308,7 +332,9 @@ def consistent_revision(batch: VideoBatch, session: Session, number: int) -> Nex
 
 
 def _errors(content: Content) -> dict[str, Finding]:
-    return {str(finding): finding for finding in check_content(content) if finding.severity == "error"}
+    # The results of turns were checked by themselves.
+    found = (finding for finding in check_content(content) if not finding.is_about_turn)
+    return {str(finding): finding for finding in found if finding.severity == "error"}
 
 
 def _culprit(

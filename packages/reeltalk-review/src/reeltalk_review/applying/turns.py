@@ -11,6 +11,7 @@ from typing import Any, Final
 from reeltalk.schema.dialogue import MADE_FOR_WORDING, REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit
+from reeltalk.schema.turn_sense import KEPT_BECAUSE
 from reeltalk_review.applying.next_revision import (
     WORDED,
     DoneUnit,
@@ -99,6 +100,8 @@ def _turns(made: NextRevision, unit: DoneUnit, current: Sequence[Turn]) -> dict[
 def _worded(there: Turn, draft: Turn, value: Mapping[str, Json]) -> Turn:
     """A turn with the settled wording, and with its labels if people changed them."""
     stored = {name: value[name] for name in WORDED}
+    extra = {name: kept for name, kept in there.extra.items() if name != KEPT_BECAUSE}
+    stored["extra"] = extra | ({KEPT_BECAUSE: value["kept_because"]} if value["kept_because"] else {})
     if {name: tuple(labels) for name, labels in value[LABELS].items()} != draft.labels:
         stored[LABELS] = value[LABELS]
     new = Turn.model_validate(there.model_dump(mode="json") | stored)

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import or_, select
 
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
 from reeltalk_review import collecting
 from reeltalk_review.access import Action, may
@@ -34,6 +35,8 @@ class MessageBody(BaseModel):
 
     position: Annotated[int, Field(ge=0, le=1000)]
     text: Annotated[str, Field(max_length=2 * collecting.LONGEST_MESSAGE), AfterValidator(plain_json)]
+    evidence: Annotated[tuple[Interval, ...], Field(max_length=200)] = ()
+    """With an answer: the parts of the video that show it."""
 
 
 @router.get("/pairs", response_class=HTMLResponse)
@@ -178,11 +181,11 @@ def say(
     """Ask, answer, or correct your last message."""
 
     def do(change: Transaction) -> Json:
-        collecting.say_in_dialogue(change, person.id, dialogue_id, body.position, body.text)
+        collecting.say_in_dialogue(change, person.id, dialogue_id, body.position, body.text, body.evidence)
         row = collecting.own_dialogue(change.session, person.id, dialogue_id)
         return collecting.dialogue_view(change.session, person.id, row)
 
-    return answer_once(project, person, key, request, [body.position, body.text], do)
+    return answer_once(project, person, key, request, body.model_dump(), do)
 
 
 @router.post("/api/dialogues/{dialogue_id}/finish")

@@ -250,6 +250,7 @@ def _work_view(
     names: bool = True,
 ) -> dict[str, Any]:
     name = unit_name(session, unit, seen_by=None if assignment.role == ADJUDICATOR else assignment.person_id)
+    rows = work.entries(session, assignment.id)
     return {
         "assignment": {
             "id": assignment.id,
@@ -268,7 +269,8 @@ def _work_view(
         },
         "reasons": offered_reasons(session, task.kind),
         "guideline": guideline_view(session, assignment.person_id, unit.queue_id),
-        "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
+        "entries": {place: work.entry_view(row) for place, row in rows.items()},
+        "findings": work.findings(assignment, unit, task, rows, task.places(unit.content)),
         **comments_view(session, assignment.person_id, unit, names=names),
     }
 
@@ -284,7 +286,9 @@ def save(
         row = work.save_value(change, assignment, unit, task, place, body.revision, body.value, active_s=body.active_s)
         renew_lease(assignment, lease_minutes=project.settings.lease_minutes)
         change.session.flush()
-        return {**work.entry_view(row), "stale": work.stale_places(change.session, assignment.id)}
+        found = work.findings(assignment, unit, task, {place: row}, [place])
+        stale = work.stale_places(change.session, assignment.id)
+        return {**work.entry_view(row), "stale": stale, "findings": found.get(place, [])}
 
     return answer_once(project, person, key, request, [body.revision, body.value], do)
 
@@ -408,11 +412,12 @@ def _stepped(change: Transaction, person: User, assignment_id: str, step: Any) -
     assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
     row = step(change, assignment, unit, task)
     change.session.flush()
-    return {"place": row.place, "entries": _entries(change.session, assignment)}
-
-
-def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
-    return {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()}
+    rows = work.entries(change.session, assignment.id)
+    return {
+        "place": row.place,
+        "entries": {place: work.entry_view(row) for place, row in rows.items()},
+        "findings": work.findings(assignment, unit, task, rows, task.places(unit.content)),
+    }
 
 
 Adjudicator = Annotated[User, require(Action.ADJUDICATE)]

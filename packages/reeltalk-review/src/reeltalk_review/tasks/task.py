@@ -100,6 +100,10 @@ class ReviewTask(ABC):
         """
         return content
 
+    def findings(self, content: Mapping[str, Json], place: str, value: Json) -> list[Json]:
+        """What makes no sense in a value, as JSON for the editor: `field`, `turn`, `text`, `may_go_on`."""
+        return []
+
     def lock_reason(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
         """Why a place can no longer be changed; None if it can."""
         return None

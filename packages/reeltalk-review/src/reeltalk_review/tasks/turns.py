@@ -1,6 +1,7 @@
 """Review of turns: accept, edit, reject or skip every question and answer of a chain or a dialogue."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Annotated, Any, Final, Self, TypeVar
 
@@ -12,16 +13,19 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json, Name, Seconds
 from reeltalk.schema.review import Decision, Reason
+from reeltalk.schema.turn_sense import KEPT_BECAUSE, Film, turn_findings
 from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.naming import VIDEOS_AT_ONCE, ContentNames
-from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines, turn_at
+from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines, spoken_place, turn_at
 from reeltalk_review.tasks.vocabularies import check_turn_labels, turn_vocabularies
 
 M = TypeVar("M", bound=BaseModel)
 
 LONGEST_TEXT: Final = 20_000
+LONGEST_REASON: Final = 2_000
+KEPT: Final = (Decision.ACCEPT, Decision.EDIT)
 UNIT: Final = "unit"
 """Key of the checks of a whole unit, next to the keys of its turns."""
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
@@ -42,6 +46,8 @@ class TurnValue(BaseModel):
     labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=50)] = Field(default_factory=dict)
     reasons: Annotated[tuple[Name, ...], Field(max_length=50)] = ()
     """Built-in ones of `Reason`, or the project's own."""
+    kept_because: Annotated[str, Field(max_length=LONGEST_REASON)] = ""
+    """Why the turn is kept in spite of doubts (`schema.turn_sense`)."""
     note: Text = ""
     unsure: bool = False
 
@@ -51,11 +57,8 @@ class TurnValue(BaseModel):
             raise ValueError(
                 f"option {self.correct_option + 1} is marked as right, of {len(self.options or ())} options"
             )
-        if self.decision in (Decision.ACCEPT, Decision.EDIT):
-            if not self.question.strip():
-                raise ValueError("a turn that is accepted needs a question")
-            if self.reasons:
-                raise ValueError("reasons are for turns that are rejected")
+        if self.decision in KEPT and self.reasons:
+            raise ValueError("reasons are for turns that are rejected")
         if self.decision is Decision.REJECT:
             if not self.reasons:
                 raise ValueError("give at least one reason for rejecting the turn")
@@ -77,7 +80,7 @@ class TurnDrafts:
 
     def __init__(self, content: Content) -> None:
         self.names = ContentNames(content)
-        self._categories = {str(video.id): video.category for video in content.videos}
+        self._videos = {str(video.id): (video.category, asdict(Film.of(video))) for video in content.videos}
         self._clips, self._by_id = rows_by(content.clips, "video_id"), rows_by(content.clips, "id")
         self._scenes = rows_by(content.scenes, "video_id")
         self._links = rows_by(content.linkages, "source.unit_id", "target.unit_id")
@@ -93,6 +96,7 @@ class TurnDrafts:
         is_chain = isinstance(unit, QAChain)
         clip_ids = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
         clips = [self._by_id[name][-1] for name in clip_ids if name in self._by_id]
+        category, film = self._videos.get(unit.video_id, (None, asdict(Film())))
         return Draft(
             target_table="chains" if is_chain else "dialogues",
             target_id=unit.id,
@@ -103,7 +107,8 @@ class TurnDrafts:
                 "id": unit.id,
                 "task": None if isinstance(unit, QAChain) else unit.task,
                 "video_id": unit.video_id,
-                "category": self._categories.get(unit.video_id),
+                "category": category,
+                "film": film,
                 "clips": [_clip(clip) for clip in clips if clip.interval],
                 "scenes": self._shown(unit.video_id),
                 "turns": [turn.model_dump(mode="json", exclude_defaults=True) for turn in unit.turns],
@@ -182,14 +187,33 @@ class TurnsTask(ReviewTask):
             InvalidValue: It cannot be stored; names the field.
         """
         turn_at(content, place)
-        found, draft = parse_value(TurnValue, value), self.draft_value(content, place)
-        is_kept = found.decision in (Decision.ACCEPT, Decision.EDIT)
+        try:
+            found, draft = parse_value(TurnValue, value), self.draft_value(content, place)
+        except InvalidValue as error:
+            if error.field is not None:
+                error.more["findings"] = [_finding(place, error.field, str(error), may_go_on=False)]
+            raise
+        is_kept = found.decision in KEPT
         check_turn_labels(found.labels, draft["labels"], is_decided=is_kept)
+        stored = found.model_dump(mode="json")
+        findings = self.findings(content, place, stored) if is_kept else []
+        if findings and not (findings[0]["may_go_on"] and found.kept_because.strip()):
+            code = "reason_needed" if findings[0]["may_go_on"] else "no_sense"
+            said = f"{spoken_place(place).capitalize()}: {findings[0]['text']}"
+            raise InvalidValue(said, code=code, field=findings[0]["field"], more={"findings": findings})
         if is_kept:
-            stored = found.model_dump(mode="json")
             same = all(stored[name] == draft[name] for name in EDITABLE)
-            found = found.model_copy(update={"decision": Decision.ACCEPT if same else Decision.EDIT})
-        return found.model_dump(mode="json")
+            stored["decision"] = (Decision.ACCEPT if same else Decision.EDIT).value
+        if not findings:
+            stored["kept_because"] = ""
+        return stored
+
+    def findings(self, content: Mapping[str, Json], place: str, value: Json) -> list[Json]:
+        """What makes no sense in a value, errors first."""
+        clips = [Interval(start_s=clip["start_s"], end_s=clip["end_s"]) for clip in content.get("clips", ())]
+        turn = Turn.model_validate({name: value[name] for name in EDITABLE})
+        found = turn_findings(turn, Film(**content.get("film", {})), clips, answered=True)
+        return [_finding(place, one.field, one.text, may_go_on=one.may_go_on) for one in found]
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
         """Everything, with the vocabularies of labels."""
@@ -227,13 +251,14 @@ class TurnsTask(ReviewTask):
             options=turn.options,
             correct_option=turn.correct_option,
             labels=turn.labels,
+            kept_because=str(turn.extra.get(KEPT_BECAUSE, "")),
         ).model_dump(mode="json")
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
         """The decision, whether the turn was kept, the reasons if not, and its wording and evidence if so."""
         draft = self.draft_value(content, place)
         yield Code("decision", "nominal", value["decision"])
-        kept = value["decision"] in (Decision.ACCEPT, Decision.EDIT)
+        kept = value["decision"] in KEPT
         yield Code("kept", "nominal", "kept" if kept else "not kept")
         rejected = value["decision"] == Decision.REJECT
         yield Code("reasons", "set", sorted(value["reasons"]) if rejected else None)
@@ -256,7 +281,13 @@ class TurnsTask(ReviewTask):
         shown += [(name, ", ".join(labels)) for name, labels in value["labels"].items() if labels]
         if value["reasons"]:
             shown.append(("Reasons", ", ".join(reason.replace("_", " ") for reason in value["reasons"])))
+        if value["kept_because"]:
+            shown.append(("Kept because", value["kept_because"]))
         return [*shown, *remark_lines(value)]
+
+
+def _finding(place: str, field: str, text: str, *, may_go_on: bool) -> Json:
+    return {"field": field, "turn": int(place) + 1, "text": text, "may_go_on": may_go_on}
 
 
 def parse_value(model: type[M], value: Json) -> M:

@@ -12,7 +12,6 @@ from reeltalk.metrics.draws import draw_videos
 from reeltalk_review.edit_similarity import (
     NOTHING_EDITED,
     edit_agreement,
-    edit_similarity,
     edit_tokens,
     word_distances,
 )
@@ -57,8 +56,9 @@ def test_words_are_words_of_any_script_and_marks_are_words_too() -> None:
 
 
 def test_similarity_is_the_share_of_the_longer_text_that_can_stay() -> None:
-    found = edit_similarity(["He opens the fridge.", "", "a b", "Yes"], ["He opens the door.", "", "", "yes"])
-    assert found == pytest.approx([4 / 5, 1, 0, 0])
+    first, second = ["He opens the fridge.", "", "a b", "Yes"], ["He opens the door.", "", "", "yes"]
+    found = edit_agreement(first, second, second, draw_videos(["v"] * 4, resamples=0, seed=0))
+    assert found.similarity.value == pytest.approx((4 / 5 + 1 + 0 + 0) / 4)
 
 
 @given(texts, texts, texts)
@@ -105,7 +105,8 @@ def test_intervals_are_clustered_by_video() -> None:
     second = [" ".join(rng.permutation(list("abcd"))) for _ in drafts]
     videos = [f"v{n // 5}" for n in range(60)]
     found = edit_agreement(first, second, drafts, draw_videos(videos, resamples=0, seed=4))
-    known = mean_interval(edit_similarity(first, second), videos, (0, 1))
+    distances, lengths = word_distances(first, second)
+    known = mean_interval(1 - distances / np.maximum(lengths, 1), videos, (0, 1))
     assert known.low is not None
     assert (found.similarity.low, found.similarity.high) == pytest.approx((known.low, known.high))
     assert found.similarity.clusters == 12

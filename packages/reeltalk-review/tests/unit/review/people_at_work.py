@@ -48,14 +48,14 @@ from reeltalk_review.tables import AssignmentRow, PersonRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
 
 
-def turn(text: str, **values: Any) -> Turn:
-    """A turn that a graph wrote."""
+def turn(text: str, begins_s: float = 0.0, **values: Any) -> Turn:
+    """A turn that a graph wrote, about a clip that begins at some time."""
     extra = {"kind": "why", "answer_key": "open|fridge", "params": {"event": 2}, "tags_verified": False}
     return Turn(
         question=f"{text}?",
         references=(f"{text}.",),
-        asked_at_s=9.0,
-        evidence=(Interval(start_s=1.0, end_s=2.0),),
+        asked_at_s=begins_s + 9.0,
+        evidence=(Interval(start_s=begins_s + 1.0, end_s=begins_s + 2.0),),
         labels={"vdact.question_type": ("EXP",)},
         key=AnswerKey(type="action", values=("open|fridge",)),
         extra=extra,
@@ -76,7 +76,7 @@ def full_content() -> Content:
         content.clips.append(
             Clip(id=f"clip-{name}", video_id="film", interval=Interval(start_s=10.0 * number, end_s=10.0 * number + 10))
         )
-        turns = tuple(turn(f"{name}{index}") for index in range(3))
+        turns = tuple(turn(f"{name}{index}", 10.0 * number) for index in range(3))
         content.chains.append(QAChain(id=name, video_id="film", clip_id=f"clip-{name}", turns=turns))
         for index in range(3):
             for gate, outcome in (("gates:lint", GateOutcome.PASSED), ("gates:leak.blind", GateOutcome.FLAGGED)):

@@ -67,7 +67,7 @@ def test_an_edited_turn_gets_its_new_wording(tmp_path: Path) -> None:
 def test_an_edited_turn_no_longer_claims_the_fact_that_it_was_written_from(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     review(project, "a", {"1": {"decision": "edit", "references": ["Otherwise."]}})
-    review(project, "b", {"1": {"decision": "edit", "asked_at_s": 8.5}})
+    review(project, "b", {"1": {"decision": "edit", "asked_at_s": 18.5}})
     _, content = applied(project)
     assert content.chains[0].turns[1].extra == {"tags_verified": False}
     assert content.chains[1].turns[1].extra["answer_key"] == "open|fridge", "asked later, it is the same question"
@@ -86,7 +86,7 @@ def test_a_checklist_goes_with_the_wording_that_it_was_made_for_and_is_kept_in_t
 def test_a_key_goes_with_the_reference_that_it_fits(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     review(project, "a", {"1": {"decision": "edit", "references": ["He closes it."]}, "2": {"decision": "accept"}})
-    review(project, "b", {"1": {"decision": "edit", "asked_at_s": 8.5}})
+    review(project, "b", {"1": {"decision": "edit", "asked_at_s": 18.5}})
     result, content = applied(project)
     assert [turn.key is None for turn in content.chains[0].turns] == [False, True, False]
     assert all(turn.key is not None for turn in content.chains[1].turns), "asked later, it is the same question"

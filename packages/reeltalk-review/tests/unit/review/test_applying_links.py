@@ -102,6 +102,7 @@ def rejected(content: Content, decision: Mapping[str, Any], place: str, name: st
             "correct_option": None,
             "decision": "accept",
             "reasons": [],
+            "kept_because": "",
             "note": "",
         }
         for index, turn in enumerate(turns_of(content, name))

@@ -652,9 +652,14 @@ def test_a_closed_queue_gives_out_no_units_and_what_was_begun_can_be_finished(tm
     for _ in range(2):
         assert owner.form("/setup/queues/turns", **form).status_code == 303
     assert new(team).form("/queues/turns/next").status_code == 404
-    assert member.save(begun, "0", {"decision": "accept", "question": "Why?"}).status_code == 200
+    assert (
+        member.save(begun, "0", {"decision": "accept", "question": "Why?", "references": ["Yes."]}).status_code == 200
+    )
     for place in ("1", "2"):
-        assert member.save(begun, place, {"decision": "accept", "question": "Why?"}).status_code == 200
+        assert (
+            member.save(begun, place, {"decision": "accept", "question": "Why?", "references": ["Yes."]}).status_code
+            == 200
+        )
     handed_in = member.api("POST", f"/api/work/{begun}/submit")
     assert (handed_in.status_code, handed_in.json()) == (200, {"next": None})
     with team.project.database.reading() as session:

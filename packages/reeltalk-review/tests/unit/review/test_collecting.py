@@ -201,3 +201,38 @@ def test_a_pair_that_cannot_be_is_refused(team: Team, owner: Browser, fields: di
 
 def test_units_for_pairs_are_taken_by_nobody_alone(owner: Browser) -> None:
     assert owner.form("/queues/collect/next").status_code == 404
+
+
+def test_an_answer_has_evidence_which_becomes_that_of_the_turn(team: Team, pair: tuple[Browser, Browser, str]) -> None:
+    asks, answers, pair_id = pair
+    dialogue = str(begin(asks, pair_id).headers["location"]).removeprefix("/dialogues/")
+    address, shown = f"/api/dialogues/{dialogue}/messages", [{"start_s": 2.0, "end_s": 4.5}]
+
+    def say(browser: Browser, position: int, text: str, **more: Any) -> Any:
+        return browser.api("POST", address, {"position": position, "text": text, **more})
+
+    refused = say(asks, 0, "???")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "no_sense")
+    assert [finding["field"] for finding in refused.json()["findings"]] == ["text"]
+    assert say(asks, 0, "Where is he?", evidence=shown).status_code == 422
+    assert say(asks, 0, "Where is he?").status_code == 200
+    refused = say(answers, 1, "In bed.", evidence=[*shown, {"start_s": 4.0, "end_s": 99.0}])
+    assert [(one["turn"], one["field"], one["may_go_on"]) for one in refused.json()["findings"]] == [
+        (1, "evidence.1.end_s", False),
+        (1, "evidence.1", False),
+    ]
+    said = say(answers, 1, "In bed.", evidence=shown).json()
+    assert [message["evidence"] for message in said["messages"]] == [[], shown]
+    assert said["film"] == {"duration_s": 20.0, "frame_s": None}
+    seen = asks.get(f"/api/dialogues/{dialogue}").json()
+    assert "film" not in seen
+    assert all("evidence" not in message for message in seen["messages"])
+    for position in (2, 3):
+        say((asks, answers)[position % 2], position, f"m{position}")
+    asks.api("POST", f"/api/dialogues/{dialogue}/finish")
+    team.member("Ada", "adjudicator").form(f"/dialogues/{dialogue}/judge", verdict="approve")
+    with team.project.database.reading() as session:
+        (collected,) = collected_dialogues(session)
+    first, second = collected.turns
+    assert (first.asked_at_s, [part.model_dump() for part in first.evidence]) == (20.0, shown)
+    assert (second.asked_at_s, second.evidence) == (20.0, ())

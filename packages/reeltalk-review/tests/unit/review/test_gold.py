@@ -116,8 +116,9 @@ def test_each_fault_is_what_it_says() -> None:
                 assert old["references"][0].rstrip(".") in new["question"]
             elif fault is Fault.WRONG_TIME:
                 start, end = new["evidence"][0]["start_s"], new["evidence"][0]["end_s"]
-                clip = source.content["clips"][0]
-                assert end <= clip["start_s"] or clip["end_s"] <= start
+                clip, shown = source.content["clips"][0], old["evidence"]
+                assert clip["start_s"] <= start < end <= min(clip["end_s"], old.get("asked_at_s") or clip["end_s"])
+                assert all(end <= part["start_s"] or part["end_s"] <= start for part in shown)
             elif fault is Fault.NOT_IN_VIDEO:
                 assert new["references"][0] not in same_video
                 assert new["evidence"] == old["evidence"]

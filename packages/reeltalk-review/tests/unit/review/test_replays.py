@@ -100,7 +100,7 @@ def test_a_key_belongs_to_one_change_of_one_person(project: ReviewProject) -> No
     ann, ben = signed_in(project, "ann"), signed_in(project, "ben")
     copies = first_copy(project, "ann"), first_copy(project, "ben")
     key = {"Idempotency-Key": "the-same-key"}
-    body = {"revision": 0, "value": {"decision": "accept", "question": "What?"}}
+    body = {"revision": 0, "value": {"decision": "accept", "question": "What?", "references": ["Yes."]}}
     assert ann.put(f"/api/work/{copies[0]}/entries/0", json=body, headers=key).status_code == 200
     other = ann.put(f"/api/work/{copies[0]}/entries/1", json=body, headers=key)
     assert (other.status_code, other.json()["error"]["code"]) == (409, "key_used")
@@ -111,7 +111,7 @@ def test_what_was_refused_may_be_asked_again_with_its_key(project: ReviewProject
     client, copy = signed_in(project, "ann"), first_copy(project, "ann")
     key = {"Idempotency-Key": "first-refused"}
     assert client.post(f"/api/work/{copy}/undo", headers=key).status_code == 409
-    body = {"revision": 0, "value": {"decision": "accept", "question": "What?"}}
+    body = {"revision": 0, "value": {"decision": "accept", "question": "What?", "references": ["Yes."]}}
     client.put(f"/api/work/{copy}/entries/0", json=body, headers={"Idempotency-Key": "something-else"})
     assert client.post(f"/api/work/{copy}/undo", headers=key).status_code == 200
     assert client.post(f"/api/work/{copy}/undo", headers=key).status_code == 200

@@ -141,15 +141,7 @@ class DramaQAReader(DocumentReader):
             if (tags := getattr(row, name)) is not None:
                 labels[f"cogme.{name}"] = (tags,) if isinstance(tags, str) else tuple(tags)
         labels["dramaqa.extent"] = (extent,)
-        turn = choice(
-            file,
-            place,
-            self.content.warnings,
-            question=row.que,
-            options=row.answers,
-            right=row.correct_idx,
-            labels=labels,
-        )
+        turn = choice(file, place, question=row.que, options=row.answers, right=row.correct_idx, labels=labels)
         return Dialogue(
             id=DialogueId(f"{file.path.stem.removesuffix('_script')}/{row.qid}"),
             video_id=video_id,

@@ -3,12 +3,10 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from reeltalk.formats.layout import OpenedFile
 from reeltalk.schema.dialogue import Turn
-
-LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+from reeltalk.schema.turn_sense import LETTERS
 
 _LETTER = re.compile(
     r"\s*(?:[(（\[【]\s*([A-Za-zＡ-Ｚａ-ｚ])\s*[)）\]】][.:：]?|([A-Za-zＡ-Ｚａ-ｚ])\s?[.．:：)）、])(?![A-Za-z][.])\s*(?=\S)"
@@ -30,21 +28,9 @@ def without_letters(options: Sequence[str]) -> tuple[tuple[str, ...], tuple[str,
     return tuple(options), ()
 
 
-def equal_options(options: Sequence[str]) -> str | None:
-    """Which two options are the same apart from case and space around them; None if there are none."""
-    first: dict[str, int] = {}
-    for index, option in enumerate(options):
-        other = first.setdefault(option.strip().casefold(), index)
-        if other != index:
-            names = [LETTERS[one] if one < len(LETTERS) else str(one + 1) for one in (other, index)]
-            return f"options {names[0]} and {names[1]} are the same"
-    return None
-
-
 def choice(
     file: OpenedFile,
     place: str,
-    warnings: list[str],
     *,
     question: str,
     options: Sequence[str],
@@ -52,12 +38,11 @@ def choice(
     labels: Mapping[str, tuple[str, ...]],
     asked_at_s: float | None = None,
 ) -> Turn:
-    """A turn with options, which lose their letters. Two equal options, as some published sets have, are a warning.
+    """A turn with options, which lose their letters.
 
     Args:
         file: The file.
         place: The place of the question in it.
-        warnings: Receives the warning.
         question: The question.
         options: The options, as they are in the file.
         right: The right one: its words, its letter, or its index from 0; None if it is hidden.
@@ -68,8 +53,6 @@ def choice(
         InputError: `right` is none of the options.
     """
     texts, marks = without_letters(options)
-    if problem := equal_options(texts):
-        warnings.append(f"{file.name}: {problem} at {place}; the question is kept")
     index = right
     if isinstance(right, str):
         names = (tuple(options), texts, marks or tuple(LETTERS[: len(texts)]))

@@ -22,7 +22,7 @@ from reeltalk.formats.layout import (
     all_dialogues,
     lost_beyond_dialogues,
 )
-from reeltalk.formats.multiple_choice import LETTERS, equal_options, without_letters
+from reeltalk.formats.multiple_choice import without_letters
 from reeltalk.formats.parquet import FilesInside
 from reeltalk.formats.table_rows import (
     TABLE_SUFFIXES,
@@ -41,6 +41,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import DialogueId, Json, VideoId
 from reeltalk.schema.texts import path_problem
+from reeltalk.schema.turn_sense import LETTERS
 from reeltalk.store.content import Content
 from reeltalk.store.documents import NO_LIST, record_errors
 from reeltalk.store.foreign import visible_files
@@ -550,8 +551,6 @@ def _options(columns: Sequence[str], cell: Callable[[str], SourceCell]) -> _Opti
     named = keys if tuple(sorted(keys)) == places else places if filled else ()
     if named and marks and marks[0] in LETTERS and marks != named:
         raise at.error("the options carry other letters than their columns or keys", hint="take the letters off")
-    if problem := equal_options(plain):
-        raise at.error(problem, list(found), hint="correct one of them, or take it out")
     return _Options(found, plain, marks or named)
 
 
@@ -686,7 +685,7 @@ def write_table(content: Content, path: Path) -> list[str]:
             for place, turn in enumerate(dialogue.turns):
                 values = _values(dialogue, place, turn, video)
                 extra = {key: value for key, value in source_fields(turn.extra).items() if key not in (ID, *values)}
-                if turn.question.strip() and equal_options(turn.options or ()) is None:
+                if turn.question.strip():
                     plain = {key: _without_list(value) for key, value in values.items() if not left_out.fullmatch(key)}
                     yield plain | extra
 
@@ -697,8 +696,6 @@ def write_table(content: Content, path: Path) -> list[str]:
         used |= {key for key, value in row.items() if value not in (None, [])}
     columns = [key for key in dict.fromkeys([*COLUMNS, *there]) if key in used]
     lost = _lost(content)
-    doubled = sum(equal_options(turn.options or ()) is not None for unit in dialogues for turn in unit.turns)
-    lost += [f"questions with two equal options, which no table may hold, are left out: {doubled:,}"] if doubled else []
     if not there:
         return [*lost, "the benchmark holds no question"]
     rows = Repeated(lambda: ({key: row.get(key) for key in columns} for row in questions()))

@@ -41,8 +41,7 @@ class RowPlace:
 
     def choice(self, question: str, options: Sequence[str], right: str | int | None, **more: Any) -> Turn:
         """A turn with options; see `multiple_choice.choice`."""
-        warnings = self.reader.content.warnings
-        return choice(self.file, self.at, warnings, question=question, options=options, right=right, **more)
+        return choice(self.file, self.at, question=question, options=options, right=right, **more)
 
 
 @dataclass(frozen=True)
@@ -86,15 +85,7 @@ def _video_mme(place: RowPlace, row: VideoMMERow) -> Iterator[Found]:
     labels = {
         f"video_mme.{name}": (getattr(row, name),) for name in ("duration", "domain", "sub_category", "task_type")
     }
-    turn = choice(
-        place.file,
-        place.at,
-        place.reader.content.warnings,
-        question=row.question,
-        options=row.options,
-        right=row.answer,
-        labels=labels,
-    )
+    turn = place.choice(row.question, row.options, row.answer, labels=labels)
     dialogue = Dialogue(id=DialogueId(row.question_id), video_id=VideoId(row.video_id), turns=(turn,))
     if not is_result:
         if dialogue.id not in place.reader.origins:

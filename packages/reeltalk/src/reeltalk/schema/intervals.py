@@ -1,5 +1,6 @@
 """Half-open intervals of time, in seconds, and their arithmetic."""
 
+from collections.abc import Iterable
 from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -56,9 +57,12 @@ class Interval(BaseModel):
         start_s, end_s = max(self.start_s, other.start_s), min(self.end_s, other.end_s)
         return Interval(start_s=start_s, end_s=end_s) if start_s < end_s else None
 
-    def iou(self, other: "Interval") -> float:
-        """Intersection over union in [0, 1]; 0 if the union has no length."""
-        common = self.intersection(other)
-        common_s = common.duration_s if common else 0.0
-        union_s = self.duration_s + other.duration_s - common_s
-        return common_s / union_s if union_s > 0 else 0.0
+
+def union(intervals: Iterable[Interval], *, tolerance_s: float = 0.0) -> tuple[Interval, ...]:
+    """Intervals in the order of time. Those that overlap, or lie at most `tolerance_s` apart, are one."""
+    found: list[Interval] = []
+    for interval in sorted(intervals, key=lambda one: (one.start_s, one.end_s)):
+        if found and no_later(interval.start_s, found[-1].end_s + tolerance_s):
+            interval = Interval(start_s=found[-1].start_s, end_s=max(found.pop().end_s, interval.end_s))
+        found.append(interval)
+    return tuple(found)

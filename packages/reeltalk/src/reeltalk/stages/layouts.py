@@ -3,8 +3,10 @@
 import re
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -14,10 +16,13 @@ from reeltalk.formats import load_format
 from reeltalk.formats.qa import QuestionTable, read_questions, write_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
 from reeltalk.progress import Progress, unseen
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
+from reeltalk.schema.turn_sense import Film, unit_findings
 from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes, writing, writing_directory
 from reeltalk.store.benchmark import Benchmark
@@ -53,7 +58,9 @@ def import_layout(format: str, source: Path | str, into: Path | str, *, overwrit
         InputError: The source is missing or damaged. The message names the file and the place.
         BenchmarkError: The benchmark holds something else, or cannot be written.
     """
-    return _import(format, load_format(format).read, {}, Path(source), Path(into), overwrite=overwrite)
+    report = _import(format, load_format(format).read, {}, Path(source), Path(into), overwrite=overwrite)
+    doubtful = _turn_notes(Benchmark.open(into)) if report.counts else []
+    return report.model_copy(update={"warnings": (*report.warnings, *doubtful)})
 
 
 def _import(
@@ -164,7 +171,7 @@ def import_questions(
             for finding in validate(benchmark)
             if finding.severity == "error"
         ]
-        warnings += wrong
+        warnings += [*wrong, *_turn_notes(benchmark, table.places)]
         if wrong:
             counts[WRONG] = len(wrong)
     else:
@@ -194,6 +201,28 @@ def _row_of(where: str, table: QuestionTable) -> str:
     """The row of a finding of `validate` about a turn; the finding's own place for others."""
     turn = re.match(r"dialogues:(.+)\.turns\[(\d+)\]", where)
     return table.places.get((turn[1], int(turn[2])), where) if turn else where
+
+
+def _turn_notes(benchmark: Benchmark, rows: Mapping[tuple[str, int], str] | None = None) -> list[str]:
+    """A line for each kind of thing that makes no sense in turns, with the first. Errors of a table have lines already.
+
+    Args:
+        benchmark: The benchmark.
+        rows: The row of each turn of a table.
+    """
+    content = benchmark.stored_content()
+    films = {row.id: Film.of(row) for row in content.videos}
+    clips: dict[str, Interval] = {row.id: row.interval for row in content.clips if row.interval is not None}
+    found: dict[str, list[str]] = defaultdict(list)
+    for unit in chain[QAChain | Dialogue](content.chains, content.dialogues):
+        for index, finding in unit_findings(unit, films.get(unit.video_id, Film()), clips):
+            if finding.may_go_on or rows is None:
+                where = (rows or {}).get((unit.id, index), f"{unit.id}, turn {index + 1}")
+                found[finding.rule].append(f"{where}: {finding.text}")
+    return [
+        lines[0] + (f"; and {len(lines) - 1:,} more of this kind, which 'reeltalk validate' lists" if lines[1:] else "")
+        for lines in found.values()
+    ]
 
 
 def _without_video(

@@ -5,7 +5,7 @@ The records go through a temporary database. Each relation between them is a que
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from sqlite3 import Connection
@@ -13,18 +13,17 @@ from typing import Any, Final, Literal
 
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GONE
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import unknown_labels
-from reeltalk.schema.media import Video
+from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json, Record
 from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, text_problem, texts_of, twins
+from reeltalk.schema.turn_sense import KEPT_BECAUSE, TOLERANCE_S, Film, unit_findings
 from reeltalk.store.content import ReadsTables
 from reeltalk.store.identical import SaidTexts, film_key
 from reeltalk.store.rows import database_errors, temporary_database
 from reeltalk.store.tables import CLIPS, GATES, TABLES, VIDEOS, Table
-
-TOLERANCE_S: Final = 0.05
-"""A container's duration and its last presentation time differ by up to a frame."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,11 @@ class Finding:
     """`table:row`, or a file of the benchmark."""
     problem: str
 
+    @property
+    def is_about_turn(self) -> bool:
+        """True if it is about the fields of one turn, and not about how records go together."""
+        return ".turns[" in self.where and self.where.endswith("]")
+
     def __str__(self) -> str:
         return f"{self.severity}: {self.where}: {self.problem}"
 
@@ -43,6 +47,7 @@ class Finding:
 def check_content(content: ReadsTables) -> Iterator[Finding]:
     """Check the invariants among records, on disk or in memory. Tables are read row by row, once."""
     said, alike, own = SaidTexts(), dict[str, str](), list[Finding]()
+    films, clips = dict[str, Film](), dict[str, Interval]()
     schema = "".join(f'CREATE TABLE "{name}" (place INTEGER PRIMARY KEY, id, video_id, body);' for name in TABLES)
     with closing(temporary_database(schema)) as database, database_errors():
 
@@ -52,8 +57,12 @@ def check_content(content: ReadsTables) -> Iterator[Finding]:
                 own.extend(_row_findings(table, place, row, line))
                 if isinstance(row, Video):
                     alike[row.id] = film_key(row)
+                    films[row.id] = Film.of(row)
+                elif isinstance(row, Clip) and row.interval is not None:
+                    clips[row.id] = row.interval
                 elif isinstance(row, QAChain | Dialogue):
                     said.add(row)
+                    own.extend(_turn_findings(table, row, films.get(row.video_id, Film()), clips))
                 key = None if table.key is None else table.key(row)
                 yield place, key, getattr(row, "video_id", None), line if table.name in RELATED else None
 
@@ -129,11 +138,6 @@ CREATE VIEW clip_of AS
     UNION ALL SELECT 'dialogues:' || own.id, video_id, value FROM dialogues AS own, json_each(body, '$.clip_ids')
     UNION ALL SELECT 'scenes:' || own.id, video_id, value FROM scenes AS own, json_each(body, '$.clip_ids');
 
-CREATE VIEW turn AS
-    SELECT format('%s:%s.turns[%d]', name, own.id, key) AS "where", value AS body, duration_s
-    FROM (SELECT 'chains' AS name, * FROM chains UNION ALL SELECT 'dialogues', * FROM dialogues) AS own
-    JOIN video ON video.id = own.video_id JOIN json_each(own.body, '$.turns') WHERE duration_s IS NOT NULL;
-
 CREATE TABLE link ("where", source, target);
 INSERT INTO link SELECT 'linkages:' || place, body -> '$.source', body -> '$.target' FROM linkages ORDER BY place;
 INSERT INTO link SELECT 'rewrites:' || id, body -> '$.linkage.source', body -> '$.linkage.target' FROM rewrites
@@ -172,12 +176,6 @@ FROM clip_of LEFT JOIN clip ON clip.id = clip_id WHERE clip_id IS NOT NULL AND c
     """
 SELECT "where", format('is about video ''%s'' but clip ''%s'' is of ''%s''', own.video_id, clip_id, clip.video_id)
 FROM clip_of AS own JOIN clip ON clip.id = clip_id WHERE clip.video_id <> own.video_id""",
-    f"""
-SELECT "where", format('evidence ends at %g s; the video lasts %g s', value ->> '$.end_s', duration_s)
-FROM turn, json_each(body, '$.evidence') WHERE value ->> '$.end_s' > duration_s + {TOLERANCE_S}""",
-    f"""
-SELECT "where", format('asked at %g s; the video lasts %g s', body ->> '$.asked_at_s', duration_s)
-FROM turn WHERE body ->> '$.asked_at_s' > duration_s + {TOLERANCE_S}""",
     f"""
 SELECT 'proactive:' || own.id, format('goes on until %g s; the video lasts %g s', body ->> '$.until_s', duration_s)
 FROM proactive AS own JOIN video ON video.id = own.video_id WHERE body ->> '$.until_s' > duration_s + {TOLERANCE_S}""",
@@ -257,6 +255,16 @@ def _row_findings(table: Table[Any], place: int, row: Record, line: str) -> Iter
                 yield Finding("warning", f"{table.name}:{row.id}.turns[{index}]", problem)
     if isinstance(row, ProactiveTask):
         yield from _requests(row)
+
+
+def _turn_findings(
+    table: Table[Any], unit: QAChain | Dialogue, film: Film, clips: Mapping[str, Interval]
+) -> Iterator[Finding]:
+    for index, found in unit_findings(unit, film, clips):
+        because = unit.turns[index].extra.get(KEPT_BECAUSE)
+        kept = f"; kept because: {because}" if found.may_go_on and because else ""
+        where, problem = f"{table.name}:{unit.id}.turns[{index}]", f"turn {index + 1}: {found.text}{kept}"
+        yield Finding("warning" if found.may_go_on else "error", where, problem)
 
 
 def _row_characters(table: Table[Any], place: int, line: str) -> Iterator[Finding]:

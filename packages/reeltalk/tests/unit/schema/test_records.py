@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.intervals import Interval
+from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import VOCABULARIES, Relation, unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
@@ -54,10 +54,12 @@ class TestIntervals:
     def test_arithmetic(self) -> None:
         first, second = Interval(start_s=0, end_s=10), Interval(start_s=5, end_s=20)
         assert first.intersection(second) == Interval(start_s=5, end_s=10)
-        assert first.iou(second) == 0.25
         assert first.intersection(Interval(start_s=10, end_s=12)) is None
         assert Interval(start_s=3, end_s=3).duration_s == 0
-        assert Interval(start_s=3, end_s=3).iou(Interval(start_s=3, end_s=3)) == 0
+        assert union([second, first, Interval(start_s=21, end_s=22)]) == (
+            Interval(start_s=0, end_s=20),
+            Interval(start_s=21, end_s=22),
+        )
         assert first.contains(Interval(start_s=0, end_s=10.04), tolerance_s=0.05)
         assert not first.contains(second)
 

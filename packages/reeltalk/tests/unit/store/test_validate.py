@@ -29,7 +29,7 @@ def ref(chain: str, turn: int) -> TurnRef:
 
 def sound() -> Content:
     """Two chains of a video, linked, with a path along them."""
-    turns = (Turn(question="a?"), Turn(question="b?", evidence=(Interval(start_s=0, end_s=5),), asked_at_s=5))
+    turns = (Turn(question="a?"), Turn(question="b?", evidence=(Interval(start_s=0, end_s=30),), asked_at_s=30))
     return Content(
         videos=[Video(id=V1, duration_s=60, split="train", sha256="a" * 64), Video(id=V2, split="test")],
         clips=[
@@ -155,7 +155,7 @@ BROKEN: list[tuple[Callable[[Content], object], str]] = [
     ),
     (
         lambda c: c.chains.append(QAChain(id=ChainId("q3"), video_id=V1, turns=(Turn(question="?", asked_at_s=90),))),
-        "asked at 90 s; the video lasts 60 s",
+        "turn 1: asked at 90.00 s, but the video lasts only 60.00 s",
     ),
     (
         lambda c: c.dialogues.append(
@@ -165,7 +165,7 @@ BROKEN: list[tuple[Callable[[Content], object], str]] = [
                 turns=(Turn(question="?", evidence=(Interval(start_s=1, end_s=99),)),),
             )
         ),
-        "evidence ends at 99 s",
+        "turn 1: evidence 1 ends at 99.00 s, but the video lasts",
     ),
     (
         lambda c: c.linkages.append(Linkage(source=ref("q2", 0), target=ref("q1", 0), relation="People")),
@@ -243,3 +243,17 @@ def test_files_must_be_those_of_the_manifest(tmp_path: Path) -> None:
     assert found["notes.txt"].severity == "warning"
     assert found["media/Thumbs.db"].severity == "warning"
     assert any(where.startswith("media/") and finding.severity == "error" for where, finding in found.items())
+
+
+def test_a_doubt_is_a_warning_that_gives_the_reason_for_keeping_the_turn() -> None:
+    content = sound()
+    early = Turn(question="What will she lift?", evidence=(Interval(start_s=40, end_s=45),), asked_at_s=31.4)
+    reason = "It asks what comes next."
+    kept = early.model_copy(update={"extra": {"kept_because": reason}})
+    content.chains.append(QAChain(id=ChainId("q3"), video_id=V1, clip_id=ClipId("c2"), turns=(early, kept)))
+    findings = [str(finding) for finding in check_content(content)]
+    said = "evidence 1 ends at 45.00 s, after the question at 31.40 s: end it by then, or ask later"
+    assert findings == [
+        f"warning: chains:q3.turns[0]: turn 1: {said}",
+        f"warning: chains:q3.turns[1]: turn 2: {said}; kept because: {reason}",
+    ]
