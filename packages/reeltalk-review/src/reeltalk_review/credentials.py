@@ -86,13 +86,17 @@ SECRET: Final = "secret"
 """Name of the file that holds the project's secret."""
 
 
-def read_secret(folder: Path) -> bytes:
-    """The secret of a project: 32 random bytes that only the owner of the process can read. The first start makes it.
+HISTORY_KEY: Final = "history.key"
+"""Name of the file with the key that signs events: another file, since `secret` is deleted to end all sessions."""
+
+
+def read_secret(folder: Path, name: str = SECRET) -> bytes:
+    """A secret of a project: 32 random bytes that only the owner of the process can read. The first start makes it.
 
     Raises:
         BenchmarkError: It can neither be read nor written.
     """
-    path = folder / SECRET
+    path = folder / name
     with storage_errors(path):
         make_directory(folder)
         # Written aside and linked into place: nobody reads half a secret, and the first of two processes decides.

@@ -22,6 +22,7 @@ from reeltalk_review.connections import SIGNED_IN
 from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import Forbidden, Unauthorized
+from reeltalk_review.events import transaction
 from reeltalk_review.guard import Address, LoginLimiter, network_of
 from reeltalk_review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
 from reeltalk_review.tables import canonical_json
@@ -236,8 +237,8 @@ def _somebody(request: Request, project: ReviewProject) -> User | None:
         person = person_of_session(session, project.secret, cookie) if cookie else None
     if person is not None and person.slides and cookie is not None:
         # If nothing can be written, reading must still work.
-        with contextlib.suppress(ReeltalkError), project.database.writing() as writing:
-            slide_session(writing, project.secret, cookie)
+        with contextlib.suppress(ReeltalkError), transaction(project.database, person.id) as change:
+            slide_session(change.session, project.secret, cookie)
     return person
 
 

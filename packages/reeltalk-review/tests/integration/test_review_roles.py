@@ -580,7 +580,7 @@ def id_of(world: World, token: str) -> str:
 
 def someone(world: World) -> str:
     with world.changing() as change:
-        row = PersonRow(id=key(), name=key(), sign_in=key(), role="reader", password="", created_at=change.at)
+        row = PersonRow(id=key(), name=key(), sign_in=key(), role="reader", created_at=change.at)
         change.session.add(row)
     return row.id
 
