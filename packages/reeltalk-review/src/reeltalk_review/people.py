@@ -66,6 +66,20 @@ def sign_in_name(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
+_ALIKE: Final = str.maketrans(
+    "АВЕЗКМНОРСТУХІЈЅавеокмнорстухіјѕԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχ01|",
+    "abe3kmhopctyxijsabeokmhopctyxijsdhqwabezhikmnoptyxaeiknoptyxoll",
+)
+"""Letters that look like those of other scripts, from the confusables of Unicode's UTS #39."""
+
+
+def look_of(name: str) -> str:
+    """The form in which names are compared by how they look: two people must not have the same."""
+    parts = unicodedata.normalize("NFKC", name).translate(_ALIKE)
+    shown = "".join(c for c in parts.casefold() if unicodedata.category(c)[0] in "LNMS")
+    return shown.replace("i", "l").replace("rn", "m").replace("vv", "w")
+
+
 def names_by_id(session: Session) -> dict[str, str]:
     """Names of all people by id."""
     return dict((row.id, row.name) for row in session.execute(select(PersonRow.id, PersonRow.name)))
@@ -140,8 +154,10 @@ def join_team(
     invitation = invitation_of(change.session, secret, token)
     name = clean_line(name, "a name", LONGEST_NAME, field="name")
     check_password(password, name)
-    if change.session.scalars(select(PersonRow.id).where(PersonRow.sign_in == sign_in_name(name))).first():
-        raise InvalidValue("somebody on the team has this name; choose another", field="name")
+    if any(look_of(other) == look_of(name) for other in change.session.scalars(select(PersonRow.name))):
+        raise InvalidValue(
+            "somebody on the team has this name, or one that looks like it; choose another", field="name"
+        )
     row = PersonRow(
         id=secrets.token_hex(8),
         name=name,

@@ -45,10 +45,6 @@ NAVIGATION: Final = (
 """Pages in the navigation, with the action that a person must be allowed to see them."""
 
 
-NEEDED: Final = "needed_action"
-"""Name of the attribute of a dependency with the action that it needs."""
-
-
 @cache
 def template_environment() -> Environment:
     """The Jinja environment of the templates."""
@@ -256,7 +252,6 @@ def require(action: Action) -> Any:
         check_role(person.role, action)
         return person
 
-    setattr(see, NEEDED, action)
     return Depends(see)
 
 

@@ -21,9 +21,9 @@ from team import PASSWORD, Browser, Team, make_team
 from reeltalk.errors import SettingError
 from reeltalk_review import people
 from reeltalk_review.app import create_app
-from reeltalk_review.credentials import STRONG, HashCost, is_password
+from reeltalk_review.credentials import STRONG, HashCost, check_password, is_password
 from reeltalk_review.database import ReviewProject
-from reeltalk_review.errors import TooManyRequests
+from reeltalk_review.errors import InvalidValue, TooManyRequests
 from reeltalk_review.events import OPERATOR, broken_links, transaction
 from reeltalk_review.guard import (
     FREE_TRIES,
@@ -677,7 +677,10 @@ def test_a_body_that_is_too_large_is_refused_however_it_comes(team: Team) -> Non
     assert known.client.post("/sign-out", content=b"a" * (3 << 20), headers=form).status_code == 413
     assert known.client.post("/sign-out", content=pieces(), headers=form).status_code == 413
     headers = {"content-type": "application/json", "x-csrf-token": known.csrf, "idempotency-key": "12345678"}
-    assert known.client.put("/api/work/x/entries/0", content=pieces(), headers=headers).status_code == 413
+    for content in (pieces(), b"a" * (9 << 20)):
+        answer = known.client.put("/api/work/x/entries/0", content=content, headers=headers)
+        assert answer.status_code == 413
+        assert "too large to be saved" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -718,3 +721,40 @@ def test_addresses_that_are_told_can_be_opened() -> None:
 
 def test_notes_and_names_are_trimmed() -> None:
     assert people.clean_line("  a \n b ", "a name", 5, field="name") == "a b"
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "1234567890",
+        "qwertyuiop",
+        "zaq12wsxcde3",
+        "mnbvcxzlkjh",
+        "PASSWORD123",
+        "Enterprise",
+        "aaaabbbbccccdddd",
+        "Ada Lovelace",
+    ],
+)
+def test_a_password_that_others_would_try_is_refused(password: str) -> None:
+    with pytest.raises(InvalidValue, match="too easy to guess"):
+        check_password(password, "Ada Lovelace")
+
+
+@pytest.mark.parametrize("password", ["a horse, a battery", "wasser were trees", "everyone we met", "kj3h4kjh23"])
+def test_a_password_that_is_no_row_of_keys_may_be_chosen(password: str) -> None:
+    check_password(password, "Ada")
+
+
+@pytest.mark.parametrize(
+    "name", ["ada l", "Ada  L", "AdaL", "Ада L"[:0] + "Аdа L", "Ada L", "Ada I", "Ada-L", "\uff21da L"]
+)
+def test_a_name_that_looks_like_another_is_refused(team: Team, name: str) -> None:
+    with pytest.raises(InvalidValue, match="looks like it"):
+        for each in ("Ada L", name):
+            team.member(each, "annotator")
+
+
+def test_names_that_differ_visibly_are_two_people(team: Team) -> None:
+    for name in ("Jose", "José", "Anna", "Ben 1", "Ben 2", "王"):
+        team.member(name, "annotator")
