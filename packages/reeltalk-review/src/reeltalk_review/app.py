@@ -23,7 +23,7 @@ from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError, SettingError
 from reeltalk_review.access import Role
 from reeltalk_review.bundle import bundles
-from reeltalk_review.connections import BoundedServer, ConnectionLimits, ConnectionPool, connection_limits
+from reeltalk_review.connections import BoundedServer, ConnectionPool, connection_limits
 from reeltalk_review.credentials import decoy_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
@@ -244,7 +244,6 @@ def run_server(
     project: ReviewProject,
     listening: socket.socket,
     address: Address | None = None,
-    limits: ConnectionLimits | None = None,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
 
@@ -252,7 +251,6 @@ def run_server(
         project: The project.
         listening: The listening socket.
         address: How browsers reach it; by default only under this machine's own names.
-        limits: Limits of connections; by default what this process can hold.
     """
     address = address or Address()
     app = create_app(project, address)
@@ -273,4 +271,4 @@ def run_server(
     sys.setswitchinterval(SWITCH_S)
     # uvicorn raises the signal again after it has closed everything.
     with contextlib.suppress(KeyboardInterrupt):
-        BoundedServer(config, ConnectionPool(limits or connection_limits(), address.is_proxy)).run(sockets=[listening])
+        BoundedServer(config, ConnectionPool(connection_limits())).run(sockets=[listening])

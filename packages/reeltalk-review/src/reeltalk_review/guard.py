@@ -48,10 +48,6 @@ class Address:
         name = host_name(host)
         return name is not None and (name in self.names or (self.any_ip and _is_ip(name)))
 
-    def is_proxy(self, host: str) -> bool:
-        """True if an IP address belongs to a proxy."""
-        return _is_ip(host) and any(ipaddress.ip_address(host) in ipaddress.ip_network(each) for each in self.proxies)
-
     def warnings(self, host: str) -> list[str]:
         """Warnings for the operator about who can read the traffic.
 
