@@ -73,7 +73,7 @@ _ALIKE: Final = str.maketrans(
 """Letters that look like those of other scripts, from the confusables of Unicode's UTS #39."""
 
 
-def look_of(name: str) -> str:
+def skeleton_of(name: str) -> str:
     """The form in which names are compared by how they look: two people must not have the same."""
     parts = unicodedata.normalize("NFKC", name).translate(_ALIKE)
     shown = "".join(c for c in parts.casefold() if unicodedata.category(c)[0] in "LNMS")
@@ -154,7 +154,7 @@ def join_team(
     invitation = invitation_of(change.session, secret, token)
     name = clean_line(name, "a name", LONGEST_NAME, field="name")
     check_password(password, name)
-    if any(look_of(other) == look_of(name) for other in change.session.scalars(select(PersonRow.name))):
+    if any(skeleton_of(other) == skeleton_of(name) for other in change.session.scalars(select(PersonRow.name))):
         raise InvalidValue(
             "somebody on the team has this name, or one that looks like it; choose another", field="name"
         )
