@@ -38,7 +38,7 @@ def small_project(
     with transaction(project.database, OPERATOR) as change:
         for role, names in (("annotator", annotators), ("adjudicator", adjudicators)):
             for name in names:
-                row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
+                row = PersonRow(id=name, name=name, sign_in=name, role=role, created_at=change.at)
                 change.session.add(row)
         queue = QueueRow(id=QUEUE, task="turns", title="Turns", position=0, overlap=overlap, settings={})
         change.session.add(queue)

@@ -23,8 +23,8 @@ from golden_playing import imported
 PASSWORD: Final = "correct horse battery"
 SECRET: Final = re.compile(r"\b[0-9a-f]{16}\b")
 """Identifiers of people and of their work are drawn anew for each review."""
-LEFT_OUT: Final = {"hash", "previous", "seconds_per_turn"}
-"""Each event has a hash over the one before it and its moment; and how long people took."""
+LEFT_OUT: Final = {"hash", "previous", "rows", "seconds_per_turn"}
+"""Each event has a hash over the one before it, its moment and the rows that it changed; and how long people took."""
 
 
 class Person:

@@ -23,12 +23,12 @@ from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError, SettingError
 from reeltalk_review.access import Role
 from reeltalk_review.bundle import bundles
-from reeltalk_review.connections import BoundedServer, ConnectionLimits, ConnectionPool, connection_limits
+from reeltalk_review.connections import BoundedServer, ConnectionPool, connection_limits
 from reeltalk_review.credentials import decoy_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk_review.events import OPERATOR, transaction
-from reeltalk_review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, LoginLimiter, json_error
+from reeltalk_review.guard import JSON_ALONE, TOO_LARGE, TOO_LARGE_TO_SAVE, Address, Guard, LoginLimiter, json_error
 from reeltalk_review.idempotency import OneTimeSecrets
 from reeltalk_review.people import invite, withdraw
 from reeltalk_review.routes import (
@@ -39,7 +39,6 @@ from reeltalk_review.routes import (
     board,
     collecting,
     comments,
-    description,
     guidelines,
     media,
     quality,
@@ -63,7 +62,6 @@ AREAS: Final = (
     guidelines,
     backups,
     administration,
-    description,
 )
 """The modules of all routes."""
 
@@ -80,13 +78,11 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    app.state.routers = tuple(area.router for area in AREAS)
     # `include_router` would analyse all routes again for each application, at its first request.
-    app.router.routes += [route for router in app.state.routers for route in router.routes]
+    routes = [route for area in AREAS for route in area.router.routes]
+    app.router.routes += routes
     app.mount("/static", PackageFiles(directory=str(files("reeltalk_review") / "static")), name="static")
-    app.state.paths = frozenset(
-        route.path for router in app.state.routers for route in router.routes if isinstance(route, Route)
-    )
+    app.state.paths = frozenset(route.path for route in routes if isinstance(route, Route))
     app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)
@@ -165,7 +161,7 @@ async def _http(request: Request, error: Exception) -> Response:
     words = {
         400: "the request cannot be read",
         405: "this address does not take this kind of request",
-        413: f"a request has at most {LARGEST_BODY:,} bytes",
+        TOO_LARGE: TOO_LARGE_TO_SAVE,
     }
     refusal = ApiError(words.get(error.status_code, "the request cannot be answered"), code=f"http_{error.status_code}")
     if wants_json(request):
@@ -248,7 +244,6 @@ def run_server(
     project: ReviewProject,
     listening: socket.socket,
     address: Address | None = None,
-    limits: ConnectionLimits | None = None,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
 
@@ -256,7 +251,6 @@ def run_server(
         project: The project.
         listening: The listening socket.
         address: How browsers reach it; by default only under this machine's own names.
-        limits: Limits of connections; by default what this process can hold.
     """
     address = address or Address()
     app = create_app(project, address)
@@ -277,4 +271,4 @@ def run_server(
     sys.setswitchinterval(SWITCH_S)
     # uvicorn raises the signal again after it has closed everything.
     with contextlib.suppress(KeyboardInterrupt):
-        BoundedServer(config, ConnectionPool(limits or connection_limits(), address.is_proxy)).run(sockets=[listening])
+        BoundedServer(config, ConnectionPool(connection_limits())).run(sockets=[listening])

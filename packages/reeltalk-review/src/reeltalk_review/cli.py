@@ -57,8 +57,6 @@ def serve(
     public_host: Annotated[tuple[str, ...], IN_SERVER] = (),
     behind_https: Annotated[bool, IN_SERVER] = False,
     proxy: Annotated[tuple[str, ...], IN_SERVER] = (),
-    connections: Annotated[int | None, IN_SERVER] = None,
-    connections_per_address: Annotated[int | None, IN_SERVER] = None,
 ) -> int:
     """Serve a benchmark to the people who review it. Their work is kept next to it, in BENCH.review.
 
@@ -90,11 +88,6 @@ def serve(
     proxy
         IP address or network of a proxy in front of the server; may be repeated. Only its X-Forwarded-For
         and X-Forwarded-Proto headers are trusted.
-    connections
-        Most connections at a time; by default as many as the limit of open files allows, 2,000 at most. When all are
-        taken, the connection that has waited longest for a request is closed.
-    connections_per_address
-        Most connections from one address, proxies excepted; half of all by default.
     """
     from reeltalk.parallel.work import THREADS_OF_LIBRARIES
 
@@ -103,12 +96,10 @@ def serve(
         os.environ.setdefault(name, threads)
     from reeltalk.store.benchmark import Benchmark
     from reeltalk_review.app import first_invitation, listen, run_server
-    from reeltalk_review.connections import connection_limits
     from reeltalk_review.database import ReviewProject
     from reeltalk_review.guard import server_address
 
     reached = server_address(host, public_host, behind_https=behind_https, proxies=proxy)
-    limits = connection_limits(connections, connections_per_address)
     opened = Benchmark.open(benchmark)
     # Report an address that is in use before anything is loaded.
     with contextlib.ExitStack() as closed:
@@ -129,7 +120,7 @@ def serve(
         for warning in reached.warnings(host):
             say(f"warning: {warning}")
         say("Ctrl-C stops it; all work is stored, and the same command continues")
-        run_server(project, listening, reached, limits)
+        run_server(project, listening, reached)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
 

@@ -12,8 +12,6 @@ import errno
 import resource
 import socket
 import sys
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
@@ -22,18 +20,17 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reeltalk.errors import SettingError
-from reeltalk_review.guard import LARGEST_BODY, network_of
+from reeltalk_review.guard import LARGEST_DRAINED
 
 KEPT_DESCRIPTORS: Final = 128
 """Descriptors for databases, logs and libraries."""
-MOST_CONNECTIONS: Final = 2000
+MOST_CONNECTIONS: Final = 600
+"""A browser opens six: enough for a hundred people."""
 FEWEST_CONNECTIONS: Final = 16
 LARGEST_HEAD: Final = 32 << 10
 """Bytes of a request's line and headers; the same limit as in nginx."""
 LARGEST_PIPELINE: Final = 16
 """Pipelined requests on one connection. Browsers send none."""
-HELD_BYTES: Final = 64 << 20
-"""Bytes of unanswered requests, over all connections."""
 RETRY_S: Final = 0.05
 """Seconds between two tries while no place or no descriptor is free."""
 IDLE_S: Final = 1.0
@@ -50,8 +47,6 @@ class ConnectionLimits:
 
     connections: int = MOST_CONNECTIONS
     """Number of connections at a time."""
-    per_address: int = MOST_CONNECTIONS // 2
-    """Connections from one address at a time, not counting those being answered. A proxy's address has no limit."""
     head_s: float = 10.0
     """Seconds in which the head of a request must arrive."""
     body_s: float = 60.0
@@ -61,39 +56,27 @@ class ConnectionLimits:
     need."""
 
 
-def connection_limits(connections: int | None = None, per_address: int | None = None) -> ConnectionLimits:
+def connection_limits() -> ConnectionLimits:
     """Limits of this process. Raises its number of open files as far as needed and allowed.
 
-    Args:
-        connections: Connections at a time; by default what the process's descriptors allow, at most 2,000.
-        per_address: Connections from one address; by default half of `connections`.
-
     Raises:
-        SettingError: There are too few descriptors, or a number is too small.
+        SettingError: There are too few descriptors.
     """
-    wanted = 2 * max(connections or 0, MOST_CONNECTIONS) + KEPT_DESCRIPTORS
+    # One descriptor for the connection and one for the video that is sent through it.
+    wanted = 2 * MOST_CONNECTIONS + KEPT_DESCRIPTORS
     descriptors, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if descriptors == resource.RLIM_INFINITY:
-        descriptors = wanted
-    elif (most := wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)) > descriptors:
+    most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    if descriptors != resource.RLIM_INFINITY and most > descriptors:
         # The system may allow fewer than it says.
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
             descriptors = most
-    # One descriptor for the connection and one for the video that is sent through it.
-    possible = (descriptors - KEPT_DESCRIPTORS) // 2
-    found = connections if connections is not None else min(MOST_CONNECTIONS, possible)
-    if found > possible or possible < FEWEST_CONNECTIONS:
+    possible = MOST_CONNECTIONS if descriptors == resource.RLIM_INFINITY else (descriptors - KEPT_DESCRIPTORS) // 2
+    if possible < FEWEST_CONNECTIONS:
         raise SettingError(
-            f"--connections {found}: with the {descriptors:,} descriptors of this process there can be "
-            f"{max(0, possible):,} connections; raise it with 'ulimit -n {2 * max(found, 448) + KEPT_DESCRIPTORS}'"
+            f"this process may open {descriptors:,} files, too few for browsers; raise it with 'ulimit -n {wanted}'"
         )
-    if found < FEWEST_CONNECTIONS:
-        raise SettingError(f"--connections {found}: a browser alone opens six; give at least {FEWEST_CONNECTIONS}")
-    shared = per_address if per_address is not None else found // 2
-    if not 1 <= shared <= found:
-        raise SettingError(f"--connections-per-address {shared}: give 1 to {found}, the connections in all")
-    return ConnectionLimits(found, shared)
+    return ConnectionLimits(min(MOST_CONNECTIONS, possible))
 
 
 class Phase(Enum):
@@ -114,53 +97,36 @@ class ConnectionPool:
 
     Args:
         limits: How many places there are.
-        is_proxy: True for addresses of proxies, through which many people connect.
     """
 
-    def __init__(self, limits: ConnectionLimits, is_proxy: Callable[[str], bool] = lambda _: False) -> None:
-        self.limits, self._is_proxy = limits, is_proxy
-        self._share = HELD_BYTES // limits.connections
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
         # In the order in which they connected.
         self._held: dict[Connection, None] = {}
-        self._of_address: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """Number of taken places."""
         return len(self._held)
 
     def enter(self, connection: "Connection") -> None:
-        """Give a place to a connection. If its address has too many, one of them that waits is closed."""
-        address = connection.address
-        peer = connection.client[0] if connection.client else ""
-        if self._of_address[address] >= self.limits.per_address and not self._is_proxy(peer):
-            self.free(address)
+        """Give a place to a connection."""
         self._held[connection] = None
-        self._of_address[address] += 1
 
     def leave(self, connection: "Connection") -> None:
         """Take a connection's place back."""
-        if connection in self._held:
-            del self._held[connection]
-            self._of_address[connection.address] -= 1
-            if not self._of_address[connection.address]:
-                del self._of_address[connection.address]
+        self._held.pop(connection, None)
 
-    def free(self, address: str | None = None) -> bool:
+    def free(self) -> bool:
         """Close one waiting connection; returns False if none may be closed.
 
-        Connections that were never answered go first, then those of an address with many waiting, then those that have
-        waited longest. Signed-in people keep theirs unless places run short altogether.
-
-        Args:
-            address: Consider only the connections of this address.
+        Connections that were never answered go first, then those that have waited longest. Signed-in people keep
+        theirs while there are others.
         """
-        waiting = [each for each in self._held if each.waits and address in (None, each.address)]
-        count = Counter(each.address for each in waiting)
         long_ago = asyncio.get_running_loop().time() - IDLE_S
-        may_end = [each for each in waiting if not each.signed_in or (address is None and each.since < long_ago)]
+        may_end = [each for each in self._held if each.waits and (not each.signed_in or each.since < long_ago)]
         if not may_end:
             return False
-        found = min(may_end, key=lambda each: (each.signed_in, each.was_answered, -count[each.address], each.since))
+        found = min(may_end, key=lambda each: (each.signed_in, each.was_answered, each.since))
         self.leave(found)
         found.end()
         return True
@@ -170,23 +136,6 @@ class ConnectionPool:
         """True if no place is free."""
         return len(self._held) >= self.limits.connections
 
-    def bound_bytes(self, connection: "Connection") -> None:
-        """If requests hold too much memory, close the connections with the largest incomplete ones.
-
-        Args:
-            connection: The connection that has just received a part.
-        """
-        if connection.received <= self._share:
-            return
-        held = sum(each.received for each in self._held if each.phase in (Phase.BODY, Phase.ANSWER))
-        parts = (each for each in self._held if each.phase is Phase.BODY and each.received > self._share)
-        for each in sorted(parts, key=lambda part: -part.received):
-            if held <= HELD_BYTES:
-                return
-            held -= each.received
-            self.leave(each)
-            each.end()
-
 
 class Connection(HttpToolsProtocol):
     """A connection that is closed if its client keeps the server waiting."""
@@ -194,14 +143,13 @@ class Connection(HttpToolsProtocol):
     def __init__(self, places: ConnectionPool, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._places = places
-        self.address, self.signed_in = "", False
+        self.signed_in = False
         self.phase, self.since, self.received = Phase.HEAD, self.loop.time(), 0
         self._deadline: asyncio.TimerHandle | None = None
         self._reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.address = network_of(self.client[0] if self.client else None)
         self._places.enter(self)
         self._await(Phase.HEAD)
 
@@ -217,11 +165,9 @@ class Connection(HttpToolsProtocol):
         self.received += len(data)
         super().data_received(data)
         self._look()
-        large = self.received > (LARGEST_HEAD if self.phase is Phase.HEAD else 2 * LARGEST_BODY)
+        large = self.received > (LARGEST_HEAD if self.phase is Phase.HEAD else 2 * LARGEST_DRAINED)
         if (large and self.phase is not Phase.ANSWER) or len(self.pipeline) > LARGEST_PIPELINE:
             self.end()
-        elif self.phase is Phase.BODY:
-            self._places.bound_bytes(self)
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()

@@ -12,6 +12,8 @@ import secrets
 import threading
 import unicodedata
 from functools import cache
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -62,8 +64,13 @@ def is_password(stored: str, password: str) -> bool:
         return False
 
 
+_KEYBOARD: Final = ("1234567890-=", "qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./")
+_SHORTEST_WALK: Final = 4
+"""A password is a walk if its keys lie side by side in stretches of so many characters on average."""
+
+
 def check_password(password: str, name: str) -> None:
-    """Reject passwords that are too short, too long, or equal to the name.
+    """Reject passwords that are too short, too long, the name, among the commonest, or a walk over the keyboard.
 
     Raises:
         InvalidValue: The password cannot be used.
@@ -73,8 +80,32 @@ def check_password(password: str, name: str) -> None:
             f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; this one has {len(password)}",
             field="password",
         )
-    if password.strip().casefold() == name.strip().casefold() or len(set(password)) < 4:
-        raise InvalidValue("this password is too easy to guess; choose another", field="password")
+    plain = _composed(password).strip().casefold()
+    if plain == name.strip().casefold() or len(set(password)) < 4 or plain in _common_passwords() or _is_walk(plain):
+        raise InvalidValue(
+            "this password is too easy to guess; choose one that is no common password and no row of keys",
+            field="password",
+        )
+
+
+@cache
+def _common_passwords() -> frozenset[str]:
+    text = (files("reeltalk_review") / "common_passwords.txt").read_text(encoding="utf-8")
+    return frozenset(line.casefold() for line in text.splitlines() if not line.startswith("#"))
+
+
+@cache
+def _neighbours() -> frozenset[str]:
+    """Pairs of characters whose keys touch, that are the same, or that follow each other in the alphabet."""
+    places = {key: (row, column) for row, keys in enumerate(_KEYBOARD) for column, key in enumerate(keys)}
+    steps = {(0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1)}
+    found = {a + b for a, (r, c) in places.items() for b, (s, d) in places.items() if (s - r, d - c) in steps}
+    return frozenset(found | {chr(code) + chr(code + step) for code in range(97, 122) for step in (1, -1)})
+
+
+def _is_walk(password: str) -> bool:
+    jumps = sum(a != b and a + b not in _neighbours() for a, b in pairwise(password))
+    return (jumps + 1) * _SHORTEST_WALK <= len(password)
 
 
 def _composed(password: str) -> str:
@@ -86,13 +117,17 @@ SECRET: Final = "secret"
 """Name of the file that holds the project's secret."""
 
 
-def read_secret(folder: Path) -> bytes:
-    """The secret of a project: 32 random bytes that only the owner of the process can read. The first start makes it.
+HISTORY_KEY: Final = "history.key"
+"""Name of the file with the key that signs events: another file, since `secret` is deleted to end all sessions."""
+
+
+def read_secret(folder: Path, name: str = SECRET) -> bytes:
+    """A secret of a project: 32 random bytes that only the owner of the process can read. The first start makes it.
 
     Raises:
         BenchmarkError: It can neither be read nor written.
     """
-    path = folder / SECRET
+    path = folder / name
     with storage_errors(path):
         make_directory(folder)
         # Written aside and linked into place: nobody reads half a secret, and the first of two processes decides.

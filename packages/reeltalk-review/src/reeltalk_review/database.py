@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import (
     URL,
     Column,
@@ -45,7 +45,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
-from reeltalk_review.credentials import read_secret
+from reeltalk_review.credentials import HISTORY_KEY, read_secret
 from reeltalk_review.reasons import OwnReason
 from reeltalk_review.tables import Base, ProjectRow
 
@@ -65,6 +65,8 @@ JOURNAL_POLL_S: Final = 0.02
 WRITERS: Final = 0x5EE17A1C
 """Number of the lock that PostgreSQL's writers take in turn. Any number would do, but it must never change."""
 ENCODING: Final = "UTF8"
+KEY: Final = "key"
+"""Key of a session's `info`: the project's key, which signs events."""
 _POSTGRES_SETTINGS: Final = (
     # Acknowledged commits are durable, whatever the server's default is.
     "SET synchronous_commit = on",
@@ -94,13 +96,15 @@ class Database:
 
     Args:
         url: `sqlite:///…` or `postgresql+psycopg://…`.
+        key: The project's key, with which the program signs events.
 
     Raises:
         SettingError: The address cannot be used.
         MissingExtraError: The address is for PostgreSQL, and its driver is not installed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: bytes = b"") -> None:
+        self.key = key
         wrong = SettingError(f"--database {_hidden(url)}: give sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME")
         try:
             parsed = make_url(url)
@@ -144,7 +148,7 @@ class Database:
         Raises:
             BenchmarkError: The database cannot be reached.
         """
-        with self._errors(), Session(self._reader) as session:
+        with self._errors(), Session(self._reader, info={KEY: self.key}) as session:
             yield session
 
     @contextlib.contextmanager
@@ -154,7 +158,7 @@ class Database:
         Raises:
             BenchmarkError: The database cannot be reached.
         """
-        with self._errors(), Session(self._glance) as session:
+        with self._errors(), Session(self._glance, info={KEY: self.key}) as session:
             yield session
 
     @contextlib.contextmanager
@@ -164,7 +168,11 @@ class Database:
         Raises:
             BenchmarkError: The database cannot be reached or written.
         """
-        with self._errors(), self._taking_turn(), Session(self._writer, expire_on_commit=False) as session:
+        with (
+            self._errors(),
+            self._taking_turn(),
+            Session(self._writer, expire_on_commit=False, info={KEY: self.key}) as session,
+        ):
             yield session
             session.commit()
 
@@ -352,7 +360,7 @@ class ReviewProject:
         """
         folder = folder or folder_of(benchmark)
         secret = read_secret(folder)
-        database = Database(url or sqlite_url(folder / DATABASE))
+        database = Database(url or sqlite_url(folder / DATABASE), read_secret(folder, HISTORY_KEY))
         database.make_tables()
         return cls(benchmark, folder, database, secret, _stored_settings(database))
 
@@ -360,7 +368,13 @@ class ReviewProject:
 def _stored_settings(database: Database) -> ProjectSettings:
     with database.reading() as session:
         row = session.scalars(select(ProjectRow)).one_or_none()
-    return ProjectSettings.model_validate(row.settings) if row is not None else ProjectSettings()
+    try:
+        return ProjectSettings.model_validate(row.settings) if row is not None else ProjectSettings()
+    except ValidationError as error:
+        raise BenchmarkError(
+            f"the review database has settings that no owner can have chosen ({error.errors()[0]['msg']}): something "
+            "else changed them; put a backup back"
+        ) from None
 
 
 def in_batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -1,11 +1,14 @@
 """The history: every change appends an event with the hash of the one before, so that no change goes unnoticed.
 
-Events are never changed or deleted. Undo, the board's times and `review status --verify` read them.
+Events are never changed or deleted. The last event of a transaction also has the hashes of all rows that it added,
+changed or deleted, in any table: so each table follows from the history. Undo, the board's times and
+`review status --verify` read events.
 """
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -14,13 +17,19 @@ from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.record import Json
-from reeltalk_review.database import Database
+from reeltalk_review.credentials import keyed_hash
+from reeltalk_review.database import KEY, Database, in_batches
+from reeltalk_review.rows import hashes_of, touched_rows
 from reeltalk_review.tables import ChainRow, EventRow, canonical_json, moment
 
 OPERATOR: Final = "operator"
 """The author of changes by commands."""
 FIRST_HASH: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
 """The previous hash of the first event."""
+ROWS: Final = "rows"
+"""Kind of an event that only has the hashes of rows, such as how long a unit is held for somebody."""
+ROWS_AT_ONCE: Final = 2000
+"""Rows of which one event has the hashes."""
 
 
 @dataclass
@@ -31,11 +40,20 @@ class Transaction:
     author: str
     at: str
     head: ChainRow
+    key: bytes = field(repr=False)
+    """Signs events."""
     events: list[EventRow] = field(default_factory=list)
     """The appended events, in order."""
 
     def record(
-        self, kind: str, subject: str, *, place: str | None = None, before: Json = None, after: Json = None
+        self,
+        kind: str,
+        subject: str,
+        *,
+        place: str | None = None,
+        before: Json = None,
+        after: Json = None,
+        rows: Json = None,
     ) -> EventRow:
         """Append an event.
 
@@ -45,8 +63,10 @@ class Transaction:
             place: The place in it.
             before: The earlier state.
             after: The new state.
+            rows: Hashes of changed rows by table and key. A transaction adds its own at its end.
         """
         seq, previous = self.head.seq + 1, self.head.hash
+        found = event_hash(previous, seq, self.at, self.author, kind, subject, place, before, after, rows)
         row = EventRow(
             seq=seq,
             at=self.at,
@@ -56,13 +76,33 @@ class Transaction:
             place=place,
             before=before,
             after=after,
+            rows=rows,
             previous=previous,
-            hash=event_hash(previous, seq, self.at, self.author, kind, subject, place, before, after),
+            hash=found,
+            signature=keyed_hash(self.key, found),
         )
         self.session.add(row)
-        self.head.seq, self.head.hash = seq, row.hash
+        self.head.seq, self.head.hash = seq, found
         self.events.append(row)
         return row
+
+    def seal(self, hashes: Iterable[tuple[str, str, str | None]]) -> None:
+        """Let the last event, and more where there are many, have the hashes of the rows that changed."""
+        last = self.events[-1] if self.events else None
+        for some in in_batches(hashes, ROWS_AT_ONCE):
+            rows: dict[str, Any] = {}
+            for table, key, found in some:
+                rows.setdefault(table, {})[key] = found
+            if last is None:
+                self.record(ROWS, "project", rows=rows)
+                continue
+            last.rows = rows
+            last.hash = self.head.hash = event_hash(
+                last.previous, last.seq, last.at, last.author, last.kind, last.subject, last.place, last.before,
+                last.after, rows,
+            )  # fmt: skip
+            last.signature = keyed_hash(self.key, last.hash)
+            last = None
 
 
 @contextlib.contextmanager
@@ -79,7 +119,11 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
         if head is None:
             head = ChainRow(id=1, seq=0, hash=FIRST_HASH)
             session.add(head)
-        yield Transaction(session, author, moment(now), head)
+        change = Transaction(session, author, moment(now), head, database.key)
+        with touched_rows(session) as touched:
+            yield change
+            session.flush()
+        change.seal(hashes_of(session, touched))
 
 
 def stored_text(column: Any) -> Any:
@@ -97,8 +141,10 @@ _STORED: Final = (
         EventRow.place,
         EventRow.previous,
         EventRow.hash,
+        EventRow.signature,
         stored_text(EventRow.before),
         stored_text(EventRow.after),
+        stored_text(EventRow.rows),
     )
     .order_by(EventRow.seq)
     .execution_options(yield_per=2000)
@@ -110,9 +156,17 @@ def event_hash(*parts: Json) -> str:
     return hashlib.sha256(canonical_json(list(parts)).encode()).hexdigest()
 
 
-def broken_links(session: Session) -> Iterator[str]:
-    """What is wrong with the chain of events, one sentence each; nothing if it is whole."""
+def broken_links(session: Session, recorded: dict[str, dict[str, str]] | None = None) -> Iterator[str]:
+    """What is wrong with the chain of events, one sentence each; nothing if it is whole.
+
+    Args:
+        session: The database.
+        recorded: Receives the hash of each row that there should be, by table and key.
+    """
     previous, expected = FIRST_HASH, 1
+    recorded = {} if recorded is None else recorded
+    unsigned: list[int] = []
+    key = session.info[KEY]
     for row in session.execute(_STORED):
         if row.seq != expected:
             yield f"event {expected} is missing; the next there is {row.seq}"
@@ -120,12 +174,31 @@ def broken_links(session: Session) -> Iterator[str]:
         if row.previous != previous:
             yield f"event {row.seq} does not follow the one before it: its hash differs"
         parts = (row.previous, row.seq, row.at, row.author, row.kind, row.subject, row.place)
-        # Before and after are read as text, so that a change that left no valid JSON is found too.
-        texts = [*map(canonical_json, parts), row.before or "null", row.after or "null"]
+        # JSON is read as text, so that a change that left no valid JSON is found too.
+        texts = [*map(canonical_json, parts), *(text or "null" for text in (row.before, row.after, row.rows))]
         if hashlib.sha256(f"[{','.join(texts)}]".encode(errors="surrogatepass")).hexdigest() != row.hash:
             yield f"event {row.seq} ({row.kind} of {row.subject} at {row.at}) was changed after it was written"
+        elif row.rows is not None:
+            _repeat(json.loads(row.rows), recorded)
+        if row.signature != keyed_hash(key, row.hash):
+            unsigned.append(row.seq)
         previous, expected = row.hash, expected + 1
+    if unsigned:
+        yield (
+            f"{len(unsigned):,} events, the first of them {unsigned[0]}, are not signed with the key of this project: "
+            "another program wrote them, or its file history.key was lost"
+        )
     head = session.scalars(select(ChainRow)).one_or_none()
     if (head.seq, head.hash) != (expected - 1, previous) if head is not None else expected > 1:
         last = head.seq if head is not None else 0
         yield f"the chain should end with event {last}, and ends with {expected - 1}: events were taken away or put in"
+
+
+def _repeat(changed: Any, recorded: dict[str, dict[str, str]]) -> None:
+    for table, rows in changed.items():
+        there = recorded.setdefault(table, {})
+        for key, found in rows.items():
+            if found is None:
+                there.pop(key, None)
+            else:
+                there[key] = found

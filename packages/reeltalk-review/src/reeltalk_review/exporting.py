@@ -7,39 +7,52 @@ after an operator has given them a new password (`reeltalk review invite --reset
 import contextlib
 import hashlib
 import json
+import math
+import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Boolean, Column, Float, Integer, Table, collate, func, insert, select, type_coerce
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import Boolean, Column, Float, Integer, Table, func, insert, select
 from sqlalchemy import Text as AnyText
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.schema.record import Json
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, writing, writing_directory
-from reeltalk.store.documents import parse, read_json, write_json
+from reeltalk.store.documents import decode_text, input_error, parse, parse_json, write_json
 from reeltalk.store.manifest import MANIFEST
-from reeltalk_review.database import Database, in_batches
+from reeltalk_review.credentials import keyed_hash
+from reeltalk_review.database import Database, ProjectSettings, in_batches
 from reeltalk_review.describing import describe_units
 from reeltalk_review.events import broken_links
-from reeltalk_review.tables import Base, JsonText
+from reeltalk_review.rows import NEVER_EXPORTED, UNRECORDED, key_text, line_hash, row_lines
+from reeltalk_review.tables import Base, JsonText, ProjectRow
 
 FORMAT: Final = "reeltalk.review"
 VERSION: Final = 1
 """Grows when the meaning of the files changes."""
-LEFT_OUT: Final = frozenset({"invitations", "sessions", "tokens", "resets", "requests", "unit_words"})
+LEFT_OUT: Final = NEVER_EXPORTED | {"requests", "unit_words"}
 """Tables that would give access, that only guard requests in progress, or that follow from others."""
 ZIP: Final = ".zip"
 """Ending of an export in one file."""
-SECRET: Final[Mapping[str, Mapping[str, str]]] = {"people": {"password": ""}}
-"""Columns that are not exported, with the value that a restore puts in their place."""
+SECRET: Final = {"events": "signature"}
+"""Columns that are not exported. A restore signs events with the key of its own project."""
+LARGEST_MANIFEST: Final = 1 << 20
+LARGEST_ROW: Final = 16 << 20
+"""Bytes of a row. A unit with its draft has some tens of KiB."""
+LONGEST_TEXT: Final = 10_000
+"""Characters of a text that is not JSON: a name, a title, an identifier, a note."""
+LARGEST_NUMBER: Final = 2**31 - 1
+"""Of a whole number: PostgreSQL holds no larger one."""
+BATCH_BYTES: Final = 4 << 20
+"""Bytes of rows that are held in memory."""
 BATCH: Final = 2000
 TableProgress = Callable[[str, int, int], None]
 """Called with a table, how many of its rows are done, and how many there are."""
@@ -98,7 +111,7 @@ def export_project(database: Database, folder: Path, *, progress: TableProgress 
         files = {}
         for table in exported_tables():
             with (partial / f"{table.name}.jsonl").open("wb") as stream:
-                files[f"{table.name}.jsonl"] = _write(session, table, stream, database.is_sqlite, progress)
+                files[f"{table.name}.jsonl"] = _write(session, table, stream, progress)
         manifest = ExportManifest(
             reeltalk=__version__, project=project["name"], content_hash=project["content_hash"], files=files
         )
@@ -106,110 +119,100 @@ def export_project(database: Database, folder: Path, *, progress: TableProgress 
     return manifest
 
 
-def _write(session: Session, table: Table, stream: IO[bytes], is_sqlite: bool, progress: TableProgress) -> ExportedFile:
-    columns = _columns(table)
+def _write(session: Session, table: Table, stream: IO[bytes], progress: TableProgress) -> ExportedFile:
     total = session.scalar(select(func.count()).select_from(table)) or 0
-    # JSON is stored as canonical text already, so it is copied, not parsed.
-    query = select(
-        *(type_coerce(column, AnyText) if isinstance(column.type, JsonText) else column for column in columns)
-    ).order_by(*(_ordered(column, is_sqlite) for column in table.primary_key.columns))
-    keys = [f'"{column.name}":' for column in columns]
-    documents = [isinstance(column.type, JsonText) for column in columns]
     digest, size_bytes, rows = hashlib.sha256(), 0, 0
-    result = session.execute(query.execution_options(yield_per=BATCH))
-    for some in result.partitions():
-        lines = []
-        for row in some:
-            values = (
-                key + (("null" if value is None else value) if is_document else _scalar(value))
-                for key, value, is_document in zip(keys, row, documents, strict=True)
-            )
-            lines.append("{" + ",".join(values) + "}\n")
-        block = "".join(lines).encode("ascii")
+    lines = (f"{line}\n" for _, line in row_lines(session, table, without=SECRET.get(table.name)))
+    for some in in_batches(lines, BATCH):
+        block = "".join(some).encode("ascii")
         digest.update(block)
         stream.write(block)
-        size_bytes, rows = size_bytes + len(block), rows + len(lines)
+        size_bytes, rows = size_bytes + len(block), rows + len(some)
         progress(table.name, rows, total)
     return ExportedFile(sha256=digest.hexdigest(), size_bytes=size_bytes, rows=rows)
 
 
-def _columns(table: Table) -> list[Column[Any]]:
-    """The exported columns of a table, by name."""
-    secret = SECRET.get(table.name, {})
-    return sorted((column for column in table.columns if column.name not in secret), key=lambda column: column.name)
-
-
-def _ordered(column: Column[Any], is_sqlite: bool) -> Any:
-    # By code point on every database: the order of a locale differs between machines.
-    return column if is_sqlite or not isinstance(column.type, AnyText) else collate(column, "C")
-
-
-_scalar: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
-
-
-def read_export_manifest(folder: Path) -> ExportManifest:
-    """The manifest of an export, after checking the hashes of its files.
+def read_export_manifest(export: Traversable) -> ExportManifest:
+    """The manifest of an export.
 
     Raises:
         BenchmarkError: There is none, or another version of reeltalk wrote it.
-        InputError: It or a file is damaged.
+        InputError: It is damaged.
     """
-    path = folder / MANIFEST
+    path = export.joinpath(MANIFEST)
+    where = str(path)
     if not path.is_file():
-        raise BenchmarkError(f"{folder} is not an export of a review: it has no {MANIFEST}")
-    value = read_json(path)
+        raise BenchmarkError(f"{export} is not an export of a review: it has no {MANIFEST}")
+    with path.open("rb") as stream:
+        content = stream.read(LARGEST_MANIFEST + 1)
+    if len(content) > LARGEST_MANIFEST:
+        raise InputError(f"more than {LARGEST_MANIFEST:,} bytes are too many for this file", file=where, hint=_AGAIN)
+    value = parse_json(decode_text(content, file=where), file=where, own=True)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise BenchmarkError(f"{folder} is not an export of a review; 'reeltalk review export' writes one")
+        raise BenchmarkError(f"{export} is not an export of a review; 'reeltalk review export' writes one")
     if isinstance(version := value.get("format_version"), int) and version != VERSION:
         raise BenchmarkError(
-            f"{folder} was written by another version of reeltalk ({value.get('reeltalk')}); restore it with that one"
+            f"{export} was written by another version of reeltalk ({value.get('reeltalk')}); restore it with that one"
         )
-    manifest = parse(ExportManifest, value, file=path)
+    manifest = parse(ExportManifest, value, file=where)
     expected = {f"{table.name}.jsonl" for table in exported_tables()}
     if unknown := sorted(manifest.files.keys() ^ expected):
         raise InputError(
-            f"the export does not hold the tables of this reeltalk: {unknown[0]}", file=path,
+            f"the export does not hold the tables of this reeltalk: {unknown[0]}", file=where,
             hint=f"it was written by reeltalk {manifest.reeltalk}: restore it with that version",
         )  # fmt: skip
-    for name, entry in manifest.files.items():
-        file = folder / name
-        if not file.is_file():
-            raise InputError("listed in the manifest but missing", file=file, hint="copy the export again")
-        with file.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        if found != entry.sha256:
-            raise InputError("damaged: its hash differs from the manifest", file=file, hint="copy the export again")
     return manifest
 
 
-def restore_project(database: Database, folder: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
-    """Bring an export into a database that holds no project, whole or not at all. The chain of events is verified.
+def restore_project(
+    database: Database, export: Traversable, *, progress: TableProgress = lambda *_: None
+) -> ExportManifest:
+    """Bring an export into a database that holds no project, whole or not at all.
+
+    The chain of events is verified, each row is checked against the schema, and each table against the history.
 
     Args:
         database: Without a project, with all tables.
-        folder: The export.
+        export: The folder of the export, or what `opened_export` yields.
         progress: Called with the progress.
 
     Raises:
         BenchmarkError: The database holds a project or cannot be written.
         InputError: The export is damaged; names file and line.
     """
-    manifest = read_export_manifest(folder)
+    manifest = read_export_manifest(export)
     with database.writing() as session:
         for table in Base.metadata.sorted_tables:
             if session.execute(select(table).limit(1)).first() is not None:
                 raise BenchmarkError(
                     "the database holds a project already; restore into another one (--into, --database)"
                 )
-        for table in exported_tables():
-            _read(session, table, folder / f"{table.name}.jsonl", manifest, progress)
+        # The history first: it says which rows there are.
+        tables = sorted(exported_tables(), key=lambda table: table.name not in ("events", "chain"))
+        recorded: dict[str, dict[str, str]] = {}
+        for table in tables:
+            reader = _TableReader(table, export, manifest, database.key, recorded)
+            reader.read_into(session, progress)
+            if table.name == tables[1].name:
+                progress("chain of events", 0, manifest.files["events.jsonl"].rows)
+                broken = next(broken_links(session, recorded), None)
+                if broken is not None:
+                    raise InputError(f"the chain of events is broken: {broken}", file=reader.where, hint=_AGAIN)
+        _check_project(session, export)
         session.expire_all()
         describe_units(session)
-        progress("chain of events", 0, manifest.files["events.jsonl"].rows)
-        broken = next(broken_links(session), None)
-        if broken is not None:
-            raise InputError(f"the chain of events is broken: {broken}", file=folder / "events.jsonl", hint=_AGAIN)
     return manifest
+
+
+def _check_project(session: Session, export: Traversable) -> None:
+    where = str(export.joinpath("project.jsonl"))
+    row = session.scalars(select(ProjectRow)).one_or_none()
+    if row is None:
+        raise InputError("there is no project", file=where, hint=_AGAIN)
+    try:
+        ProjectSettings.model_validate(row.settings)
+    except ValidationError as error:
+        raise input_error(error, file=where, line=1, place="$.settings") from None
 
 
 def export_to_zip(database: Database, file: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
@@ -235,78 +238,145 @@ def export_to_zip(database: Database, file: Path, *, progress: TableProgress = l
 
 
 @contextlib.contextmanager
-def opened_export(path: Path) -> Iterator[Path]:
-    """The folder of an export, while the block lasts; of a file, a copy that is unpacked beside it.
+def opened_export(path: Path) -> Iterator[Traversable]:
+    """The folder of an export, while the block lasts, or a zip file as if it were one. Nothing is unpacked.
 
     Raises:
         InputError: The file is damaged, or holds something else than an export.
-        BenchmarkError: It cannot be unpacked.
+        BenchmarkError: It cannot be read.
     """
-    if path.is_dir() or path.suffix != ZIP:
-        yield path
-        return
     names = {MANIFEST, *(f"{table.name}.jsonl" for table in exported_tables())}
-    with storage_errors(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=PARTIAL_PREFIX) as place:
-        try:
-            with zipfile.ZipFile(path) as archive:
-                found = archive.namelist()
-                if strange := next((name for name in found if name not in names or found.count(name) > 1), None):
-                    raise InputError("not an export of a review", file=path, place=strange, hint=_AGAIN)
-                archive.extractall(place)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error):
-            raise InputError("not a zip file, or damaged", file=path, hint="copy the export again") from None
-        yield Path(place)
+    try:
+        if path.is_dir() or path.suffix != ZIP:
+            yield path
+            return
+        with zipfile.ZipFile(path) as archive:
+            found = archive.namelist()
+            if strange := next((name for name in found if name not in names or found.count(name) > 1), None):
+                raise InputError("not an export of a review", file=path, place=strange, hint=_AGAIN)
+            yield zipfile.Path(archive)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error):
+        raise InputError("not a zip file, or damaged", file=path, hint="copy the export again") from None
+    except OSError as error:
+        raise BenchmarkError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 _AGAIN: Final = "nothing was restored; export the original project again"
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+_TIMES: Final = ("at", "_at", "_until")
+"""Names of columns with times, or how they end."""
 
 
-def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, progress: TableProgress) -> None:
-    columns, total, done = _columns(table), manifest.files[file.name].rows, 0
-    with file.open("rb") as stream:
-        for some in in_batches(_rows(stream, file, columns, SECRET.get(table.name, {})), BATCH):
-            try:
-                session.execute(insert(table), some)
-            except IntegrityError as error:
-                problem = " ".join(str(error.orig).split())
-                raise InputError(f"rows {done + 1:,} to {done + len(some):,} contradict others: {problem}", file=file,
-                    hint=_AGAIN) from None  # fmt: skip
-            except DBAPIError as error:
-                if getattr(error, "connection_invalidated", False) or type(error).__name__ == "OperationalError":
-                    raise
-                problem = " ".join(str(error.orig).split())
-                raise InputError(f"cannot be stored: {problem}", file=file, hint=_AGAIN) from None
-            done += len(some)
-            progress(table.name, done, total)
+class _TableReader:
+    """Reads one table of an export into the database: no more than one batch of rows is in memory.
 
+    Args:
+        table: The table.
+        export: The export.
+        manifest: Its manifest.
+        key: Signs events.
+        recorded: The hash of each row that there should be, by table and key. Rows that were read are taken out.
+    """
 
-def _rows(
-    stream: Iterable[bytes], file: Path, columns: Sequence[Column[Any]], more: Mapping[str, Json]
-) -> Iterator[dict[str, Json]]:
-    names = {column.name for column in columns}
-    kinds = {column.name: _kinds(column) for column in columns if not isinstance(column.type, JsonText)}
-    for number, line in enumerate(stream, 1):
+    def __init__(
+        self,
+        table: Table,
+        export: Traversable,
+        manifest: ExportManifest,
+        key: bytes,
+        recorded: dict[str, dict[str, str]],
+    ) -> None:
+        name = f"{table.name}.jsonl"
+        self.table, self.file, self.entry, self.key = table, export.joinpath(name), manifest.files[name], key
+        self.where = str(self.file)
+        self.columns = {column.name: column for column in table.columns if column.name != SECRET.get(table.name)}
+        self.expected = None if table.name in UNRECORDED else recorded.setdefault(table.name, {})
+
+    def read_into(self, session: Session, progress: TableProgress) -> None:
+        """Insert all rows.
+
+        Raises:
+            InputError: A row is damaged, contradicts others, or is not what the history leads to; names its line.
+        """
+        if not self.file.is_file():
+            raise InputError("listed in the manifest but missing", file=self.where, hint="copy the export again")
+        rows: list[dict[str, Any]] = []
+        done = held = 0
+        digest = hashlib.sha256()
+        with self.file.open("rb") as stream:
+            while line := stream.readline(LARGEST_ROW + 1):
+                digest.update(line)
+                rows.append(self._row(line, done + len(rows) + 1))
+                held += len(line)
+                if len(rows) == BATCH or held > BATCH_BYTES:
+                    self._insert(session, rows, done)
+                    done, rows, held = done + len(rows), [], 0
+                    progress(self.table.name, done, self.entry.rows)
+        if rows:
+            self._insert(session, rows, done)
+        progress(self.table.name, done + len(rows), self.entry.rows)
+        if digest.hexdigest() != self.entry.sha256:
+            raise InputError("damaged: its hash differs from the manifest", file=self.where, hint=_AGAIN)
+        if self.expected:
+            raise self._refusal(f"the row {next(iter(self.expected))} of the history is missing")
+
+    def _insert(self, session: Session, rows: list[dict[str, Any]], done: int) -> None:
+        try:
+            session.execute(insert(self.table), rows)
+        except DBAPIError as error:
+            if getattr(error, "connection_invalidated", False) or type(error).__name__ == "OperationalError":
+                raise
+            problem = " ".join(str(error.orig).split())
+            raise self._refusal(f"rows {done + 1:,} to {done + len(rows):,} contradict others: {problem}") from None
+
+    def _row(self, line: bytes, number: int) -> dict[str, Any]:
+        if len(line) > LARGEST_ROW:
+            raise self._refusal(f"a row has more than {LARGEST_ROW:,} bytes", number)
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
-            raise InputError("not a JSON line", file=file, line=number, hint=_AGAIN) from None
-        if not isinstance(row, dict) or row.keys() != names:
-            wrong = sorted(row.keys() ^ names)[0] if isinstance(row, dict) else None
-            raise InputError("not a row of this table", file=file, line=number, place=wrong, hint=_AGAIN)
-        for name, kind in kinds.items():
-            if type(row[name]) not in kind:
-                raise InputError(
-                    "has a value of another kind", file=file, line=number, place=name, value=row[name], hint=_AGAIN
-                )
-        yield {**row, **more}
+            raise self._refusal("not a JSON line", number) from None
+        if not isinstance(row, dict) or row.keys() != self.columns.keys():
+            wrong = sorted(row.keys() ^ self.columns.keys())[0] if isinstance(row, dict) else None
+            raise self._refusal("not a row of this table", number, wrong)
+        for name, column in self.columns.items():
+            if (problem := _problem(column, row[name])) is not None:
+                raise self._refusal(problem, number, name)
+        if self.expected is not None:
+            key = key_text(self.table, [row[column.name] for column in self.table.primary_key.columns])
+            if self.expected.pop(key, None) != line_hash(line.removesuffix(b"\n")):
+                raise self._refusal("not what the history leads to, or there twice", number)
+        if self.table.name == "events":
+            row["signature"] = keyed_hash(self.key, row["hash"])
+        return row
+
+    def _refusal(self, problem: str, line: int | None = None, place: str | None = None) -> InputError:
+        return InputError(problem, file=self.where, line=line, place=place, hint=_AGAIN)
 
 
-def _kinds(column: Column[Any]) -> tuple[type, ...]:
-    empty: tuple[type, ...] = (type(None),) if column.nullable else ()
-    if isinstance(column.type, Boolean):
-        return (bool, *empty)
-    if isinstance(column.type, Integer):
-        return (int, *empty)
-    if isinstance(column.type, Float):
-        return (float, int, *empty)
-    return (str, *empty)
+def _problem(column: Column[Any], value: Any) -> str | None:
+    """Why a column cannot hold a value."""
+    if value is None:
+        # JSON's null is stored as the database's.
+        return None if column.nullable else "has no value"
+    kind = column.type
+    if isinstance(kind, JsonText):
+        return None if kind.kind is None or isinstance(value, kind.kind) else "has a value of another kind"
+    wanted = next(found for of, found in _KINDS if isinstance(kind, of))
+    if type(value) not in wanted:
+        return "has a value of another kind"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "is no number"
+    if type(value) is int and not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+        return "is too large"
+    if isinstance(value, str):
+        if len(value) > LONGEST_TEXT:
+            return f"has more than {LONGEST_TEXT:,} characters"
+        if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+            return "holds a character that text cannot have"
+        if column.name.endswith(_TIMES[1:]) or column.name == _TIMES[0]:
+            return None if _TIME.fullmatch(value) else "is no time"
+    return None
+
+
+_KINDS: Final = ((Boolean, (bool,)), (Integer, (int,)), (Float, (float, int)), (AnyText, (str,)))

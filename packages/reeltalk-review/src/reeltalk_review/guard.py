@@ -48,10 +48,6 @@ class Address:
         name = host_name(host)
         return name is not None and (name in self.names or (self.any_ip and _is_ip(name)))
 
-    def is_proxy(self, host: str) -> bool:
-        """True if an IP address belongs to a proxy."""
-        return _is_ip(host) and any(ipaddress.ip_address(host) in ipaddress.ip_network(each) for each in self.proxies)
-
     def warnings(self, host: str) -> list[str]:
         """Warnings for the operator about who can read the traffic.
 
@@ -179,6 +175,12 @@ HEADERS: Final = (
 HTTPS_ALONE: Final = (b"strict-transport-security", b"max-age=31536000")
 LARGEST_BODY: Final = 2 << 20
 """Bytes of a request body. A turn's texts have a few hundred thousand at most."""
+LARGEST_DRAINED: Final = 64 << 20
+"""Bytes of a body that is too large that are read and thrown away, since a browser reads no answer while it sends."""
+TOO_LARGE: Final = 413
+TOO_LARGE_TO_SAVE: Final = (
+    f"this is too large to be saved: a request has at most {LARGEST_BODY >> 20} MiB; shorten the text"
+)
 JSON_ALONE: Final = ("/api/", "/media/")
 """Path prefixes with JSON errors for every client."""
 
@@ -216,6 +218,8 @@ class Guard:
 
         refused = self._refused(scope)
         if refused is not None:
+            if refused.status_code == TOO_LARGE:
+                await _drain(receive)
             await refused(scope, receive, with_headers)
             return
         taken = 0
@@ -225,7 +229,9 @@ class Guard:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > LARGEST_BODY:
-                raise HTTPException(413)
+                if message.get("more_body"):
+                    await _drain(receive)
+                raise HTTPException(TOO_LARGE)
             return message
 
         try:
@@ -248,10 +254,20 @@ class Guard:
             )
         lengths = [value for name, value in scope["headers"] if name == b"content-length"] or [b"0"]
         if len(lengths) > 1 or not lengths[0].isdigit() or len(lengths[0]) > 15 or int(lengths[0]) > LARGEST_BODY:
-            return json_error(413, "too_large", f"a request has at most {LARGEST_BODY:,} bytes")
+            return json_error(TOO_LARGE, "too_large", TOO_LARGE_TO_SAVE)
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return json_error(400, "bad_address", "the address holds a NUL character")
         return None
+
+
+async def _drain(receive: Receive) -> None:
+    """Read the rest of a body, and throw it away."""
+    taken = 0
+    while taken <= LARGEST_DRAINED:
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return
 
 
 def json_error(status: int, code: str, message: str) -> JSONResponse:

@@ -22,7 +22,7 @@ from reeltalk_review.credentials import (
 )
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound, Unauthorized
 from reeltalk_review.events import Transaction
-from reeltalk_review.tables import InvitationRow, PersonRow, ResetRow, SessionRow, TokenRow, moment
+from reeltalk_review.tables import InvitationRow, PasswordRow, PersonRow, ResetRow, SessionRow, TokenRow, moment
 
 SESSION_DAYS: Final = 14
 """How long an unused browser stays signed in."""
@@ -64,6 +64,20 @@ def clean_line(text: str, what: str, longest: int, *, field: str) -> str:
 def sign_in_name(name: str) -> str:
     """The form in which names are compared: composed, case-folded, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+_ALIKE: Final = str.maketrans(
+    "АВЕЗКМНОРСТУХІЈЅавеокмнорстухіјѕԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχ01|",
+    "abe3kmhopctyxijsabeokmhopctyxijsdhqwabezhikmnoptyxaeiknoptyxoll",
+)
+"""Letters that look like those of other scripts, from the confusables of Unicode's UTS #39."""
+
+
+def skeleton_of(name: str) -> str:
+    """The form in which names are compared by how they look: two people must not have the same."""
+    parts = unicodedata.normalize("NFKC", name).translate(_ALIKE)
+    shown = "".join(c for c in parts.casefold() if unicodedata.category(c)[0] in "LNMS")
+    return shown.replace("i", "l").replace("rn", "m").replace("vv", "w")
 
 
 def names_by_id(session: Session) -> dict[str, str]:
@@ -140,18 +154,20 @@ def join_team(
     invitation = invitation_of(change.session, secret, token)
     name = clean_line(name, "a name", LONGEST_NAME, field="name")
     check_password(password, name)
-    if change.session.scalars(select(PersonRow.id).where(PersonRow.sign_in == sign_in_name(name))).first():
-        raise InvalidValue("somebody on the team has this name; choose another", field="name")
+    if any(skeleton_of(other) == skeleton_of(name) for other in change.session.scalars(select(PersonRow.name))):
+        raise InvalidValue(
+            "somebody on the team has this name, or one that looks like it; choose another", field="name"
+        )
     row = PersonRow(
         id=secrets.token_hex(8),
         name=name,
         sign_in=sign_in_name(name),
         role=invitation.role,
-        password=hash_password(password, cost),
         created_at=change.at,
     )
     change.session.add(row)
     change.session.flush()
+    change.session.add(PasswordRow(person_id=row.id, hash=hash_password(password, cost)))
     invitation.used_by = row.id
     change.author = row.id
     change.record("join", row.id, after={"name": name, "role": row.role, "invitation": invitation.id})
@@ -164,7 +180,7 @@ def find_joined(session: Session, secret: bytes, token: str, name: str, password
     person = session.get(PersonRow, row.used_by) if row is not None and row.used_by is not None else None
     if person is None or person.disabled_at is not None or person.sign_in != sign_in_name(name):
         return None
-    return person if is_password(person.password, password) else None
+    return person if _is_password_of(session, person, password) else None
 
 
 def change_password(change: Transaction, person: PersonRow, current: str, password: str, *, keep: str) -> None:
@@ -180,9 +196,9 @@ def change_password(change: Transaction, person: PersonRow, current: str, passwo
     Raises:
         InvalidValue: The current password is wrong, or the new one cannot be used.
     """
-    if not is_password(person.password, current):
+    if not _is_password_of(change.session, person, current):
         # A double click asks again for what is already done.
-        if is_password(person.password, password):
+        if _is_password_of(change.session, person, password):
             return
         raise InvalidValue("this is not your current password", field="current", code="wrong_password")
     set_password(change, person, password, keep=keep)
@@ -195,7 +211,10 @@ def set_password(change: Transaction, person: PersonRow, password: str, *, keep:
         InvalidValue: The password cannot be used.
     """
     check_password(password, person.name)
-    person.password = hash_password(password)
+    row = change.session.get(PasswordRow, person.id)
+    if row is None:
+        change.session.add(row := PasswordRow(person_id=person.id))
+    row.hash = hash_password(password)
     end_sessions(change, person.id, keep=keep)
     change.record("password", person.id)
 
@@ -217,9 +236,15 @@ def find_by_password(session: Session, name: str, password: str) -> PersonRow:
         Unauthorized: Name and password do not match, or the account is disabled.
     """
     row = session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
-    if not is_password(row.password if row is not None else decoy_hash(), password) or row is None or row.disabled_at:
+    if not _is_password_of(session, row, password) or row is None or row.disabled_at:
         raise Unauthorized("name and password do not match", code="wrong_password")
     return row
+
+
+def _is_password_of(session: Session, person: PersonRow | None, password: str) -> bool:
+    """True if it is somebody's password. Takes equally long for nobody, and for who has none."""
+    row = session.get(PasswordRow, person.id) if person is not None else None
+    return is_password(row.hash if row is not None else decoy_hash(), password)
 
 
 def start_session(change: Transaction, secret: bytes, person_id: str) -> str:
@@ -269,7 +294,7 @@ def person_of_session(session: Session, secret: bytes, token: str) -> User | Non
 
 
 def slide_session(session: Session, secret: bytes, token: str) -> None:
-    """Extend a session that is in use, up to its longest duration. This adds no event."""
+    """Extend a session that is in use, up to its longest duration."""
     row = session.get(SessionRow, keyed_hash(secret, token))
     if row is not None:
         row.expires_at = max(row.expires_at, _slid(row.created_at, datetime.now(UTC)))

@@ -26,6 +26,7 @@ from reeltalk.store.tables import VIDEOS
 from reeltalk.video.serving import REFUSED, UNWRITABLE
 from reeltalk_review.captions import write_speech
 from reeltalk_review.database import ReviewProject
+from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.tables import VideoRow
 from reeltalk_review.video.proxy import ENDINGS, proxy_type
 
@@ -255,8 +256,8 @@ def update_served_videos(project: ReviewProject, served: Mapping[str, ServedVide
         How many videos changed.
     """
     changed = 0
-    with project.database.writing() as session:
-        for row in session.scalars(select(VideoRow)):
+    with transaction(project.database, OPERATOR) as change:
+        for row in change.session.scalars(select(VideoRow)):
             now = served.get(row.id)
             if now is not None and now != (row.file, row.media_type, row.problem):
                 row.file, row.media_type, row.problem = now

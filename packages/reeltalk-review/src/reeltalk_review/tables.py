@@ -1,14 +1,17 @@
 """The tables of the review database. Times are UTC as text, `2026-11-22T04:30:00.000Z`, which sorts chronologically."""
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, TypeDecorator, UniqueConstraint, text
 from sqlalchemy import Text as AnyText
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from reeltalk.errors import BenchmarkError
 from reeltalk.schema.record import Json
+from reeltalk_review.access import Role
 
 Text: Final = AnyText().with_variant(AnyText(collation="C"), "postgresql")
 """Text that sorts by code point on every database, as SQLite does by default."""
@@ -26,16 +29,36 @@ def canonical_json(value: Json) -> str:
 
 
 class JsonText(TypeDecorator[Json]):
-    """A JSON value as canonical text. Only ASCII, since PostgreSQL refuses U+0000 in its own JSON type."""
+    """A JSON value as canonical text. Only ASCII, since PostgreSQL refuses U+0000 in its own JSON type.
+
+    Args:
+        kind: The type of all values, where they have one.
+    """
 
     impl = AnyText
     cache_ok = True
+
+    def __init__(self, kind: type | None = None) -> None:
+        super().__init__()
+        self.kind = kind
 
     def process_bind_param(self, value: Json, dialect: Any) -> str | None:
         return None if value is None else canonical_json(value)
 
     def process_result_value(self, value: Any, dialect: Any) -> Json:
-        return None if value is None else json.loads(value)
+        try:
+            return None if value is None else json.loads(value)
+        except (ValueError, TypeError, RecursionError):
+            raise BenchmarkError(
+                "the review database holds text that is no JSON: something else changed it; put a backup back, or look "
+                "with 'reeltalk review status --verify' for what was changed"
+            ) from None
+
+
+def one_of(column: str, values: Iterable[str]) -> CheckConstraint:
+    """A constraint: a column has one of some words."""
+    words = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({words})")
 
 
 class Base(DeclarativeBase):
@@ -53,7 +76,7 @@ class ProjectRow(Base):
     """Of the benchmark when it was imported, or when reviews were applied last."""
     files: Mapped[Json] = mapped_column(JsonText, default=dict)
     """Hashes of its tables at that time, by file name."""
-    settings: Mapped[Json] = mapped_column(JsonText)
+    settings: Mapped[Json] = mapped_column(JsonText(dict))
     created_at: Mapped[str] = mapped_column(Text)
 
 
@@ -67,10 +90,20 @@ class PersonRow(Base):
     sign_in: Mapped[str] = mapped_column(Text, unique=True)
     """The name in the form in which names are compared."""
     role: Mapped[str] = mapped_column(Text)
-    password: Mapped[str] = mapped_column(Text)
-    """argon2id, with its parameters."""
     created_at: Mapped[str] = mapped_column(Text)
     disabled_at: Mapped[str | None] = mapped_column(Text)
+
+    __table_args__ = (one_of("role", Role),)
+
+
+class PasswordRow(Base):
+    """A person's password. It has a table of its own, which no export holds."""
+
+    __tablename__ = "passwords"
+
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), primary_key=True)
+    hash: Mapped[str] = mapped_column(Text)
+    """argon2id, with its parameters."""
 
 
 class InvitationRow(Base):
@@ -88,6 +121,8 @@ class InvitationRow(Base):
     expires_at: Mapped[str] = mapped_column(Text)
     used_by: Mapped[str | None] = mapped_column(ForeignKey("people.id"))
     withdrawn_at: Mapped[str | None] = mapped_column(Text)
+
+    __table_args__ = (one_of("role", Role),)
 
 
 class SessionRow(Base):
@@ -156,7 +191,9 @@ class QueueRow(Base):
     overlap: Mapped[int]
     """How many people do each unit."""
     is_open: Mapped[bool] = mapped_column(default=True)
-    settings: Mapped[Json] = mapped_column(JsonText, default=dict)
+    settings: Mapped[Json] = mapped_column(JsonText(dict), default=dict)
+
+    __table_args__ = (CheckConstraint("overlap BETWEEN 1 AND 100000"),)
 
 
 class UnitRow(Base):
@@ -186,12 +223,13 @@ class UnitRow(Base):
     be null; None if it did not."""
     disputed: Mapped[int] = mapped_column(default=0)
     """Number of places on which people differed when all work was last in. Shown only while the unit is complete."""
-    content: Mapped[Json] = mapped_column(JsonText)
+    content: Mapped[Json] = mapped_column(JsonText(dict))
     """The draft and everything shown with it. The last column, since SQLite reads a row from its start."""
 
     # With the id, so that counting open units need not read the rows, which are large. A table of units reads only
     # the second index.
     __table_args__ = (
+        one_of("state", ("open", "adjudication", "done")),
         Index("units_by_queue", "queue_id", "state", "position", "id"),
         Index(
             "units_listed",
@@ -245,6 +283,8 @@ class AssignmentRow(Base):
     submitted_at: Mapped[str | None] = mapped_column(Text)
 
     __table_args__ = (
+        one_of("role", ("annotator", "adjudicator")),
+        one_of("state", ("working", "returned", "submitted", "lapsed", "waiting")),
         UniqueConstraint("unit_id", "person_id", "role"),
         Index("assignments_by_person", "person_id", "state"),
         Index("assignments_by_unit", "unit_id", "role", "state", "person_id"),
@@ -293,6 +333,8 @@ class ResultRow(Base):
     """Ids of the people whose work it is."""
     at: Mapped[str] = mapped_column(Text)
 
+    __table_args__ = (one_of("how", ("sole", "agreed", "taken", "written")),)
+
 
 class EventRow(Base):
     """One change. Rows are only ever added, and each holds the hash of the one before."""
@@ -309,8 +351,12 @@ class EventRow(Base):
     place: Mapped[str | None] = mapped_column(Text)
     before: Mapped[Json] = mapped_column(JsonText, nullable=True)
     after: Mapped[Json] = mapped_column(JsonText, nullable=True)
+    rows: Mapped[Json] = mapped_column(JsonText, nullable=True)
+    """Hashes of all rows that its transaction changed, by table and key; null for a deleted row."""
     previous: Mapped[str] = mapped_column(Text)
     hash: Mapped[str] = mapped_column(Text)
+    signature: Mapped[str] = mapped_column(Text)
+    """Of the hash, with the project's key, which the database does not hold: no other program can add an event."""
 
     __table_args__ = (Index("events_by_subject", "subject", "seq"),)
 

@@ -22,6 +22,7 @@ from reeltalk_review.connections import SIGNED_IN
 from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import Forbidden, Unauthorized
+from reeltalk_review.events import transaction
 from reeltalk_review.guard import Address, LoginLimiter, network_of
 from reeltalk_review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
 from reeltalk_review.tables import canonical_json
@@ -42,10 +43,6 @@ NAVIGATION: Final = (
     ("/account", "Your account", Action.LOOK),
 )
 """Pages in the navigation, with the action that a person must be allowed to see them."""
-
-
-NEEDED: Final = "needed_action"
-"""Name of the attribute of a dependency with the action that it needs."""
 
 
 @cache
@@ -236,8 +233,8 @@ def _somebody(request: Request, project: ReviewProject) -> User | None:
         person = person_of_session(session, project.secret, cookie) if cookie else None
     if person is not None and person.slides and cookie is not None:
         # If nothing can be written, reading must still work.
-        with contextlib.suppress(ReeltalkError), project.database.writing() as writing:
-            slide_session(writing, project.secret, cookie)
+        with contextlib.suppress(ReeltalkError), transaction(project.database, person.id) as change:
+            slide_session(change.session, project.secret, cookie)
     return person
 
 
@@ -255,7 +252,6 @@ def require(action: Action) -> Any:
         check_role(person.role, action)
         return person
 
-    setattr(see, NEEDED, action)
     return Depends(see)
 
 

@@ -227,7 +227,7 @@ def kill_under_writers(
     with transaction(project.database, OPERATOR) as change:
         for number in range(WRITERS):
             name = f"writer{number}"
-            row = PersonRow(id=name, name=name, sign_in=name, role="annotator", password="", created_at=change.at)
+            row = PersonRow(id=name, name=name, sign_in=name, role="annotator", created_at=change.at)
             change.session.add(row)
             change.session.flush()
             token = start_session(change, project.secret, name)

@@ -125,9 +125,7 @@ def fill(world: World, texts: list[str]) -> list[str]:
         ]
         for number, text in enumerate(texts):
             short, key = text[:80], secrets.token_hex(8)
-            change.session.add(
-                PersonRow(id=key, name=short, sign_in=key, role="annotator", password="", created_at=change.at)
-            )
+            change.session.add(PersonRow(id=key, name=short, sign_in=key, role="annotator", created_at=change.at))
             for like, queue in zip(likes, queues, strict=True):
                 if like is None:
                     continue

@@ -30,7 +30,7 @@ def reviewed(bench: Path, seed: int) -> ReviewProject:
     project = ReviewProject.open(bench)
     import_benchmark(project, Benchmark.open(bench), serving=lambda _: {}, queues=("turns",))
     with transaction(project.database, "ada") as change:
-        person = {"id": "ada", "name": "Ada", "sign_in": "ada", "role": "annotator", "password": ""}
+        person = {"id": "ada", "name": "Ada", "sign_in": "ada", "role": "annotator"}
         change.session.add(PersonRow(created_at=change.at, **person))
         change.session.flush()
         for unit in change.session.query(UnitRow).all():

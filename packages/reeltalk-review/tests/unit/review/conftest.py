@@ -110,8 +110,8 @@ def database_kind(
         class Noted(Database):
             """Connections to a server are closed with the test, whoever forgot to."""
 
-            def __init__(self, url: str) -> None:
-                super().__init__(url)
+            def __init__(self, url: str, key: bytes = b"") -> None:
+                super().__init__(url, key)
                 opened.append(self)
 
         monkeypatch.setattr("reeltalk_review.database.sqlite_url", address_of)

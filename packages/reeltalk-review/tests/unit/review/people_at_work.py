@@ -154,7 +154,6 @@ def member(project: ReviewProject, name: str, role: str = "annotator") -> str:
             name=name,
             sign_in=sign_in_name(name),
             role=role,
-            password="",
             created_at=change.at,
         )
         change.session.add(row)

@@ -119,7 +119,7 @@ def test_a_removed_chain_comes_back_in_a_later_revision_of_many_batches(
     given = decide(project, ada, unit, verdicts(project, unit, rejected))
     _, first = applied(project, tmp_path / "first")
     assert "b" not in {chain.id for chain in first.chains}
-    send_back(project, member(project, "Lead", "lead"), given)
+    send_back(project, member(project, "Lead", "adjudicator"), given)
     decide(project, ada, unit, verdicts(project, unit, {"1": {"decision": "reject"}}))
     apply_reviews(project, into=tmp_path / "first")
     chains: dict[str, QAChain] = {chain.id: chain for chain in Benchmark.open(tmp_path / "first").content().chains}

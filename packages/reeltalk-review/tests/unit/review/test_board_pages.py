@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Iterator[ReviewProject]:
     found = ReviewProject.open(tmp_path / "bench", folder=tmp_path / "review")
     with transaction(found.database, OPERATOR) as change:
         for name, role in TEAM.items():
-            row = PersonRow(id=name, name=name.title(), sign_in=name, role=role, password="", created_at=change.at)
+            row = PersonRow(id=name, name=name.title(), sign_in=name, role=role, created_at=change.at)
             change.session.add(row)
         change.session.add(QueueRow(id="turns", task="turns", title="Review turns", position=0, overlap=2, settings={}))
         change.session.flush()

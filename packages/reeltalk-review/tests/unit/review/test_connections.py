@@ -17,20 +17,18 @@ import uvicorn
 
 from reeltalk_review.app import listen
 from reeltalk_review.connections import (
-    HELD_BYTES,
     LARGEST_HEAD,
     SIGNED_IN,
     BoundedServer,
     ConnectionLimits,
     ConnectionPool,
 )
-from reeltalk_review.guard import LARGEST_BODY
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = ASK.replace(b"/", b"/large", 1)
 POST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
-SHORT = ConnectionLimits(connections=20, per_address=10, head_s=0.5, body_s=0.5, reading_s=0.5)
-LONG = ConnectionLimits(connections=20, per_address=10, head_s=60, body_s=60, reading_s=60)
+SHORT = ConnectionLimits(connections=20, head_s=0.5, body_s=0.5, reading_s=0.5)
+LONG = ConnectionLimits(connections=20, head_s=60, body_s=60, reading_s=60)
 PATIENCE_S = 30.0
 
 
@@ -145,8 +143,8 @@ def test_who_is_signed_in_keeps_a_connection_that_others_lose() -> None:
         newcomer = connect()
         assert answered(newcomer)
         assert answered(at_work)
-        assert len(places) <= LONG.per_address
-        assert all(is_ended(each) for each in crowd[:80])
+        assert len(places) <= LONG.connections
+        assert all(is_ended(each) for each in crowd[:79])
 
 
 @pytest.mark.parametrize(
@@ -163,19 +161,6 @@ def test_what_no_browser_sends_is_ended(sent: bytes) -> None:
         assert answered(connect())
 
 
-def test_bodies_that_have_not_come_whole_fit_into_memory_together() -> None:
-    limits = ConnectionLimits(connections=100, per_address=100, head_s=60, body_s=60, reading_s=60)
-    with serving(limits) as (connect, places):
-        for _ in range(60):
-            with contextlib.suppress(OSError):
-                connect().sendall(POST % LARGEST_BODY + b"x" * (LARGEST_BODY - 1))
-        end = time.monotonic() + PATIENCE_S
-        while len(places) > HELD_BYTES // LARGEST_BODY + 1 and time.monotonic() < end:
-            time.sleep(0.05)
-        assert len(places) <= HELD_BYTES // LARGEST_BODY + 1
-        assert answered(connect(), POST % 1000 + b"x" * 1000)
-
-
 def test_without_a_descriptor_the_server_neither_ends_nor_spins() -> None:
     script = f"""
 import resource, sys, uvicorn
@@ -187,7 +172,7 @@ listening = listen("127.0.0.1", 0)
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_level="error")
 print(listening.getsockname()[1], flush=True)
-BoundedServer(config, ConnectionPool(ConnectionLimits(connections=1000, per_address=1000))).run(sockets=[listening])
+BoundedServer(config, ConnectionPool(ConnectionLimits(connections=1000))).run(sockets=[listening])
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:

@@ -168,7 +168,7 @@ def test_a_change_that_fails_half_way_leaves_nothing(database: Database) -> None
         with transaction(database, OPERATOR) as change:
             change.record("tried", "x")
             change.session.get_one(UnitRow, "u0").state = "done"
-            change.session.add(PersonRow(id="ann", name="", sign_in="", role="reader", password="", created_at=""))
+            change.session.add(PersonRow(id="ann", name="", sign_in="", role="reader", created_at=""))
             change.session.flush()
 
     with pytest.raises(IntegrityError):

@@ -24,6 +24,7 @@ from reeltalk_review.tables import (
     LiveDialogueRow,
     MessageRow,
     PairRow,
+    PasswordRow,
     PersonRow,
     ResultRow,
 )
@@ -105,7 +106,7 @@ def test_no_password_session_or_token_leaves(tmp_path: Path) -> None:
         person = join_team(change, project.secret, token, "Ada", "a horse, a battery")
         cookie = start_session(change, project.secret, person.id)
         key = make_token(change, project.secret, person.id, "script")[1]
-        stored = person.password
+        stored = change.session.get_one(PasswordRow, person.id).hash
     export_project(project.database, tmp_path / "out")
     written = b"".join(files(tmp_path / "out").values()).decode()
     with project.database.reading() as session:
@@ -143,7 +144,7 @@ def test_every_table_is_exported_or_known_to_stay() -> None:
     names = {table.name for table in Base.metadata.sorted_tables}
     assert {table.name for table in exported_tables()} == names - LEFT_OUT
     assert names >= LEFT_OUT
-    assert all(column in Base.metadata.tables[table].c for table, columns in SECRET.items() for column in columns)
+    assert all(column in Base.metadata.tables[table].c for table, column in SECRET.items())
 
 
 def test_a_project_is_not_restored_over_another(tmp_path: Path) -> None:
@@ -183,11 +184,11 @@ def forged(folder: Path, name: str, old: str, new: str) -> None:
             "entries.jsonl",
             '"revision":1',
             '"revision":"1"',
-            r"another kind, got '1' \(.*entries\.jsonl:\d+ at revision",
+            r"another kind \(.*entries\.jsonl:\d+ at revision",
         ),
         ("queues.jsonl", '"overlap":', '"overlaps":', r"not a row of this table .*queues\.jsonl:1 at overlap"),
         ("units.jsonl", "{", "[", r"not a JSON line .*units\.jsonl:1"),
-        ("assignments.jsonl", '"unit_id":"', '"unit_id":"x', r"rows 1 to .* contradict others: .*assignments\.jsonl"),
+        ("assignments.jsonl", '"unit_id":"', '"unit_id":"x', r"not what the history leads to.*assignments\.jsonl:1"),
     ],
 )
 def test_a_forged_export_is_refused_and_leaves_nothing(
@@ -210,7 +211,7 @@ def test_a_damaged_copy_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "out" / "events.jsonl").open("ab") as stream:
         stream.write(b"{}\n")
     back = empty(sqlite_url(tmp_path / "back.db"))
-    with pytest.raises(InputError, match="its hash differs"):
+    with pytest.raises(InputError, match="not a row of this table"):
         restore_project(back, tmp_path / "out")
     (tmp_path / "out" / "events.jsonl").unlink()
     with pytest.raises(InputError, match="missing"):

@@ -201,9 +201,7 @@ def project(tmp_path: Path) -> ReviewProject:
     with transaction(found.database, OPERATOR) as change:
         change.session.add(QueueRow(id="turns", task="turns", title="Review turns", position=0, overlap=2, settings={}))
         for name in ("ann", "ben", "cai"):
-            change.session.add(
-                PersonRow(id=name, name=name, sign_in=name, role="annotator", password="", created_at=change.at)
-            )
+            change.session.add(PersonRow(id=name, name=name, sign_in=name, role="annotator", created_at=change.at))
         change.session.flush()
         for unit in range(8):
             change.session.add(

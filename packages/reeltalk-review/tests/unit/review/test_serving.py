@@ -51,22 +51,4 @@ def descriptors() -> Iterator[int]:
 def test_connections_are_as_many_as_descriptors_allow_with_one_for_each_video(descriptors: int) -> None:
     found = connection_limits()
     assert found.connections == min(MOST_CONNECTIONS, (descriptors - KEPT_DESCRIPTORS) // 2)
-    assert found.per_address == found.connections // 2
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 2 * found.connections + KEPT_DESCRIPTORS
-    assert connection_limits(100, 30) == type(found)(100, 30)
-
-
-@pytest.mark.parametrize(
-    ("connections", "per_address", "told"),
-    [
-        (10**9, None, "--connections 1000000000: .* raise it with 'ulimit -n "),
-        (6, None, "--connections 6: .*give at least 16"),
-        (100, 101, "--connections-per-address 101: give 1 to 100"),
-        (100, 0, "--connections-per-address 0: give 1 to 100"),
-    ],
-)
-def test_connections_that_cannot_be_held_are_refused(
-    descriptors: int, connections: int, per_address: int | None, told: str
-) -> None:
-    with pytest.raises(SettingError, match=told):
-        connection_limits(connections, per_address)

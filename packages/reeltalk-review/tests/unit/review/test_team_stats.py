@@ -63,7 +63,7 @@ def project(tmp_path: Path) -> Iterator[ReviewProject]:
     with transaction(found.database, OPERATOR) as change:
         for name in (*PEOPLE, "judge"):
             role = "adjudicator" if name == "judge" else "annotator"
-            row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
+            row = PersonRow(id=name, name=name, sign_in=name, role=role, created_at=change.at)
             change.session.add(row)
         for video in range(4):
             change.session.add(VideoRow(id=f"v{video}"))

@@ -43,7 +43,7 @@ def project(tmp_path: Path) -> Iterator[ReviewProject]:
     found = small_project(tmp_path, units=8, overlap=2)
     with transaction(found.database, OPERATOR) as change:
         for name, role in (("olga", "owner"), ("rita", "reader")):
-            row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
+            row = PersonRow(id=name, name=name, sign_in=name, role=role, created_at=change.at)
             change.session.add(row)
         change.session.flush()
         describe_units(change.session)
@@ -259,7 +259,7 @@ def test_gold_is_for_owners_who_ask_for_it(tmp_path: Path) -> None:
     project = small_project(tmp_path, units=6, gold=(4,), overlap=2)
     with transaction(project.database, OPERATOR) as change:
         for name, role in (("olga", "owner"), ("rita", "reader")):
-            row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
+            row = PersonRow(id=name, name=name, sign_in=name, role=role, created_at=change.at)
             change.session.add(row)
         # u4 was made from u1.
         change.session.get_one(UnitRow, "u4").target_id = "u1"

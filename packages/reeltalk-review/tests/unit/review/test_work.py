@@ -431,6 +431,6 @@ def test_seconds_of_activity_add_up_and_are_in_the_history(project: ReviewProjec
     assert list(kinds) == ["take", "save", "save", "active", "active", "undo", "undo"]
     with project.database.writing() as session:
         session.get_one(EntryRow, (copy, "0")).active_s = 3600.0
-    assert "activity in" in verify_history(project.database).findings[0]
+    assert "entries" in verify_history(project.database).findings[0]
     with project.database.writing() as session:
         session.get_one(EntryRow, (copy, "0")).active_s = 20.3
