@@ -7,7 +7,6 @@ import ast
 import inspect
 import io
 import itertools
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,6 @@ from reeltalk.store.text_tables import markdown_table
 from reeltalk_build.cli.projects import command_of, section_commands
 from reeltalk_build.construct.writer_options import CHECKED, ONLY_WITH, WRITER_OPTIONS, WRITERS
 from reeltalk_build.project.sections import MODELS, SECTIONS, SHARED
-from reeltalk_review.access import Role
-from reeltalk_review.app import AREAS
-from reeltalk_review.describing_api import api_document
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -127,56 +123,6 @@ def error_tree() -> str:
         if inspect.isclass(kind) and issubclass(kind, errors.ReeltalkError):
             parts.append(f"- `{name}`: {(inspect.getdoc(kind) or '').splitlines()[0]}")
     return "\n".join(parts) + "\n"
-
-
-def review_api() -> str:
-    """Every address under /api/ of the review server: who may ask, and what it takes and answers."""
-    document = api_document(area.router for area in AREAS)
-    schemas = document["components"]["schemas"]
-    parts = [
-        "# Review API\n\nThe addresses under `/api/` of a review server. The server describes them as OpenAPI at "
-        "`/api/openapi.json`.\n\nSend a personal token, which you make on the page *Your account*, as "
-        "`Authorization: Bearer TOKEN`. It may do what you may do. A change also needs a header `Idempotency-Key` of 8 "
-        "to 100 characters: asked again with the same key, it changes nothing twice.\n\nA refused request has the "
-        'answer `{"error": {"code": …, "message": …}}`. Tables answer CSV with `?format=csv`.\n'
-    ]
-    rows = []
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            roles = "everybody" if len(operation["x-roles"]) == len(Role) else ", ".join(operation["x-roles"])
-            address = f"[`{method.upper()} {path}`](#{_anchor(method, path)})"
-            rows.append([address, roles, operation["summary"].replace("|", "\\|")])
-    parts.append("\n".join(markdown_table(["Address", "Roles", "What it does"], rows, numbers=[False] * 3)) + "\n")
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            parts.append(_operation(method, path, operation, schemas))
-    shared = "\n\n".join(_schema(name, schemas[name]) for name in schemas)
-    parts.append(f"## Values\n\n{shared}\n")
-    return "\n".join(parts)
-
-
-def _anchor(method: str, path: str) -> str:
-    return re.sub(r"[^\w-]", "", f"{method}-{path}".lower())
-
-
-def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
-    lines = [f"## {method.upper()} {path}\n", f"{operation['description']}\n"]
-    lines.append(f"Roles: {', '.join(operation['x-roles'])}.\n")
-    asked = [parameter for parameter in operation["parameters"] if parameter["in"] == "query"]
-    if asked:
-        lines += [f"- `{found['name']}`: {_type_name(found['schema'])}" for found in asked] + [""]
-    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-    if body is not None:
-        lines.append(f"Body: {_type_name(body)}.\n")
-    answer = operation["responses"]["200"]["content"].get("application/json", {}).get("schema")
-    lines.append(f"Answer: {_type_name(answer or {})}.\n")
-    return "\n".join(lines)
-
-
-def _schema(name: str, schema: dict[str, Any]) -> str:
-    says = " ".join(schema.get("description", "").split())
-    fields = "\n".join(f"- `{field}`: {_type_name(found)}" for field, found in schema.get("properties", {}).items())
-    return f"### {name}\n\n{says}\n\n{fields}".rstrip()
 
 
 def published_numbers() -> str:
@@ -322,7 +268,6 @@ PAGES = {
     "protocols.md": judging_protocols,
     "api.md": api,
     "commands.md": commands,
-    "review-api.md": review_api,
     "tables.md": tables,
     "labels.md": labels,
     "errors.md": error_tree,

@@ -34,12 +34,8 @@ from reeltalk_review.people import invite, withdraw
 from reeltalk_review.routes import (
     accounts,
     administration,
-    assignment,
     backups,
-    board,
     collecting,
-    comments,
-    description,
     guidelines,
     media,
     quality,
@@ -54,16 +50,12 @@ AREAS: Final = (
     accounts,
     work,
     media,
-    board,
     quality,
     units,
-    comments,
     collecting,
-    assignment,
     guidelines,
     backups,
     administration,
-    description,
 )
 """The modules of all routes."""
 

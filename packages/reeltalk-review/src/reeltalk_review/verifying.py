@@ -24,7 +24,6 @@ from reeltalk_review.settling import BY_ADJUDICATOR
 from reeltalk_review.tables import (
     AssignmentRow,
     ChainRow,
-    CommentRow,
     DutyRow,
     EntryRow,
     EventRow,
@@ -201,7 +200,6 @@ class _History:
         self.pairs: dict[str, tuple[Any, ...]] = {}
         self.duties: dict[str, tuple[Any, ...]] = {}
         self.talks: dict[str, _Talk] = {}
-        self.comments: dict[str, tuple[Any, ...]] = {}
 
     def do(self, kind: str, subject: str, place: str | None, at: str, after: Json) -> None:
         """Replay one event. Only events about work have an effect here."""
@@ -269,9 +267,6 @@ class _History:
             case "finish":
                 talk = self.talks[subject]
                 talk.state, talk.finished_at = after["state"], at
-            case "comment":
-                said = (subject, place, after["author"], _digest(canonical_json(after["text"])), at)
-                self.comments[after["id"]] = said
             case "judge":
                 talk = self.talks[subject]
                 talk.state, talk.note = after["state"], after["note"]
@@ -311,11 +306,6 @@ class _History:
         duties = {row.id: _values(row, _DUTY_FIELDS) for row in session.scalars(select(DutyRow))}
         yield from _differences("duty", self.duties, duties)
         yield from self._talks_compared(session)
-        comments = {
-            row.id: (row.unit_id, row.place, row.author_id, _digest(canonical_json(row.text)), row.at)
-            for row in session.scalars(select(CommentRow))
-        }
-        yield from _differences("comment", self.comments, comments)
 
     def _talks_compared(self, session: Session) -> Iterable[str]:
         pairs = {row.id: _values(row, _PAIR_FIELDS) for row in session.scalars(select(PairRow))}
