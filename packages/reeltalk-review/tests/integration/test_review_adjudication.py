@@ -92,7 +92,7 @@ def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chro
     hand_in(second, {"0": {"question": "Question zero, as Ben puts it?"}})
     page = open_page(browser, team, address, judge, "/")
     page.keyboard.press("Tab")
-    page.locator("form[action*=queues] button").focus()
+    page.locator('form[action^="/adjudicate/queues"] button').focus()
     page.keyboard.press("Enter")
     ready(page)
     assert page.locator("#turn-title").inner_text() == "Turn 1 of 3"
@@ -180,7 +180,7 @@ def test_disputes_are_settled_by_keys_in_a_few_seconds_each(
         hand_in(second, {"0": {"question": "Ben's?"}})
     address = address_of(team)
     page = open_page(browser, team, address, judge, "/")
-    page.locator("form[action*=queues] button").focus()
+    page.locator('form[action^="/adjudicate/queues"] button').focus()
     begun = time.monotonic()
     page.keyboard.press("Enter")
     for number in range(disputes):
