@@ -507,7 +507,7 @@ def test_3_gold_that_can_reach_nobody_is_not_planted_and_that_is_said(pair: Team
         pair.member("Ben", "annotator")
     board = plant(owner, trusted=trusted)
     assert gold_of(pair) == {}
-    page = owner.get(board).text
+    page = board
     assert "0 of 10 were planted" in page
     assert "6 would reach nobody: everybody here has seen the original, or is needed for it" in page
 
@@ -530,7 +530,7 @@ def test_3_gold_lies_twenty_tasks_from_its_original(tmp_path: Path) -> None:
     owner = team.member("Olga", "owner")
     for name in ("Ada", "Ben", "Cai"):
         team.member(name, "annotator")
-    assert "planted=12" in plant(owner, count=12)
+    assert "12 of 12 were planted." in plant(owner, count=12)
     units = sorted(units_in(team, "turns"), key=lambda unit: (unit.position, unit.gold is None))
     real = {unit.target_id: number for number, unit in enumerate(unit for unit in units if unit.gold is None)}
     before = 0
