@@ -140,7 +140,7 @@ async def look_at_board(team: Team, owner: Annotator) -> None:
     """The owner's board, again and again."""
     while time.monotonic() < team.end:
         begun = time.perf_counter()
-        answer = await owner.client.get("/board")
+        answer = await owner.client.get("/units")
         if answer.status_code == 404:
             return
         if team.measuring:

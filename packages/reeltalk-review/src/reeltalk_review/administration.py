@@ -249,7 +249,7 @@ TEAM_EVENTS: Final = frozenset(
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup"),
-        *("line", "guideline", "reading"),
+        *("line", "guideline"),
         *("assign", "unassign"),
     }
 )
@@ -258,7 +258,6 @@ UNIT_EVENTS: Final = frozenset(
     {
         *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
         *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside"),
-        "comment",
         *("begin", "say", "finish", "judge"),
     }
 )

@@ -150,6 +150,9 @@ def _pairs(placed: list[list[CodedPlace]]) -> list[_Pairs]:
             if column is None:
                 column = found[name] = _Pairs(name, codes[0][1].scale, [], [], [], [], [], [], [])
             said = [(row, code) for row, code in codes if code.value is not None]
+            if codes[0][1].scale == "spans" and not any(code.value for _, code in said):
+                # That nobody marked anything is no agreement on what shows it.
+                continue
             if len(said) < 2:
                 continue
             column.places.append([code.value for _, code in said])

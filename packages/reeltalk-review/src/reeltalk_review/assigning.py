@@ -8,22 +8,21 @@ returned, or was submitted. There are never more live copies than places. A copy
 import hashlib
 import itertools
 import secrets
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from reeltalk_review.access import ALLOWED, Action, may
+from reeltalk_review.access import Action, may
 from reeltalk_review.collecting import hidden_videos, known_videos
-from reeltalk_review.duties import reach_of
+from reeltalk_review.duties import is_for
 from reeltalk_review.errors import Conflict, NotFound
 from reeltalk_review.events import Transaction
 from reeltalk_review.gold import gold_rules
-from reeltalk_review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
 
 ANNOTATOR: Final = "annotator"
@@ -85,31 +84,13 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
             regain_place(change, own, session.get_one(UnitRow, own.unit_id))
         renew_lease(own, lease_minutes=lease_minutes, now=change.at)
         return own
-    if not reach_of(session, person_id, queue_id).works:
-        return None
-    unit = _next_free(session, queue, person_id, change.at)
+    unit = _first_free(session, queue, person_id, change.at)
     return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
 
 
-def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
-    """The first unit that a person may take: of those assigned to them, or else of those that are for everybody."""
-    reach = reach_of(session, person_id, queue.id)
-    if not reach.has_units:
-        return _first_free(session, queue, person_id, now) if reach.general else None
-    assigned = _first_free(session, queue, person_id, now, reach.is_assigned())
-    if assigned is not None:
-        is_gold = UnitRow.gold.is_not(None)
-        if is_gold_due(*_shares(session, person_id, queue.id)):
-            return _first_free(session, queue, person_id, now, is_gold) or assigned
-        return assigned
-    return _first_free(session, queue, person_id, now, reach.is_general()) if reach.general else None
-
-
-def _first_free(
-    session: Session, queue: QueueRow, person_id: str, now: str, *wanted: ColumnElement[bool]
-) -> UnitRow | None:
-    """The first unit in a person's order that fulfils conditions and has a place for them."""
-    is_open = (UnitRow.queue_id == queue.id, UnitRow.state == "open", *wanted)
+def _first_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
+    """The first unit in a person's order that is for them and has a place for them."""
+    is_open = (UnitRow.queue_id == queue.id, UnitRow.state == "open", is_for(session, person_id, queue.id))
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     order = (*order_of(queue, person_id), UnitRow.gold.is_(None))
     free = (
@@ -154,31 +135,6 @@ def order_of(queue: QueueRow, person_id: str) -> tuple[Any, ...]:
     return (UnitRow.position,)
 
 
-def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, int, int]:
-    """How many units of a queue, and how many of them gold, a person has and the queue has."""
-    own = (
-        select(func.count(), func.count(UnitRow.gold))
-        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
-        .where(UnitRow.queue_id == queue_id, AssignmentRow.person_id == person_id, AssignmentRow.role == ANNOTATOR)
-    )
-    held, gold = session.execute(own).one()
-    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id)
-    golds = session.scalar(units.where(UnitRow.gold.is_not(None))) or 0
-    return held, gold, session.scalar(units) or 0 if golds else 0, golds
-
-
-def is_gold_due(held: int, gold: int, total: int, golds: int) -> bool:
-    """True if somebody to whom units are assigned gets gold next, as often as it is among the units of the queue.
-
-    Args:
-        held: Number of units that they have.
-        gold: How many of these are gold.
-        total: Number of units of the queue.
-        golds: How many of these are gold.
-    """
-    return golds > 0 and (gold + 1) * total <= (held + 1) * golds
-
-
 def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement[bool]:
     """As SQL about a unit of a queue: nothing that this person has seen, or may not see, keeps them from working on it.
 
@@ -189,7 +145,7 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
-        rules += [was_not_told(person_id), was_not_shown()]
+        rules.append(was_not_shown())
     return and_(*rules)
 
 
@@ -225,19 +181,6 @@ def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[
 def may_answer(person_id: str, queue_id: str) -> ColumnElement[bool]:
     """As SQL about a unit of a test: this person has not worked on its video in another queue."""
     return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known_videos(person_id, queue_id)))
-
-
-def was_not_told(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: an owner or adjudicator could not read there what an annotator wrote in a comment.
-
-    They read such comments at once, so they do not work on the unit afterwards.
-    """
-    leader, work = aliased(PersonRow), aliased(AssignmentRow)
-    by_lead = exists().where(leader.id == CommentRow.author_id, leader.role.in_(ALLOWED[Action.ADJUDICATE]))
-    works = exists().where(
-        work.unit_id == CommentRow.unit_id, work.person_id == CommentRow.author_id, work.role == ANNOTATOR
-    )
-    return ~exists().where(CommentRow.unit_id == UnitRow.id, CommentRow.author_id != person_id, or_(~by_lead, works))
 
 
 def was_not_shown() -> ColumnElement[bool]:
@@ -402,38 +345,11 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         .having(func.count() >= queue.overlap)
     )
     has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
-    reach = reach_of(session, person_id, queue_id)
-    free = and_(UnitRow.id.not_in(own), has_room, may_take(session, queue, person_id))
+    free = and_(
+        UnitRow.id.not_in(own), has_room, is_for(session, person_id, queue_id), may_take(session, queue, person_id)
+    )
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
-    if not reach.has_units and reach.general:
-        return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
-    # One pass over the units: each of these sets is costly.
-    kinds = select(
-        UnitRow.id.in_(unfinished).label("begun"),
-        (reach.is_assigned() if reach.has_units else false()).label("assigned"),
-        (reach.is_general() if reach.has_units else true()).label("general"),
-        UnitRow.gold.is_not(None).label("gold"),
-    ).where(UnitRow.queue_id == queue_id, UnitRow.state == "open", or_(free, UnitRow.id.in_(unfinished)))
-    counts = Counter(tuple(map(bool, row)) for row in session.execute(kinds))
-    begun = sum(count for kind, count in counts.items() if kind[0])
-    assigned = counts[False, True, False, False]
-    golds = sum(count for kind, count in counts.items() if kind[3] and not kind[0])
-    extra = _gold_between(_shares(session, person_id, queue_id), golds, assigned)
-    general = sum(count for kind, count in counts.items() if kind[2] and not kind[0])
-    return begun + assigned + (general if reach.general else extra)
-
-
-def _gold_between(shares: tuple[int, int, int, int], free: int, assigned: int) -> int:
-    """How many of the free units of gold a person will get between those that are assigned to them."""
-    held, gold, total, golds = shares
-    found = 0
-    while free and assigned:
-        if is_gold_due(held, gold, total, golds):
-            gold, found, free = gold + 1, found + 1, free - 1
-        else:
-            assigned -= 1
-        held += 1
-    return found
+    return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
 
 
 def known_units(session: Session, queue_id: str, person_id: str) -> int:

@@ -526,3 +526,18 @@ def _next_unit(session: Session, queue_id: str, investigator_id: str, correspond
     # In a mixed order: neighbours in the benchmark may be alike and should not follow each other.
     key = f"{investigator_id} {correspondent_id}"
     return min(free, key=lambda unit: hashlib.sha256(f"{key} {unit.id}".encode()).digest(), default=None)
+
+
+def awaiting_approval(session: Session, person_id: str) -> list[tuple[str, str]]:
+    """Id and name of the finished dialogues of others that somebody could approve, first to last."""
+    query = (
+        select(LiveDialogueRow, PairRow.goal)
+        .join(PairRow, PairRow.id == LiveDialogueRow.pair_id)
+        .where(
+            LiveDialogueRow.state == AWAITING,
+            LiveDialogueRow.investigator_id != person_id,
+            LiveDialogueRow.correspondent_id != person_id,
+        )
+        .order_by(LiveDialogueRow.finished_at, LiveDialogueRow.id)
+    )
+    return [(row.id, dialogue_name(row.number, goal)) for row, goal in session.execute(query)]

@@ -324,15 +324,6 @@ TASK: Final = "turns"
 
 
 @dataclass(frozen=True)
-class GoldResult:
-    """Results of one annotator on the gold that they submitted."""
-
-    units: int
-    measured: GoldMeasures
-    by_fault: Mapping[Fault, GoldMeasures]
-
-
-@dataclass(frozen=True)
 class GoldPlanted:
     """How much gold was planted, and why no more."""
 
@@ -701,20 +692,6 @@ def gold_outcomes(
                 fault = Fault(gold["faults"][place]) if place in gold["faults"] else None
                 places.append((fault, gold_outcome(fault, task.draft_value(content, place), value)))
         found[person][unit_id] = places
-    return found
-
-
-def gold_results(session: Session) -> dict[str, GoldResult]:
-    """Results of everybody who submitted gold, by person."""
-    found = {}
-    for person, units in gold_outcomes(session).items():
-        places = [place for unit in units.values() for place in unit]
-        by_fault = {
-            fault: measure_outcomes([result for planted, result in places if planted is fault])
-            for fault in Fault
-            if any(planted is fault for planted, _ in places)
-        }
-        found[person] = GoldResult(len(units), measure_outcomes([result for _, result in places]), by_fault)
     return found
 
 

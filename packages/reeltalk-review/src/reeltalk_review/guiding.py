@@ -1,28 +1,26 @@
 """What people are told about their work: a line and a guideline for each queue.
 
 The lead writes guidelines in Markdown. Every version stays; until there is one, the guideline of the kind of work in
-`guidelines/` applies, as version 0. Who opens a guideline has read its version, and is told when there is a new one.
+`guidelines/` applies, as version 0.
 """
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from reeltalk.schema.record import Json
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound
 from reeltalk_review.events import Transaction
 from reeltalk_review.people import clean_line
-from reeltalk_review.tables import GuidelineRow, QueueRow, ReadingRow
+from reeltalk_review.tables import GuidelineRow, QueueRow
 
 FOLDER: Final = Path(__file__).parent / "guidelines"
 LONGEST_GUIDELINE: Final = 50_000
@@ -138,51 +136,9 @@ def write_guideline(change: Transaction, queue_id: str, text: str, *, based_on: 
     return Guideline(row.version, row.text, row.author, row.at)
 
 
-def record_reading(change: Transaction, person_id: str, queue_id: str, version: int) -> int:
-    """Record that somebody opened a version of a guideline; returns the newest version that they have read.
-
-    Raises:
-        NotFound: There is no such queue, or no such version.
-    """
-    queue = change.session.get(QueueRow, queue_id)
-    if queue is None:
-        raise NotFound("there is no such queue")
-    guideline_of(change.session, queue, version)
-    row = change.session.get(ReadingRow, (person_id, queue_id))
-    if row is not None and row.version >= version:
-        return row.version
-    if row is None:
-        change.session.add(ReadingRow(person_id=person_id, queue_id=queue_id, version=version, at=change.at))
-    else:
-        row.version, row.at = version, change.at
-    change.record("reading", queue_id, after={"person": person_id, "version": version})
-    return version
-
-
-def read_versions(session: Session, person_id: str) -> dict[str, int]:
-    """The newest version of each queue's guideline that somebody has opened, by queue."""
-    query = select(ReadingRow.queue_id, ReadingRow.version).where(ReadingRow.person_id == person_id)
-    return {queue_id: version for queue_id, version in session.execute(query)}
-
-
-def newest_versions(session: Session) -> dict[str, int]:
-    """The newest written version of each queue's guideline, by queue. Queues without one are left out."""
-    query = select(GuidelineRow.queue_id, func.max(GuidelineRow.version)).group_by(GuidelineRow.queue_id)
-    return {queue_id: version for queue_id, version in session.execute(query)}
-
-
-def guideline_view(session: Session, person_id: str, queue_id: str) -> Json:
-    """The newest version of a queue's guideline, and whether somebody has opened it, as screens get it."""
-    queue = session.get_one(QueueRow, queue_id)
-    version = guideline_of(session, queue).version
-    row = session.get(ReadingRow, (person_id, queue_id))
-    return {"version": version, "read": row is not None and row.version >= version}
-
-
-def guideline_part(session: Session, person_id: str, queue_id: str) -> dict[str, Any]:
-    """What the template of a task needs to show the guideline of its queue: queue, version, read and html."""
-    html = render_guideline(guideline_of(session, session.get_one(QueueRow, queue_id)).text)
-    return {"queue": queue_id, "html": html, **guideline_view(session, person_id, queue_id)}
+def guideline_html(session: Session, queue_id: str) -> Markup:
+    """The newest version of a queue's guideline, as its dialog in a task shows it."""
+    return render_guideline(guideline_of(session, session.get_one(QueueRow, queue_id)).text)
 
 
 def is_safe_link(address: str) -> bool:
@@ -225,10 +181,3 @@ def _every(tokens: Iterable[Token]) -> Iterable[Token]:
     for token in tokens:
         yield token
         yield from token.children or ()
-
-
-def changed_lines(before: str, after: str) -> Sequence[tuple[str, str]]:
-    """The lines of two texts in order, each with `kept`, `removed` or `added`."""
-    kinds = {" ": "kept", "-": "removed", "+": "added"}
-    found: Iterable[Any] = difflib.ndiff(before.splitlines(), after.splitlines())
-    return [(kinds[line[0]], line[2:]) for line in found if line[0] in kinds]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, tee
 from typing import Any, Final
 
-from sqlalchemy import exists, func, insert, or_, select
+from sqlalchemy import exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, SettingError
@@ -24,11 +24,10 @@ from reeltalk.store.invariants import check_content
 from reeltalk.store.manifest import Manifest
 from reeltalk_review.database import ReviewProject, in_batches
 from reeltalk_review.describing import describe_units, forget_words
-from reeltalk_review.duties import drop_duties
+from reeltalk_review.duties import assign_units
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.tables import (
     AssignmentRow,
-    CommentRow,
     EventRow,
     ProjectRow,
     QueueRow,
@@ -243,8 +242,7 @@ def _put_units(
         loaded: Receives the counts.
     """
     session = change.session
-    # What somebody wrote about a unit is about what it shows.
-    begun = or_(exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id))
+    begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
     known = {
         unit_id: is_begun
         for unit_id, is_begun in session.execute(
@@ -287,7 +285,7 @@ def _put_units(
             session.execute(insert(UnitRow), rows)
     gone = [unit_id for unit_id, is_begun in known.items() if name_key(unit_id) not in there and not is_begun]
     forget_words(session, gone)
-    drop_duties(change, gone)
+    assign_units(change, dict.fromkeys(gone, queue.id), ())
     for unit_id in gone:
         session.delete(session.get_one(UnitRow, unit_id))
     session.flush()

@@ -4,9 +4,9 @@ Only complete units count, and of each the work as it was when all of it was in:
 that others may not see yet. Gold counts for itself alone. All functions are pure; `team_stats` reads the database.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
@@ -15,20 +15,17 @@ import numpy as np
 from reeltalk.metrics.draws import Statistic
 from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.record import Json
-from reeltalk_review.agreement import NO_PAIRS, CodedPlace, agreement_by_variable
 from reeltalk_review.gold import GoldMeasures
 from reeltalk_review.tasks.task import ReviewTask
 
 DECISIONS: Final = ("accepted", "edited", "rejected", "skipped")
 FEW: Final = 20
-"""With fewer decisions no shares are shown, and with fewer timed turns nobody is warned."""
+"""With fewer decisions no shares are shown."""
 NOT_SETTLED: Final = "no place that more than their own work settled"
-ALONE: Final = "nobody else did these tasks"
 _KINDS: Final = {
     "accept": "accepted", "keep": "accepted", "edit": "edited", "reject": "rejected", "delete": "rejected",
     "skip": "skipped",
 }  # fmt: skip
-Spans = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,6 @@ class UnitWork:
 
     person: str
     video: str
-    turns: int
     decisions: Mapping[str, int]
     """By `DECISIONS`."""
     unsure: int
@@ -46,8 +42,6 @@ class UnitWork:
     """Places that were settled, and not by their work alone."""
     equal: int
     """Of these, the places at which their work is what was settled."""
-    watch: Spans
-    """Seconds of the video that the unit is about; empty if that is not known."""
 
 
 def unit_works(
@@ -66,7 +60,6 @@ def unit_works(
         values: Values by place, by person.
         results: What was settled and how, by place.
     """
-    watch = _watched(content)
     found = []
     for person, places in values.items():
         decided = [value for value in places.values() if value is not None and task.is_decided(value)]
@@ -77,8 +70,7 @@ def unit_works(
             _essence(task, content, place, places.get(place)) == _essence(task, content, place, value)
             for place, value in settled.items()
         )
-        turns = len(task.places(content))
-        found.append(UnitWork(person, video, turns, dict(kinds), unsure, len(settled), equal, watch))
+        found.append(UnitWork(person, video, dict(kinds), unsure, len(settled), equal))
     return found
 
 
@@ -88,42 +80,6 @@ def _decision(value: Json) -> str:
 
 def _essence(task: ReviewTask, content: Mapping[str, Any], place: str, value: Json) -> Json:
     return task.essence(content, place, value) if value is not None else None
-
-
-def _watched(content: Mapping[str, Any]) -> Spans:
-    """What of the video a unit is about: its clips, else the evidence of its turns."""
-    clips = content.get("clips") or [
-        part for turn in content.get("turns", ()) if isinstance(turn, dict) for part in turn.get("evidence") or ()
-    ]
-    return tuple(
-        (float(part["start_s"]), float(part["end_s"]))
-        for part in clips
-        if isinstance(part, dict) and "start_s" in part and "end_s" in part
-    )
-
-
-def watch_seconds(works: Iterable[UnitWork]) -> float:
-    """Seconds that it takes to watch what units are about. What several units are about is watched once."""
-    spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for work in works:
-        spans[work.video].extend(work.watch)
-    total = 0.0
-    for found in spans.values():
-        reached = float("-inf")
-        for start, end in sorted(found):
-            total += max(0.0, end - max(start, reached))
-            reached = max(reached, end)
-    return total
-
-
-@dataclass(frozen=True)
-class PersonTimes:
-    """How long somebody worked on turns of a queue."""
-
-    seconds: tuple[float, ...] = ()
-    """One number for each turn that they worked on."""
-    measured: int = 0
-    """How many of them a browser measured. The others are gaps between two saves."""
 
 
 @dataclass(frozen=True)
@@ -145,29 +101,25 @@ class PersonQuality:
     unsure: int
     results: Statistic
     """Share of places at which their work is what was settled. Places that their work alone settled do not count."""
-    others: Statistic
-    """Krippendorff's alpha on the main variable, with everybody who did the same places."""
     gold: GoldMeasures | None
     """None without gold."""
-    seconds: float | None
-    """Median seconds for a turn; None if there is no time."""
-    timed: int
-    """Turns with a time."""
-    measured: int
-    """Of these, the turns whose time a browser measured."""
-    watch_s: float | None
-    """Seconds that watching takes for a turn: all that the units are about, watched once; None if not known."""
+    times_s: Sequence[float]
+    """Seconds of activity at each turn, as browsers measured them."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Median seconds for a turn; None if there is no time."""
+        return median(self.times_s) if self.times_s else None
+
+    @property
+    def hours(self) -> float:
+        """Hours of activity."""
+        return sum(self.times_s) / 3600
 
     @property
     def decided(self) -> int:
         """Number of decisions."""
         return sum(self.decisions.values())
-
-    @property
-    def too_fast(self) -> bool:
-        """True if their time for a turn is below what watching takes."""
-        known = self.seconds is not None and self.watch_s is not None
-        return known and self.timed >= FEW and (self.seconds or 0.0) < (self.watch_s or 0.0)
 
 
 @dataclass(frozen=True)
@@ -185,9 +137,8 @@ def quality_of(
     works: Sequence[UnitWork],
     *,
     handed: Handed,
-    others: Statistic,
     gold: GoldMeasures | None,
-    times: PersonTimes,
+    times_s: Sequence[float],
 ) -> PersonQuality:
     """Quality of one person's work in one queue.
 
@@ -196,14 +147,12 @@ def quality_of(
         queue_id: The queue.
         works: Their work on its complete units.
         handed: How much they handed in.
-        others: The result of `agreement_with_others`.
         gold: Their results on its gold.
-        times: Their times.
+        times_s: Their seconds at each turn.
     """
     decisions: Counter[str] = Counter(dict.fromkeys(DECISIONS, 0))
     for work in works:
         decisions.update(work.decisions)
-    turns, watch_s = sum(work.turns for work in works), watch_seconds(works)
     return PersonQuality(
         person=person,
         queue_id=queue_id,
@@ -214,12 +163,8 @@ def quality_of(
         decisions=dict(decisions),
         unsure=sum(work.unsure for work in works),
         results=_with_results(works),
-        others=others,
         gold=gold,
-        seconds=median(times.seconds) if times.seconds else None,
-        timed=len(times.seconds),
-        measured=times.measured,
-        watch_s=watch_s / turns if turns and watch_s else None,
+        times_s=times_s,
     )
 
 
@@ -231,33 +176,3 @@ def _with_results(works: Sequence[UnitWork]) -> Statistic:
         return Statistic(None, None, None, 0, 0, NOT_SETTLED)
     found = mean_interval(values, [work.video for work in works for _ in range(work.settled)], (0.0, 1.0))
     return Statistic(found.value, found.low, found.high, found.n, found.clusters, found.reason)
-
-
-def agreement_with_others(person: str, rows: Iterable[CodedPlace]) -> Statistic:
-    """Krippendorff's alpha between somebody and the others who did the same places, on the task's main variable.
-
-    Others are compared with this person only, not with each other.
-
-    Args:
-        person: Their id.
-        rows: Everybody's codes in one queue.
-    """
-    placed: dict[tuple[str, str], list[CodedPlace]] = defaultdict(list)
-    for row in rows:
-        placed[row.unit, row.place].append(row)
-    pairs: list[CodedPlace] = []
-    for coded in placed.values():
-        mine = next((row for row in coded if row.person == person), None)
-        if mine is None:
-            continue
-        name = next(iter(mine.codes), "")
-        for row in coded:
-            if row is not mine and name in mine.codes and name in row.codes:
-                # Each pair is a unit of its own.
-                for one in (mine, row):
-                    pairs.append(replace(one, unit=f"{one.unit} {row.person}", codes={name: one.codes[name]}))
-    found = agreement_by_variable(pairs, tags=False)
-    if not found:
-        return Statistic(None, None, None, 0, 0, ALONE)
-    alpha = found[0].chance_corrected
-    return replace(alpha, reason=ALONE) if alpha.reason == NO_PAIRS else alpha

@@ -440,7 +440,7 @@ class MessageRow(Base):
 class DutyRow(Base):
     """A queue, or one unit of it, that is assigned to a person.
 
-    A queue with duties of its own is for those people only; a unit with duties likewise, and they get it first.
+    A queue with duties of its own is for those people only, and a unit likewise.
     """
 
     __tablename__ = "duties"
@@ -467,28 +467,3 @@ class GuidelineRow(Base):
     """Markdown, as a JSON string, which may hold any character."""
     author: Mapped[str] = mapped_column(Text)
     at: Mapped[str] = mapped_column(Text)
-
-
-class ReadingRow(Base):
-    """The newest version of a queue's guideline that a person has opened."""
-
-    __tablename__ = "readings"
-
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), primary_key=True)
-    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"), primary_key=True)
-    version: Mapped[int]
-    at: Mapped[str] = mapped_column(Text)
-
-
-class CommentRow(Base):
-    """A comment on a unit, or on one place of it."""
-
-    __tablename__ = "comments"
-
-    id: Mapped[str] = mapped_column(Text, primary_key=True)
-    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), index=True)
-    place: Mapped[str | None] = mapped_column(Text)
-    author_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
-    text: Mapped[str] = mapped_column(JsonText)
-    """As a JSON string, which may hold any character."""
-    at: Mapped[str] = mapped_column(Text, index=True)

@@ -1,30 +1,22 @@
 """Progress and statistics of a team: units by state, work of each person, agreement, speed, results on gold.
 
-The database counts progress when it is asked for. Computing the statistics takes seconds, so pages never wait for it:
-one object serves a project, reads only the events since its last computation, and pauses between computations. Pages
-get the latest result with its time.
+The statistics are as of the moment at which a page is opened: one object serves a project, and computes anew only what
+the events since its last computation changed.
 
 Agreement compares blind work: the versions that were submitted when all work on a unit first was in. Returned work was
 done again by somebody who knew the adjudicator's opinion, so its first version counts. Incomplete units and gold are
 left out.
 """
 
-import contextlib
-import gc
 import threading
-import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from statistics import median
 from typing import Any, Final
 
 from sqlalchemy import case, exists, func, select
 from sqlalchemy.orm import Session
 
-from reeltalk.errors import ReeltalkError
-from reeltalk.metrics.draws import Statistic
 from reeltalk.schema.record import Json
 from reeltalk_review.agreement import (
     CodedPlace,
@@ -33,31 +25,15 @@ from reeltalk_review.agreement import (
     agreement_by_pair,
     agreement_by_variable,
 )
-from reeltalk_review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED
+from reeltalk_review.assigning import ANNOTATOR, LAPSED
 from reeltalk_review.database import Database
-from reeltalk_review.gold import (
-    GoldMeasures,
-    GoldOutcome,
-    GoldResult,
-    gold_outcomes,
-    gold_results,
-    measure_outcomes,
-)
-from reeltalk_review.quality import (
-    Handed,
-    PersonQuality,
-    PersonTimes,
-    UnitWork,
-    agreement_with_others,
-    quality_of,
-    unit_works,
-)
+from reeltalk_review.gold import GoldMeasures, GoldOutcome, gold_outcomes, measure_outcomes
+from reeltalk_review.quality import Handed, PersonQuality, UnitWork, quality_of, unit_works
 from reeltalk_review.tables import (
     AssignmentRow,
     ChainRow,
     EntryRow,
     EventRow,
-    PersonRow,
     QueueRow,
     ResultRow,
     UnitRow,
@@ -84,8 +60,6 @@ class QueueProgress:
     """Number of units by `STATES`."""
     turns: Mapping[str, int]
     """Number of turns by `STATES`."""
-    task: str = ""
-    """The kind of work: one of `TASKS`, or `collect`."""
 
     @property
     def total(self) -> int:
@@ -98,53 +72,17 @@ class QueueProgress:
         return sum(self.turns.values())
 
 
-@dataclass(frozen=True)
-class PersonProgress:
-    """One person's work as an annotator, and how many units they adjudicated."""
-
-    id: str
-    name: str
-    role: str
-    done: int
-    """Units submitted."""
-    turns: int
-    """Turns submitted."""
-    open: int
-    """Units begun or returned, and not submitted."""
-    returned: int
-    """How often work came back."""
-    settled: int
-    """Units decided as an adjudicator."""
-
-
-def queue_progress(session: Session, *, seen_by: str | None = None) -> list[QueueProgress]:
-    """Progress of every queue, in the order of the project.
-
-    Args:
-        session: The database.
-        seen_by: Id of the annotator who looks. Their gold then counts like any unit that only they work on, so that the
-            numbers do not reveal which units were gold. Without one, gold does not count.
-    """
+def queue_progress(session: Session) -> list[QueueProgress]:
+    """Progress of every queue, in the order of the project. Gold does not count."""
     taken = exists().where(
         AssignmentRow.unit_id == UnitRow.id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state != LAPSED
     )
-    begun = case((taken, "begun"), else_="waiting")
-    if seen_by is not None:
-        own = (AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == seen_by)
-        mine = case(
-            (exists().where(*own, AssignmentRow.state == "submitted") & (QueueRow.overlap == 1), "done"),
-            (exists().where(*own), "begun"),
-            else_="waiting",
-        )
-        begun = case((UnitRow.gold.is_not(None), mine), else_=begun)
-    state = case((UnitRow.state == "open", begun), else_=UnitRow.state).label("state")
+    state = case((UnitRow.state == "open", case((taken, "begun"), else_="waiting")), else_=UnitRow.state).label("state")
     query = (
         select(UnitRow.queue_id, state, func.count().label("units"), func.sum(UnitRow.turns).label("turns"))
-        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(UnitRow.gold.is_(None))
         .group_by(UnitRow.queue_id, state)
     )
-    if seen_by is None:
-        query = query.where(UnitRow.gold.is_(None))
     units: dict[str, dict[str, int]] = {}
     turns: dict[str, dict[str, int]] = {}
     for queue_id, name, count, total in session.execute(query):
@@ -158,7 +96,6 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
             queue.is_open,
             units.get(queue.id, dict.fromkeys(STATES, 0)),
             turns.get(queue.id, dict.fromkeys(STATES, 0)),
-            queue.task,
         )
         for queue in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
     ]
@@ -173,43 +110,6 @@ def queue_table(session: Session) -> Iterator[tuple[str, ...]]:
         states = (queue.units[name] for name in ("done", "adjudication", "begun", "waiting"))
         numbers = (queue.total, queue.total_turns, *states, queue.overlap)
         yield (queue.id + ("" if queue.is_open else " (closed)"), *(f"{number:,}" for number in numbers))
-
-
-def people_progress(session: Session, *, only: str | None = None) -> list[PersonProgress]:
-    """Everybody who may sign in or has worked, by name.
-
-    Args:
-        session: The database.
-        only: Id of the one person to look at.
-    """
-    query = select(
-        AssignmentRow.person_id,
-        AssignmentRow.role,
-        func.count().filter(AssignmentRow.state == "submitted"),
-        func.sum(UnitRow.turns).filter(AssignmentRow.state == "submitted"),
-        func.count().filter(AssignmentRow.state.in_(UNFINISHED)),
-        func.sum(AssignmentRow.round - 1),
-    ).join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
-    people = select(PersonRow).order_by(PersonRow.name, PersonRow.id)
-    if only is not None:
-        query, people = query.where(AssignmentRow.person_id == only), people.where(PersonRow.id == only)
-    counted = {
-        (person_id, role): (done, int(turns or 0), unfinished, int(returned or 0))
-        for person_id, role, done, turns, unfinished, returned in session.execute(
-            query.group_by(AssignmentRow.person_id, AssignmentRow.role)
-        )
-    }
-    return [
-        PersonProgress(
-            person.id,
-            person.name,
-            person.role,
-            *counted.get((person.id, ANNOTATOR), (0, 0, 0, 0)),
-            settled=counted.get((person.id, ADJUDICATOR), (0, 0, 0, 0))[0],
-        )
-        for person in session.scalars(people)
-        if person.disabled_at is None or any((person.id, role) in counted for role in (ANNOTATOR, ADJUDICATOR))
-    ]
 
 
 _AT_ONCE: Final = 400
@@ -311,110 +211,21 @@ def _first_values(session: Session, unit_id: str) -> dict[str, dict[str, Json]]:
     return found
 
 
-REST_S: Final = 5.0
-"""Least pause in seconds between two computations."""
-REST_SHARE: Final = 9.0
-"""Least pause as a multiple of the last computation, so that computing takes at most a tenth of a core."""
-WAIT_S: Final = 0.15
-"""How long the first page waits; small projects are computed in this time."""
-MANY: Final = 1000
-"""From this many units read at once, their codes are kept out of garbage collection."""
 NOT_MEASURED: Final = "no task was done by two people yet"
 
 
-AWAY_S: Final = 300.0
-"""A longer gap between two saves is a break and does not count as work."""
-
-
-class Speeds:
-    """Seconds that people work on a turn, from the events of their work. Each reading continues after the last."""
-
-    def __init__(self) -> None:
-        self.seq = 0
-        """The last event that was read."""
-        self._last: dict[str, datetime] = {}
-        self._seconds: dict[str, dict[tuple[str, str], float]] = {}
-
-    def read_on(self, session: Session) -> None:
-        """Read the events since the last reading."""
-        taken = case((EventRow.kind == "take", EventRow.after), else_=None)
-        query = (
-            select(EventRow.seq, EventRow.at, EventRow.author, EventRow.kind, EventRow.subject, EventRow.place, taken)
-            .where(EventRow.seq > self.seq, EventRow.kind.in_(("take", "save", "undo", "redo", "reopen")))
-            .order_by(EventRow.seq)
-            .execution_options(yield_per=5000)
-        )
-        for seq, at, author, kind, subject, place, after in session.execute(query):
-            now = datetime.fromisoformat(at)
-            self.seq = seq
-            # An adjudicator reads two people's work at once, so their speed is not comparable.
-            if kind == "take" and after["role"] != ANNOTATOR:
-                continue
-            if kind != "take" and subject not in self._last:
-                continue
-            gap = (now - self._last.get(subject, now)).total_seconds()
-            if place is not None and 0 < gap <= AWAY_S:
-                worked = self._seconds.setdefault(author, {})
-                worked[subject, place] = worked.get((subject, place), 0.0) + gap
-            self._last[subject] = now
-
-    def medians_s(self) -> dict[str, float]:
-        """Median over the turns that somebody worked on, in seconds, by person."""
-        return {person: median(worked.values()) for person, worked in self._seconds.items()}
-
-    def of_turns(self) -> dict[tuple[str, str], float]:
-        """Seconds by assignment and place."""
-        return {turn: seconds for worked in self._seconds.values() for turn, seconds in worked.items()}
-
-
-def measured_activity(session: Session) -> dict[tuple[str, str], float]:
-    """Seconds of activity that browsers measured, by assignment and place."""
-    rows = session.execute(
-        select(EntryRow.assignment_id, EntryRow.place, EntryRow.active_s).where(EntryRow.active_s > 0)
+def measured_times(session: Session) -> dict[tuple[str, str], list[float]]:
+    """Seconds of activity at each turn, as browsers measured them, by annotator and queue."""
+    query = (
+        select(AssignmentRow.person_id, UnitRow.queue_id, EntryRow.active_s)
+        .join(AssignmentRow, AssignmentRow.id == EntryRow.assignment_id)
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .where(AssignmentRow.role == ANNOTATOR, EntryRow.active_s > 0)
     )
-    return {(assignment_id, place): seconds for assignment_id, place, seconds in rows}
-
-
-def times_by_person(
-    session: Session, gaps: Mapping[tuple[str, str], float], active: Mapping[tuple[str, str], float]
-) -> dict[tuple[str, str], PersonTimes]:
-    """Seconds of each turn that people worked on as annotators, by person and queue.
-
-    Args:
-        session: The database.
-        gaps: Seconds between saves, by assignment and place.
-        active: Seconds that browsers measured. These count where there are any.
-    """
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    measured: Counter[tuple[str, str]] = Counter()
-    whose = {
-        assignment_id: (person_id, queue_id)
-        for assignment_id, person_id, queue_id in session.execute(
-            select(AssignmentRow.id, AssignmentRow.person_id, UnitRow.queue_id)
-            .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
-            .where(AssignmentRow.role == ANNOTATOR)
-        )
-    }
-    for turn, seconds in {**gaps, **active}.items():
-        if turn[0] in whose:
-            found[whose[turn[0]]].append(seconds)
-            measured[whose[turn[0]]] += turn in active
-    return {key: PersonTimes(tuple(seconds), measured[key]) for key, seconds in found.items()}
-
-
-@contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
-    """Disable garbage collection meanwhile: with a million codes it takes a second, in which no request is answered.
-
-    The objects made here have no cycles. After many codes were read, `gc.freeze` keeps them out of later collections.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    for person, queue, seconds in session.execute(query):
+        found[person, queue].append(seconds)
+    return found
 
 
 def read_gold(session: Session) -> dict[tuple[str, str], GoldMeasures]:
@@ -474,18 +285,13 @@ class TeamStats:
     """The last event that they include."""
     at: str
     """When they were computed."""
-    took_s: float
     tasks: tuple[QueueAgreement, ...]
-    seconds: Mapping[str, float]
-    """Median seconds for a turn, by person."""
-    gold: Mapping[str, GoldResult]
-    """By person."""
     quality: tuple[PersonQuality, ...] = ()
     """By person and queue, in the order of the queues."""
 
 
 class TeamStatsCache:
-    """Computes the statistics of a team in the background.
+    """Computes the statistics of a team, each time from what has changed since the last.
 
     Args:
         database: The project's database.
@@ -497,68 +303,33 @@ class TeamStatsCache:
         self._codes: dict[str, tuple[str, list[CodedPlace]]] = {}
         self._works: dict[str, tuple[str, list[UnitWork]]] = {}
         self._tasks: dict[str, QueueAgreement] = {}
-        self._with_others: dict[tuple[str, str], Statistic] = {}
-        self._speeds = Speeds()
         self._seq = -1
         self._latest: TeamStats | None = None
-        self._ended = 0.0
-        self._thread: threading.Thread | None = None
-
-    def latest(self) -> TeamStats | None:
-        """The latest statistics without waiting; None if there are none yet. Starts a computation if one is due."""
-        thread = self._thread
-        if thread is None or not thread.is_alive():
-            took = self._latest.took_s if self._latest is not None else 0.0
-            if time.monotonic() - self._ended >= max(REST_S, REST_SHARE * took) or self._ended == 0.0:
-                thread = self._thread = threading.Thread(target=self._in_background, name="team-stats", daemon=True)
-                thread.start()
-        if self._latest is None and thread is not None:
-            thread.join(WAIT_S)
-        return self._latest
-
-    def codes(self, queue_id: str, people: Iterable[str]) -> list[CodedPlace]:
-        """Codes of some people in the complete units of a queue, as of the latest statistics."""
-        wanted = set(people)
-        found = [coded for queue, coded in self._codes.values() if queue == queue_id]
-        return [row for coded in found for row in coded if row.person in wanted]
 
     def compute(self) -> TeamStats:
-        """Compute now, and wait for it.
+        """The statistics as of now.
 
         Raises:
             BenchmarkError: The database cannot be reached.
         """
-        with self._lock, _without_collections():
-            started = time.monotonic()
+        with self._lock:
             with self._database.reading() as session:
                 head = session.scalar(select(ChainRow.seq)) or 0
                 if self._latest is not None and head == self._seq:
-                    self._ended = time.monotonic()
                     return self._latest
                 changed = self._read_on(session)
-                self._speeds.read_on(session)
-                gold = gold_results(session)
-                times = times_by_person(session, self._speeds.of_turns(), measured_activity(session))
-                gold_measures, handed = read_gold(session), read_handed(session)
+                times, gold, handed = measured_times(session), read_gold(session), read_handed(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
             tasks = tuple(self._of_task(queue.id, queue.title, changed) for queue in queues)
             self._tasks = {task.queue_id: task for task in tasks}
-            quality = tuple(
-                row for queue in queues for row in self._quality_in(queue.id, changed, times, gold_measures, handed)
-            )
-            seconds: dict[str, list[float]] = defaultdict(list)
-            for (person, _), found in times.items():
-                seconds[person].extend(found.seconds)
-            medians_s = {person: median(found) for person, found in seconds.items()}
-            self._seq, self._ended = head, time.monotonic()
-            self._latest = TeamStats(head, moment(), self._ended - started, tasks, medians_s, gold, quality)
+            quality = tuple(row for queue in queues for row in self._quality_in(queue.id, times, gold, handed))
+            self._seq, self._latest = head, TeamStats(head, moment(), tasks, quality)
             return self._latest
 
     def _quality_in(
         self,
         queue_id: str,
-        changed: Mapping[str, set[str]],
-        times: Mapping[tuple[str, str], PersonTimes],
+        times: Mapping[tuple[str, str], list[float]],
         gold: Mapping[tuple[str, str], GoldMeasures],
         handed: Mapping[tuple[str, str], Handed],
     ) -> Iterator[PersonQuality]:
@@ -567,20 +338,16 @@ class TeamStatsCache:
             if queue == queue_id:
                 for work in found:
                     works[work.person].append(work)
-        rows = [row for queue, coded in self._codes.values() if queue == queue_id for row in coded]
         people = {person for person, queue in (*times, *gold, *handed) if queue == queue_id} | works.keys()
         for person in sorted(people):
             key = (person, queue_id)
-            if key not in self._with_others or person in changed.get(queue_id, ()):
-                self._with_others[key] = agreement_with_others(person, rows)
             yield quality_of(
                 person,
                 queue_id,
                 works[person],
                 handed=handed.get(key, Handed()),
-                others=self._with_others[key],
                 gold=gold.get(key),
-                times=times.get(key, PersonTimes()),
+                times_s=times.get(key, ()),
             )
 
     def _read_on(self, session: Session) -> dict[str, set[str]]:
@@ -596,12 +363,9 @@ class TeamStatsCache:
         changed: dict[str, set[str]] = defaultdict(set)
         for queue_id, coded in [*(self._codes[unit] for unit in units if unit in self._codes), *read.values()]:
             changed[queue_id].update(row.person for row in coded)
-        # A new mapping, since pages may still read the old one.
         gone = set(units)
         self._codes = {unit: known for unit, known in self._codes.items() if unit not in gone} | read
         self._works = {unit: known for unit, known in self._works.items() if unit not in gone} | works
-        if len(read) > MANY:
-            gc.freeze()
         return changed
 
     def _of_task(self, queue_id: str, title: str, changed: Mapping[str, set[str]]) -> QueueAgreement:
@@ -624,14 +388,6 @@ class TeamStatsCache:
             tuple(agreement_by_variable(rows)),
             tuple(agreement_by_pair(rows, known=known)),
         )
-
-    def _in_background(self) -> None:
-        # If the database cannot be reached, pages show the latest statistics with their time and try again later.
-        try:
-            with contextlib.suppress(ReeltalkError):
-                self.compute()
-        finally:
-            self._ended = time.monotonic()
 
 
 def release_blocks(stats: TeamStats, least: float | None) -> list[str]:

@@ -16,12 +16,7 @@ from reeltalk_review import work
 from reeltalk_review.assigning import ADJUDICATOR, ANNOTATOR
 from reeltalk_review.errors import NotFound
 from reeltalk_review.people import names_by_id
-from reeltalk_review.settling import (
-    ADJUDICATION,
-    DONE,
-    OPEN,
-    dispute_view,
-)
+from reeltalk_review.settling import ADJUDICATION, DONE, dispute_view
 from reeltalk_review.tables import (
     AssignmentRow,
     EventRow,
@@ -90,7 +85,6 @@ class UnitDetail(BaseModel):
     may_return: bool
     """Who asks may return somebody's work on it."""
     may_adjudicate: bool
-    may_assign: bool
 
 
 def unit_detail(session: Session, sight: Sight, unit_id: str) -> tuple[UnitDetail, UnitRow]:
@@ -119,7 +113,6 @@ def unit_detail(session: Session, sight: Sight, unit_id: str) -> tuple[UnitDetai
             may_adjudicate=(
                 sight.judges and row.state == ADJUDICATION and ANNOTATOR not in own and (ADJUDICATOR in own or not held)
             ),
-            may_assign=sight.leads and row.state == OPEN and row.gold is None and task is not None,
         ),
         row,
     )

@@ -30,19 +30,19 @@ from reeltalk_review.tasks.task import spoken_place
 
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
-    ("/board", "Board", Action.LOOK),
     ("/units", "Tasks", Action.SEE_RESULTS),
     ("/quality", "Quality", Action.SEE_TEAM),
-    ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
-    ("/comments", "Comments", Action.ADJUDICATE),
-    ("/pairs", "Pairs", Action.WORK),
-    ("/team", "Team", Action.MANAGE),
-    ("/assignment", "Assignment", Action.MANAGE),
-    ("/setup", "Queues and settings", Action.MANAGE),
-    ("/history", "History", Action.MANAGE),
-    ("/account", "Your account", Action.LOOK),
+    ("/team", "Project", Action.MANAGE),
 )
 """Pages in the navigation, with the action that a person must be allowed to see them."""
+PROJECT_TABS: Final = (
+    ("/team", "Team"),
+    ("/setup", "Queues and settings"),
+    ("/pairs", "Pairs"),
+    ("/backup", "Backup"),
+    ("/history", "History"),
+)
+"""The tabs of the project's page."""
 
 
 @cache
@@ -55,7 +55,7 @@ def template_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
+    found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may, "PROJECT_TABS": PROJECT_TABS}
     found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
     found.filters |= {"minute": _minute, "plain": _plain, "place": spoken_place, "sentence": _sentence}
     return found

@@ -132,24 +132,6 @@ def test_work_that_was_returned_is_withheld_again(world: World, full: bool) -> N
     assert set(who_sees(world, full)) == {"annotator"}
 
 
-def test_a_comment_reaches_those_who_lead_and_no_other_annotator(world: World, full: bool) -> None:
-    unit = world.unit()
-    first = world.work("annotator", "decided", unit)
-    second = world.work("other", "decided", unit)
-    annotator, other = world.browsers["annotator"], world.browsers["other"]
-    comment = {"text": f"{MARKER}: is she Ana?", "place": "0"}
-    assert annotator.api("POST", f"/api/work/{first}/comments", comment).status_code == 200
-    seen = who_sees(world, full)
-    assert set(seen) == {"annotator", "owner", "adjudicator"}
-    # The history withholds it until all work is in.
-    assert not any(address.startswith(("/history", "/api/events")) for address in seen["owner"])
-    for browser, assignment in ((annotator, first), (other, second)):
-        assert browser.api("POST", f"/api/work/{assignment}/submit").status_code == 200
-    seen = who_sees(world, full, AFTERWARDS)
-    assert {"other", "third", NOBODY}.isdisjoint(seen)
-    assert "/api/events?after=0&limit=500" in seen["owner"]
-
-
 def test_the_feed_gives_no_hash_by_which_a_guess_could_be_checked(world: World) -> None:
     with world.team.project.database.reading() as session:
         before = session.scalar(select(func.max(EventRow.seq)))

@@ -37,7 +37,6 @@ def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Pat
     found.video()
     found.invitation()
     found.token_id("owner")
-    found.duty()
     return found
 
 

@@ -136,8 +136,8 @@ def test_two_blind_people_and_a_third_come_to_a_release(
 
     page = pages["Ada"]
     page.add_init_script(CLICKS)
-    page.goto(f"{review.address}/adjudicate")
-    page.get_by_role("button", name="Begin").focus()
+    page.goto(review.address)
+    page.get_by_role("button", name="Settle").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("Xq7ann").first).to_be_visible()
     expect(page.get_by_text("Xq7ben").first).to_be_visible()

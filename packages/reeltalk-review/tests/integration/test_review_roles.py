@@ -120,7 +120,6 @@ def saving(state: str) -> Any:
     return {"revision": 0 if state == "fresh" else 1, "value": value}
 
 
-PAIR = "/board/{queue_id}/pairs/{first}/{second}"
 DISPUTE = "/api/adjudicate/{assignment_id}"
 TALK = "/api/dialogues/{dialogue_id}"
 FILM = "/media/{sha256}"
@@ -193,15 +192,6 @@ LINES: Final[tuple[Line, ...]] = (
     get("/guidelines/{queue_id}", "version that came with reeltalk", ALL, lambda w, b: "/guidelines/turns?version=0"),
     get("/guidelines/{queue_id}", "no version", ALL, lambda w, b: "/guidelines/turns?version=9999", 404),
     get("/guidelines/{queue_id}", "none", ALL, lambda w, b: "/guidelines/none", 404),
-    form("/guidelines/{queue_id}/read", "queue", ALL, lambda w, b: Ask("/guidelines/turns/read", {"version": "0"})),
-    form("/guidelines/{queue_id}/read", "none", ALL, lambda w, b: Ask("/guidelines/none/read", {"version": "0"}), 404),
-    Line(
-        "POST",
-        "/api/guidelines/{queue_id}/read",
-        "queue",
-        ALL,
-        lambda w, b: Ask("/api/guidelines/turns/read", body={"version": 0}),
-    ),
     get("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: "/setup/queues/turns/guideline"),
     get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
     form("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: guiding(w, "turns")),
@@ -227,7 +217,6 @@ LINES: Final[tuple[Line, ...]] = (
     *work_of(API + "/submit", "POST", None, {"decided": "decided"}, NO_MORE),
     *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working"}),
     *work_of(API + "/release", "POST", None, {"without a save": "fresh"}, {"in hand": "working", **NO_MORE}),
-    *work_of(API + "/comments", "POST", {"place": "0", "text": "Is she Ana?"}, ANY_STATE, {}),
     *work_of(API + "/lease", "POST", None, {"in hand": "working"}, {}),
     # Owners.
     get("/team", "page", OWNER, lambda w, b: "/team"),
@@ -263,13 +252,9 @@ LINES: Final[tuple[Line, ...]] = (
     form("/setup/queues/{queue_id}", "queue", OWNER, lambda w, b: setting_up(queue(w))),
     form("/setup/reasons", "project", OWNER, lambda w, b: Ask("/setup/reasons", form={"reasons": "shakes: It shakes"})),
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
-    # The board.
-    get("/board", "page", ALL, lambda w, b: "/board"),
+    # Those who lead.
     get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
     get("/api/units", "table as CSV", LOOKERS, lambda w, b: "/api/units?format=csv&queue=turns"),
-    get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
-    get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
-    get("/comments", "page", JUDGES, lambda w, b: "/comments"),
     get("/backup", "page", OWNER, lambda w, b: "/backup"),
     form("/backup", "new", OWNER, lambda w, b: Ask("/backup", {})),
     get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
@@ -277,50 +262,22 @@ LINES: Final[tuple[Line, ...]] = (
     get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/secret", 404),
     get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
     get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
-    get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),
-    get(PAIR, "one person", LOOKERS, lambda w, b: f"/board/turns/pairs/{b.id}/{b.id}", 404),
-    form("/board/gold", "queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("turns"))),
-    form("/board/gold", "no queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("none")), 404),
-    form("/units/{unit_id}/comments", "unit", JUDGES, lambda w, b: Ask(f"/units/{w.unit()}/comments", {"text": "a"})),
-    form("/units/{unit_id}/comments", "none", JUDGES, lambda w, b: Ask("/units/none/comments", {"text": "a"}), 404),
+    form("/quality/gold", "queue", OWNER, lambda w, b: Ask("/quality/gold", form=planting("turns"))),
+    form("/quality/gold", "no queue", OWNER, lambda w, b: Ask("/quality/gold", form=planting("none")), 404),
     # The table of units.
     get("/units", "page", LOOKERS, lambda w, b: "/units"),
     get("/units", "filtered", LOOKERS, lambda w, b: "/units?q=film&state=done&sort=flags&down=yes&page=2"),
     get("/units/{unit_id}", "complete", LOOKERS, lambda w, b: f"/units/{complete(w)}"),
     get("/units/{unit_id}", "none", LOOKERS, lambda w, b: "/units/none", 404),
-    get("/units/confirm", "return", JUDGES, lambda w, b: f"/units/confirm?action=return&unit={opened(w)}"),
-    get("/units/confirm", "assignment", OWNER, lambda w, b: f"/units/confirm?action=assign&unit={opened(w)}"),
     form("/units/{unit_id}/adjudicate", "to settle", JUDGES, lambda w, b: Ask(f"/units/{differing(w)}/adjudicate", {})),
     form("/units/{unit_id}/adjudicate", "open", JUDGES, lambda w, b: Ask(f"/units/{opened(w)}/adjudicate", {}), 409),
     form("/units/{unit_id}/adjudicate", "none", JUDGES, lambda w, b: Ask("/units/none/adjudicate", {}), 404),
     form("/units/return", "complete", JUDGES, lambda w, b: choosing(w, "return", note="Look again.")),
     form("/units/assign", "open", OWNER, lambda w, b: choosing(w, "assign", people=w.browsers["other"].id)),
-    form("/units/unassign", "open", OWNER, lambda w, b: choosing(w, "unassign")),
     get("/api/units", "page", LOOKERS, lambda w, b: "/api/units?sort=name"),
     get("/api/units/{unit_id}", "complete", LOOKERS, lambda w, b: f"/api/units/{complete(w)}"),
     get("/api/units/{unit_id}", "none", LOOKERS, lambda w, b: "/api/units/none", 404),
-    Line("POST", "/api/units/return", "complete", JUDGES, lambda w, b: changing(w, "return", note="Look again.")),
-    Line("POST", "/api/units/assign", "open", OWNER, lambda w, b: changing(w, "assign", people=[b.id])),
-    Line("POST", "/api/units/unassign", "open", OWNER, lambda w, b: changing(w, "unassign")),
-    # Assignment.
-    get("/assignment", "page", OWNER, lambda w, b: "/assignment"),
-    form(
-        "/assignment/queues/{queue_id}",
-        "queue",
-        OWNER,
-        lambda w, b: Ask(f"/assignment/queues/{w.other_queue()}", form=whom(w)),
-    ),
-    form(
-        "/assignment/queues/{queue_id}", "none", OWNER, lambda w, b: Ask("/assignment/queues/none", form=whom(w)), 404
-    ),
-    form("/assignment/duties/{duty_id}/end", "own", OWNER, lambda w, b: Ask(f"/assignment/duties/{w.duty()}/end", {})),
-    form("/assignment/duties/{duty_id}/end", "none", OWNER, lambda w, b: Ask("/assignment/duties/none/end", {}), 404),
-    get("/api/duties", "list", LOOKERS, lambda w, b: "/api/duties?queue=turns"),
-    Line("POST", "/api/duties", "queue", OWNER, lambda w, b: Ask("/api/duties", body=whose(w))),
-    Line("DELETE", "/api/duties/{duty_id}", "duty", OWNER, lambda w, b: Ask(f"/api/duties/{w.duty()}")),
-    Line("DELETE", "/api/duties/{duty_id}", "none", OWNER, lambda w, b: Ask("/api/duties/none"), 404),
     # Adjudicators.
-    get("/adjudicate", "page", JUDGES, lambda w, b: "/adjudicate"),
     form("/adjudicate/queues/{queue_id}/next", "queue", JUDGES, lambda w, b: Ask("/adjudicate/queues/turns/next", {})),
     get("/adjudicate/{assignment_id}", "own", JUDGES, lambda w, b: f"/adjudicate/{w.dispute(b)[0]}"),
     get(
@@ -423,19 +380,6 @@ def choosing(world: World, action: str, **fields: str) -> Ask:
     return Ask(f"/units/{action}", form={"unit": unit, **fields})
 
 
-def changing(world: World, action: str, **fields: Any) -> Ask:
-    unit = complete(world) if action == "return" else opened(world)
-    return Ask(f"/api/units/{action}", body={"units": [unit], **fields})
-
-
-def whom(world: World) -> dict[str, str]:
-    return {"people": world.browsers["other"].id}
-
-
-def whose(world: World) -> dict[str, Any]:
-    return {"queue": world.other_queue(), "people": [world.browsers["other"].id]}
-
-
 def backed_up(world: World) -> str:
     world.work("other")
     return make_backup(world.team.project, world.browsers["owner"].id).name
@@ -444,10 +388,6 @@ def backed_up(world: World) -> str:
 def resetting(world: World) -> str:
     with world.changing() as change:
         return make_reset(change, world.team.project.secret, world.browsers["other"].name)
-
-
-def two(world: World) -> str:
-    return f"{world.browsers['other'].id}/{world.browsers['third'].id}"
 
 
 def planting(queue_id: str) -> dict[str, str]:

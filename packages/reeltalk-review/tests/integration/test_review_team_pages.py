@@ -148,5 +148,6 @@ def test_the_navigation_leads_where_the_role_may_go(world: World) -> None:
         nav = browser.get("/").text.split("<nav")[1].split("</nav>")[0]
         links = re.findall(r'href="([^"]+)"', nav)
         assert {"/", "/account"} <= set(links)
-        assert ("/team" in links) == ("/history" in links) == (role == "owner")
+        assert ("/team" in links) == (role == "owner")
+        assert (links == ["/", "/account"]) == (role == "annotator")
         assert [browser.get(link).status_code for link in links] == [200] * len(links)

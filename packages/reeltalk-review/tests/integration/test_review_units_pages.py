@@ -19,7 +19,7 @@ VIEWS: tuple[tuple[int, Any], ...] = ((1366, "light"), (1366, "dark"), (390, "li
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A team in the middle of its work: units in every state, assignments, a comment."""
+    """A team in the middle of its work: units in every state, assignments."""
     found = World(make_team(tmp_path_factory.mktemp("units"), small_content(60), overlap=2))
     owner = found.browsers["owner"]
     units = [unit["id"] for unit in owner.get("/api/units").json()["units"]]
@@ -27,10 +27,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         found.work("annotator", state, unit)
     found.dispute("adjudicator")
     found.dispute("owner")
-    owner.api("POST", "/api/units/return", {"units": [units[4]], "note": "The second answer names the wrong cup."})
-    owner.api("POST", "/api/units/assign", {"units": units[6:9], "people": [found.browsers["other"].id]})
-    owner.api("POST", "/api/duties", {"queue": found.other_queue(), "people": [found.browsers["other"].id]})
-    owner.form(f"/units/{units[3]}/comments", text="Is this the red cup?")
+    owner.form("/units/return", unit=units[4], note="The second answer names the wrong cup.")
+    for unit in units[6:9]:
+        owner.form("/units/assign", unit=unit, people=found.browsers["other"].id)
     return found
 
 
@@ -42,13 +41,13 @@ def pages(world: World) -> Iterator[str]:
     yield "/units?q=nothing+at+all"
     for state in ("waiting", "begun", "returned", "adjudication", "done"):
         yield f"/units/{owner.get(f'/api/units?state={state}').json()['units'][0]['id']}"
-    for action in ("return", "assign", "unassign"):
-        yield f"/units/confirm?action={action}&all=yes&state=done"
-    yield "/units/confirm?action=assign"
-    yield "/assignment"
     yield "/setup"
-    yield "/board"
-    yield "/comments"
+    yield "/quality"
+    yield "/team"
+    yield "/backup"
+    yield "/history"
+    yield "/account"
+    yield "/guidelines/turns"
     yield "/"
 
 
@@ -102,19 +101,12 @@ def test_many_tasks_are_assigned_by_hand(world: World, browser: Browser, scripts
             rows.nth(0).check()
             rows.nth(1).check()
             chosen = 2
-        tab.select_option("select[name=action]", "assign")
-        tab.click("text=Go on")
-        assert f"{chosen} tasks" in tab.inner_text("main")
-        tab.check(f"text={world.browsers['third'].name}")
-        tab.click(f"text=Assign {chosen} tasks")
-        assert f"{chosen} tasks were assigned" in tab.inner_text("h1")
-        tab.click("text=Back to the tasks")
+        tab.click(".act summary")
+        tab.select_option("select[name=people]", label=world.browsers["third"].name)
+        tab.get_by_role("button", name="Assign").click()
+        assert f"{chosen} tasks were assigned" in tab.inner_text(".note")
         assert tab.input_value("input[name=q]") == "film3"
         assert tab.locator(".assigned", has_text=world.browsers["third"].name).count() == chosen
         context.close()
-    owner.api("POST", "/api/units/unassign", {"units": world_units(owner)})
-
-
-def world_units(owner: Any) -> list[str]:
-    """The units that the filter finds."""
-    return [unit["id"] for unit in owner.get("/api/units?q=film3").json()["units"]]
+    count = owner.get("/api/units?q=film3").json()["total"]
+    owner.form("/units/assign", match="q=film3", every="yes", count=str(count))

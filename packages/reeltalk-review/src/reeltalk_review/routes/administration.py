@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import AfterValidator, BaseModel, ValidationError
 from sqlalchemy import func, select
@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import REASON_TITLES
 from reeltalk_review import administration, people
-from reeltalk_review.access import Action
+from reeltalk_review.access import Action, may
 from reeltalk_review.administration import (
     MOST_EVENTS,
     TEAM_EVENTS,
@@ -23,6 +23,7 @@ from reeltalk_review.administration import (
 )
 from reeltalk_review.assigning import ORDERS
 from reeltalk_review.database import ProjectSettings, ReviewProject
+from reeltalk_review.duties import assign_queue, queue_duties
 from reeltalk_review.errors import ApiError, Conflict, InvalidValue
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.idempotency import form_key, make_secret_once
@@ -30,6 +31,7 @@ from reeltalk_review.people import User
 from reeltalk_review.reasons import read_reasons
 from reeltalk_review.sheets import CSV, Format, stream_csv
 from reeltalk_review.tables import QueueRow, UnitRow, canonical_json
+from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import spoken_place
 from reeltalk_review.web import (
     FormNumber,
@@ -45,6 +47,7 @@ from reeltalk_review.web import (
 
 router = APIRouter()
 Owner = Annotated[User, require(Action.MANAGE)]
+Names = Annotated[list[ShortText], Form(max_length=1000, default_factory=list)]
 ChangingOwner = Annotated[User, require_form(Action.MANAGE)]
 
 
@@ -162,10 +165,11 @@ def change_queue(
     title: ShortText,
     position: FormNumber,
     overlap: FormNumber,
+    people: Names,
     is_open: ShortText = "",
     order: ShortText = ORDERS[0],
 ) -> Response:
-    """Change a queue."""
+    """Change a queue, and whom it is for."""
     try:
         with transaction(project.database, person.id) as change:
             administration.change_queue(
@@ -178,6 +182,7 @@ def change_queue(
                 approval=project.settings.approval,
                 order=order,
             )
+            assign_queue(change, queue_id, people)
     except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=queue_id)
     return RedirectResponse("/setup?saved=queue", status_code=303)
@@ -253,12 +258,20 @@ def _setup_page(
         counts: dict[str, int] = dict(
             session.execute(select(UnitRow.queue_id, func.count()).group_by(UnitRow.queue_id)).all()
         )
+        queues = session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all()
+        team = [member.row for member in administration.members(session) if member.row.disabled_at is None]
         return page(
             request,
             "setup.html",
             person,
             status=problem.status if problem is not None else 200,
-            queues=session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all(),
+            queues=queues,
+            workers=[row for row in team if may(row.role, Action.WORK)],
+            assigned={
+                row.id: {duty.person_id for duty in queue_duties(session, row.id)}
+                for row in queues
+                if row.task in TASKS
+            },
             counts=counts,
             settings=project.settings,
             reasons=REASON_TITLES.values(),

@@ -15,7 +15,7 @@ from reeltalk_review.access import Action, may
 from reeltalk_review.collecting import collection_guide
 from reeltalk_review.errors import Forbidden, InvalidValue, NotFound
 from reeltalk_review.events import Transaction, transaction
-from reeltalk_review.guiding import guideline_part
+from reeltalk_review.guiding import guideline_html
 from reeltalk_review.idempotency import RequestKey, answer_once
 from reeltalk_review.naming import dialogue_name
 from reeltalk_review.people import User
@@ -112,7 +112,7 @@ def show_dialogue(request: Request, project: ProjectHere, dialogue_id: str, pers
             role=role,
             name=dialogue_name(row.number, pair.goal),
             guide=collection_guide(),
-            guideline=guideline_part(session, person.id, pair.queue_id),
+            guideline=guideline_html(session, pair.queue_id),
         )
 
 
@@ -160,7 +160,7 @@ def judge(
     """Approve a dialogue, send it back or drop it."""
     with transaction(project.database, person.id) as change:
         collecting.judge_dialogue(change, person.id, dialogue_id, verdict, note)
-    return RedirectResponse("/pairs", status_code=303)
+    return RedirectResponse("/", status_code=303)
 
 
 @router.get("/api/dialogues/{dialogue_id}")

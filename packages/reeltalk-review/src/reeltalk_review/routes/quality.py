@@ -1,20 +1,24 @@
-"""Quality of each person's work, and agreement: a page, and tables for scripts."""
+"""Quality of each person's work, agreement, and known answers: a page, and a table for scripts."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
-from markupsafe import Markup
 from pydantic import BaseModel
+from sqlalchemy import select
 
 from reeltalk_review.access import Action
+from reeltalk_review.database import ReviewProject
+from reeltalk_review.errors import ApiError, InvalidValue
+from reeltalk_review.events import transaction
+from reeltalk_review.gold import TASK, Fault, GoldPlanted, count_gold, plant_gold
 from reeltalk_review.people import User, names_by_id
 from reeltalk_review.quality import FEW, PersonQuality
-from reeltalk_review.routes.board import team_stats_of
 from reeltalk_review.sheets import CSV, Format, sheet_answer
-from reeltalk_review.team_stats import TeamStats
-from reeltalk_review.web import ProjectHere, page, require, template_environment
+from reeltalk_review.tables import QueueRow
+from reeltalk_review.team_stats import TeamStats, TeamStatsCache, release_blocks
+from reeltalk_review.web import ProjectHere, ShortText, page, require, require_form
 
 router = APIRouter()
 Viewer = Annotated[User, require(Action.SEE_TEAM)]
@@ -39,10 +43,6 @@ class QualityRow(BaseModel):
     results_low: float | None
     results_high: float | None
     results_places: int
-    others_alpha: float | None
-    others_low: float | None
-    others_high: float | None
-    others_places: int
     gold_caught: float | None
     gold_caught_low: float | None
     gold_caught_high: float | None
@@ -51,11 +51,9 @@ class QualityRow(BaseModel):
     gold_false_alarms_low: float | None
     gold_false_alarms_high: float | None
     gold_without_fault: int
-    seconds_per_turn: float | None
+    hours: float
     timed_turns: int
-    measured_turns: int
-    watching_seconds_per_turn: float | None
-    below_watching: bool
+    seconds_per_turn: float | None
 
 
 class QualityTable(BaseModel):
@@ -65,30 +63,75 @@ class QualityTable(BaseModel):
     as_of: str
 
 
+def _stats(request: Request) -> TeamStats:
+    """The project's statistics as of now."""
+    state = request.app.state
+    if not hasattr(state, "team_stats"):
+        state.team_stats = TeamStatsCache(state.project.database)
+    found: TeamStats = state.team_stats.compute()
+    return found
+
+
 @router.get("/quality", response_class=HTMLResponse)
 def show_quality(request: Request, project: ProjectHere, person: Viewer) -> Response:
-    """Decisions, agreement, gold and time of each person, and agreement of the team."""
-    stats = team_stats_of(request).latest()
+    """Agreement of the team; decisions, known answers and time of each person."""
+    return _page(request, project, person)
+
+
+def _page(
+    request: Request,
+    project: ReviewProject,
+    person: User,
+    *,
+    planted: GoldPlanted | None = None,
+    problem: ApiError | None = None,
+) -> Response:
+    stats, least = _stats(request), project.settings.least_agreement
     with project.database.reading() as session:
         names = names_by_id(session)
-    return page(
-        request,
-        "quality.html",
-        person,
-        stats=stats,
-        rows=_sorted(stats, names) if stats is not None else [],
-        names=names,
-        titles=_titles(stats),
-        few=FEW,
-        agreement=_agreement(request, stats, names, project.settings.least_agreement) if stats is not None else "",
-    )
+        return page(
+            request,
+            "quality.html",
+            person,
+            status=problem.status if problem is not None else 200,
+            stats=stats,
+            rows=_sorted(stats, names),
+            names=names,
+            titles=_titles(stats),
+            few=FEW,
+            least=least,
+            blocks=release_blocks(stats, least),
+            gold=count_gold(session),
+            queues=session.scalars(select(QueueRow).where(QueueRow.task == TASK).order_by(QueueRow.position)).all(),
+            faults=list(Fault),
+            planted=planted,
+            problem=problem,
+        )
+
+
+@router.post("/quality/gold", response_class=HTMLResponse)
+def plant(
+    request: Request,
+    project: ProjectHere,
+    person: Annotated[User, require_form(Action.MANAGE)],
+    queue: ShortText,
+    count: Annotated[int, Form(ge=1, le=200)],
+    trusted: Annotated[Literal["settled", "drafts"], Form()],
+    seed: Annotated[int, Form(ge=0, le=10**9)] = 0,
+) -> Response:
+    """Plant known answers among the units of a queue."""
+    try:
+        with transaction(project.database, person.id) as change:
+            planted = plant_gold(change, queue, count=count, seed=seed, trusted=trusted)
+    except InvalidValue as error:
+        return _page(request, project, person, problem=error)
+    return _page(request, project, person, planted=planted)
 
 
 @router.get("/api/quality", response_model=QualityTable, responses=CSV)
 def get_quality(request: Request, project: ProjectHere, person: Viewer, format: Format = "json") -> Response:
-    """Quality of each person's work in each queue."""
-    cache = team_stats_of(request)
-    stats = cache.latest() or cache.compute()
+    """Quality and hours of each person's work in each queue."""
+    stats = _stats(request)
     with project.database.reading() as session:
         names = names_by_id(session)
     titles = _titles(stats)
@@ -96,8 +139,8 @@ def get_quality(request: Request, project: ProjectHere, person: Viewer, format: 
     return sheet_answer("quality", rows, list(QualityRow.model_fields), format, as_of=stats.at)
 
 
-def _titles(stats: TeamStats | None) -> dict[str, str]:
-    return {task.queue_id: task.title for task in stats.tasks} if stats is not None else {}
+def _titles(stats: TeamStats) -> dict[str, str]:
+    return {task.queue_id: task.title for task in stats.tasks}
 
 
 def _sorted(stats: TeamStats, names: Mapping[str, str]) -> list[PersonQuality]:
@@ -120,10 +163,6 @@ def _document(row: PersonQuality, names: Mapping[str, str], titles: Mapping[str,
         results_low=row.results.low,
         results_high=row.results.high,
         results_places=row.results.n,
-        others_alpha=row.others.value,
-        others_low=row.others.low,
-        others_high=row.others.high,
-        others_places=row.others.n,
         gold_caught=gold.caught.share if gold is not None else None,
         gold_caught_low=gold.caught.low if gold is not None else None,
         gold_caught_high=gold.caught.high if gold is not None else None,
@@ -132,20 +171,7 @@ def _document(row: PersonQuality, names: Mapping[str, str], titles: Mapping[str,
         gold_false_alarms_low=gold.false_alarms.low if gold is not None else None,
         gold_false_alarms_high=gold.false_alarms.high if gold is not None else None,
         gold_without_fault=gold.false_alarms.trials if gold is not None else 0,
+        hours=round(row.hours, 4),
+        timed_turns=len(row.times_s),
         seconds_per_turn=row.seconds,
-        timed_turns=row.timed,
-        measured_turns=row.measured,
-        watching_seconds_per_turn=row.watch_s,
-        below_watching=row.too_fast,
     )
-
-
-def _agreement(request: Request, stats: TeamStats, names: Mapping[str, str], least: float | None) -> Markup:
-    """The agreement tables as HTML, cached: with hundreds of pairs they take longer to render than all else."""
-    key: tuple[Any, ...] = (stats.at, stats.seq, least, tuple(names.items()))
-    state = request.app.state
-    kept: tuple[object, Markup] | None = getattr(state, "agreement_tables", None)
-    if kept is None or kept[0] != key:
-        html = template_environment().get_template("_tasks.html").render(tasks=stats.tasks, names=names, least=least)
-        kept = state.agreement_tables = key, Markup(html)
-    return kept[1]

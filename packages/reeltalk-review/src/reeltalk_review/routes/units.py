@@ -1,31 +1,30 @@
 """The table of units, the page of one unit, and what is done to many units at once: pages and JSON API."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Form, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import AfterValidator
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.record import Json
 from reeltalk_review import unit_changes, units
 from reeltalk_review.access import Action, may
-from reeltalk_review.comments import comments_view
 from reeltalk_review.database import ReviewProject
-from reeltalk_review.errors import Conflict, Forbidden
-from reeltalk_review.events import Transaction, transaction
-from reeltalk_review.idempotency import RequestKey, answer_once
+from reeltalk_review.errors import Conflict
+from reeltalk_review.events import transaction
 from reeltalk_review.people import User
 from reeltalk_review.routes.media import video_view
 from reeltalk_review.settling import next_dispute
 from reeltalk_review.sheets import CSV, Format, stream_csv
-from reeltalk_review.tables import PersonRow, QueueRow, VideoRow
+from reeltalk_review.tables import PersonRow, VideoRow
+from reeltalk_review.team_stats import queue_progress
 from reeltalk_review.unit_changes import Outcome
 from reeltalk_review.unit_detail import UnitDetail, unit_detail
 from reeltalk_review.units import Sight, UnitPage, UnitQuery, sight_of
-from reeltalk_review.web import ProjectHere, ShortText, page, plain_text, require, require_api, require_form
+from reeltalk_review.web import ProjectHere, ShortText, page, plain_text, require, require_form
 
 router = APIRouter()
 Viewer = Annotated[User, require(Action.SEE_RESULTS)]
@@ -33,16 +32,6 @@ Returner = Annotated[User, require_form(Action.ADJUDICATE)]
 Owner = Annotated[User, require_form(Action.MANAGE)]
 NAMED_VIDEOS: Final = 200
 """Most videos that the field for a video suggests."""
-Id = Annotated[str, Field(max_length=200), AfterValidator(plain_text)]
-
-
-class Choice(UnitQuery):
-    """Units that are chosen in the table, and what should be done with them."""
-
-    action: Literal["return", "assign", "unassign"] = "return"
-    unit: Annotated[list[Id], Field(max_length=200, default_factory=list)]
-    all: Literal["", "yes"] = ""
-    """All that match, in place of single units."""
 
 
 def _sight(session: Session, project: ReviewProject, person: User) -> Sight:
@@ -53,22 +42,35 @@ def _sight(session: Session, project: ReviewProject, person: User) -> Sight:
 def show_units(
     request: Request, project: ProjectHere, person: Viewer, query: Annotated[UnitQuery, Query()]
 ) -> Response:
-    """A page of the table. The address holds all filters, so that a view can be linked."""
+    """Progress, and a page of the table. The address holds all filters, so that a view can be linked."""
+    return _table(request, project, person, query)
+
+
+def _table(
+    request: Request,
+    project: ReviewProject,
+    person: User,
+    query: UnitQuery,
+    *,
+    outcome: Outcome | None = None,
+    done: str = "",
+) -> Response:
     with project.database.reading() as session:
         found = units.find_units(session, _sight(session, project, person), query)
-        videos = session.scalars(select(VideoRow.id).order_by(VideoRow.id).limit(NAMED_VIDEOS)).all()
+        people = _people(session)
         return page(
             request,
             "units.html",
             person,
             found=found,
             query=query,
-            queues=session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all(),
-            people=_people(session),
-            videos=videos,
+            progress=queue_progress(session),
+            people=people,
+            workers=[row for row in people if row.disabled_at is None and may(row.role, Action.WORK)],
+            videos=session.scalars(select(VideoRow.id).order_by(VideoRow.id).limit(NAMED_VIDEOS)).all(),
             states=_states(person),
-            sorts=units.SORTS,
-            first=(found.page - 1) * units.ON_A_PAGE + 1,
+            outcome=outcome,
+            done=done,
         )
 
 
@@ -77,40 +79,8 @@ def _states(person: User) -> dict[str, str]:
     return {name: words for name, words in units.STATES.items() if judges or name in ("adjudication", "done")}
 
 
-def _people(session: Session, *, able: bool = False) -> Sequence[PersonRow]:
-    rows = session.scalars(select(PersonRow).order_by(PersonRow.disabled_at.is_not(None), PersonRow.sign_in))
-    return [row for row in rows if not able or (row.disabled_at is None and may(row.role, Action.WORK))]
-
-
-@router.get("/units/confirm", response_class=HTMLResponse)
-def confirm_change(
-    request: Request,
-    project: ProjectHere,
-    person: Annotated[User, require(Action.ADJUDICATE)],
-    choice: Annotated[Choice, Query()],
-) -> Response:
-    """Say how many units would be changed, and ask for what is needed to do it."""
-    if choice.action != "return" and not may(person.role, Action.MANAGE):
-        raise Forbidden("only an owner assigns tasks")
-    with project.database.reading() as session:
-        sight = _sight(session, project, person)
-        if choice.all:
-            chosen = units.matching_ids(session, sight, choice)
-        else:
-            chosen = units.visible_ids(session, sight, choice.unit)
-        shown = units.summaries(session, sight, chosen[: units.ON_A_PAGE])
-        return page(
-            request,
-            "units_confirm.html",
-            person,
-            choice=choice,
-            match=choice.address(),
-            chosen=[] if choice.all else chosen,
-            count=len(chosen),
-            shown=shown,
-            people=_people(session, able=True),
-            workers={here.id: here.name for row in shown for here in row.people if here.state == "submitted"},
-        )
+def _people(session: Session) -> Sequence[PersonRow]:
+    return session.scalars(select(PersonRow).order_by(PersonRow.disabled_at.is_not(None), PersonRow.sign_in)).all()
 
 
 @router.get("/units/{unit_id}", response_class=HTMLResponse)
@@ -118,9 +88,6 @@ def show_unit(request: Request, project: ProjectHere, unit_id: str, person: View
     """One unit, read-only."""
     with project.database.reading() as session:
         detail, row = unit_detail(session, _sight(session, project, person), unit_id)
-        comments: dict[str, Json] | None = None
-        if may(person.role, Action.ADJUDICATE):
-            comments = comments_view(session, person.id, row, names=detail.unit.state != "adjudication")
         return page(
             request,
             "unit.html",
@@ -128,7 +95,6 @@ def show_unit(request: Request, project: ProjectHere, unit_id: str, person: View
             detail=detail,
             video=video_view(project, session, person.id, row),
             states=units.STATES,
-            comments=comments,
         )
 
 
@@ -146,6 +112,7 @@ def adjudicate_now(project: ProjectHere, unit_id: str, person: Returner) -> Resp
 
 Ids = Annotated[list[ShortText], Form(max_length=units.ON_A_PAGE, default_factory=list)]
 Names = Annotated[list[ShortText], Form(max_length=1000, default_factory=list)]
+Count = Annotated[int, Form(ge=0, le=10**7)]
 
 
 @router.post("/units/return", response_class=HTMLResponse)
@@ -156,15 +123,15 @@ def return_chosen(
     note: Annotated[str, Form(max_length=4000), AfterValidator(plain_text)],
     unit: Ids,
     match: ShortText = "",
-    count: Annotated[int, Form(ge=0, le=10**7)] = 0,
-    whose: ShortText = "",
+    count: Count = 0,
+    every: ShortText = "",
 ) -> Response:
-    """Return submitted work on the chosen units."""
+    """Return submitted work on the chosen units, with a note."""
     with transaction(project.database, person.id) as change:
         sight = _sight(change.session, project, person)
-        chosen = _chosen(change.session, sight, unit, match, count)
-        outcome = unit_changes.return_units(change, sight, chosen, note, person_id=whose or None)
-    return _done(request, person, outcome, "returned", match)
+        chosen = _chosen(change.session, sight, unit, match, count, every)
+        outcome = unit_changes.return_units(change, sight, chosen, note)
+    return _table(request, project, person, UnitQuery.of_address(match), outcome=outcome, done="returned")
 
 
 @router.post("/units/assign", response_class=HTMLResponse)
@@ -175,100 +142,26 @@ def assign_chosen(
     unit: Ids,
     people: Names,
     match: ShortText = "",
-    count: Annotated[int, Form(ge=0, le=10**7)] = 0,
-    instead: ShortText = "",
-    release: ShortText = "",
+    count: Count = 0,
+    every: ShortText = "",
 ) -> Response:
-    """Assign the chosen units to people."""
+    """Assign the chosen units to exactly the chosen people."""
     with transaction(project.database, person.id) as change:
         sight = _sight(change.session, project, person)
-        outcome = unit_changes.give_units(
-            change,
-            sight,
-            _chosen(change.session, sight, unit, match, count),
-            people,
-            instead=instead == "yes",
-            release=release == "yes",
-            approval=project.settings.approval,
-        )
-    return _done(request, person, outcome, "assigned", match)
+        chosen = _chosen(change.session, sight, unit, match, count, every)
+        outcome = unit_changes.give_units(change, sight, chosen, people)
+    return _table(request, project, person, UnitQuery.of_address(match), outcome=outcome, done="assigned")
 
 
-@router.post("/units/unassign", response_class=HTMLResponse)
-def unassign_chosen(
-    request: Request,
-    project: ProjectHere,
-    person: Owner,
-    unit: Ids,
-    match: ShortText = "",
-    count: Annotated[int, Form(ge=0, le=10**7)] = 0,
-    release: ShortText = "",
-) -> Response:
-    """End all assignments of the chosen units."""
-    with transaction(project.database, person.id) as change:
-        sight = _sight(change.session, project, person)
-        chosen = _chosen(change.session, sight, unit, match, count)
-        outcome = unit_changes.take_units_away(
-            change, sight, chosen, release=release == "yes", approval=project.settings.approval
-        )
-    return _done(request, person, outcome, "taken back", match)
-
-
-def _chosen(session: Session, sight: Sight, unit_ids: Sequence[str], match: str, count: int) -> Sequence[str]:
+def _chosen(
+    session: Session, sight: Sight, unit_ids: Sequence[str], match: str, count: int, every: str
+) -> Sequence[str]:
     """The chosen units, or all that match a view of the table."""
-    if unit_ids:
+    if every != "yes":
         return unit_ids
     found = units.matching_ids(session, sight, UnitQuery.of_address(match))
     unit_changes.check_same_count(found, count)
     return found
-
-
-def _done(request: Request, person: User, outcome: Outcome, what: str, match: str) -> Response:
-    return page(request, "units_done.html", person, outcome=outcome, what=what, match=match)
-
-
-class OutcomeView(BaseModel):
-    """What was done to units."""
-
-    done: int
-    """Number of units."""
-    refused: dict[str, int]
-    """How many were left as they are, by reason."""
-    warnings: list[str]
-
-
-class UnitIds(BaseModel):
-    """Body of a change of units."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    units: Annotated[list[Id], Field(min_length=1, max_length=unit_changes.MOST_ASSIGNED)]
-
-
-class ReturnUnits(UnitIds):
-    """Body of a return."""
-
-    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
-    """What should be done again."""
-    person: Id | None = None
-    """Only this person's work."""
-
-
-class AssignUnits(UnitIds):
-    """Body of an assignment."""
-
-    people: Annotated[list[Id], Field(max_length=1000)] = []
-    instead: bool = False
-    """True: earlier assignments of these units end."""
-    release: bool = False
-    """True: unfinished work of people to whom the unit is not assigned makes room. What they saved is kept."""
-
-
-class UnassignUnits(UnitIds):
-    """Body of the end of assignments."""
-
-    release: bool = False
-    """True: unfinished work makes room, too. What people saved is kept."""
 
 
 class ListQuery(UnitQuery):
@@ -310,68 +203,3 @@ def read_unit(project: ProjectHere, unit_id: str, person: Viewer) -> UnitDetail:
     """One unit: its turns, who works on it, its history, and once all work is in its settled values."""
     with project.database.reading() as session:
         return unit_detail(session, _sight(session, project, person), unit_id)[0]
-
-
-@router.post("/api/units/return", response_model=OutcomeView)
-def return_by_script(
-    request: Request,
-    project: ProjectHere,
-    body: ReturnUnits,
-    person: Annotated[User, require_api(Action.ADJUDICATE)],
-    key: RequestKey,
-) -> JSONResponse:
-    """Return submitted work on units to its annotators, with a note."""
-
-    def do(change: Transaction, sight: Sight) -> Outcome:
-        return unit_changes.return_units(change, sight, body.units, body.note, person_id=body.person)
-
-    return _answer(request, project, body, person, key, do)
-
-
-@router.post("/api/units/assign", response_model=OutcomeView)
-def assign_by_script(
-    request: Request,
-    project: ProjectHere,
-    body: AssignUnits,
-    person: Annotated[User, require_api(Action.MANAGE)],
-    key: RequestKey,
-) -> JSONResponse:
-    """Assign units to people."""
-
-    def do(change: Transaction, sight: Sight) -> Outcome:
-        return unit_changes.give_units(
-            change,
-            sight,
-            body.units,
-            body.people,
-            instead=body.instead,
-            release=body.release,
-            approval=project.settings.approval,
-        )
-
-    return _answer(request, project, body, person, key, do)
-
-
-@router.post("/api/units/unassign", response_model=OutcomeView)
-def unassign_by_script(
-    request: Request,
-    project: ProjectHere,
-    body: UnassignUnits,
-    person: Annotated[User, require_api(Action.MANAGE)],
-    key: RequestKey,
-) -> JSONResponse:
-    """End all assignments of units."""
-
-    def do(change: Transaction, sight: Sight) -> Outcome:
-        return unit_changes.take_units_away(
-            change, sight, body.units, release=body.release, approval=project.settings.approval
-        )
-
-    return _answer(request, project, body, person, key, do)
-
-
-def _answer(request: Request, project: ReviewProject, body: BaseModel, person: User, key: str, do: Any) -> JSONResponse:
-    def change_units(change: Transaction) -> Json:
-        return do(change, _sight(change.session, project, person)).document()
-
-    return answer_once(project, person, key, request, body.model_dump(mode="json"), change_units)

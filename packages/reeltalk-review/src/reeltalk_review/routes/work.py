@@ -29,13 +29,11 @@ from reeltalk_review.assigning import (
     open_units,
     renew_lease,
 )
-from reeltalk_review.collecting import pair_turns
-from reeltalk_review.comments import comments_view
+from reeltalk_review.collecting import awaiting_approval, pair_turns
 from reeltalk_review.database import ReviewProject
-from reeltalk_review.duties import assigned_units
 from reeltalk_review.errors import NotFound
 from reeltalk_review.events import Transaction, transaction
-from reeltalk_review.guiding import guideline_part, guideline_view, line_of, newest_versions, read_versions
+from reeltalk_review.guiding import guideline_html, line_of
 from reeltalk_review.idempotency import RequestKey, answer_once
 from reeltalk_review.naming import unit_name, unit_names
 from reeltalk_review.people import User
@@ -50,7 +48,7 @@ from reeltalk_review.settling import (
     own_dispute,
     submitted_works,
 )
-from reeltalk_review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
+from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import ReviewTask
 from reeltalk_review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
@@ -64,9 +62,12 @@ RECENT = 50
 def show_home(
     request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], nothing: str = ""
 ) -> Response:
-    """Returned work, begun work, queues, and submitted work."""
+    """The inbox: returned and begun work, what is to be settled or approved, queues, and submitted work."""
     with project.database.reading() as session:
         own = _own(session, person.id, UNFINISHED)
+        judges = may(person.role, Action.ADJUDICATE)
+        disputed = open_disputes(session, person.id) if judges else []
+        approvals = awaiting_approval(session, person.id) if judges else []
         return page(
             request,
             "home.html",
@@ -75,7 +76,9 @@ def show_home(
             returned=[row for row in own if row["state"] == "returned"],
             begun=[row for row in own if row["state"] == "working"],
             handed_in=_own(session, person.id, ("submitted",), RECENT),
-            disputed=_disputed(session, person),
+            disputed=disputed,
+            approvals=approvals,
+            step=_next_step(session, person, len(disputed) + len(approvals)),
             nothing=nothing == "1",
         )
 
@@ -109,7 +112,7 @@ def show_work(
             name=name,
             task=task,
             opened=_as_text(opened),
-            guideline=guideline_part(session, person.id, unit.queue_id),
+            guideline=guideline_html(session, unit.queue_id),
         )
 
 
@@ -157,7 +160,6 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
         counts[queue][state] = count
     works, now = may(person.role, Action.WORK), moment()
     begun = _begun_counts(session, person.id) if works else {}
-    read, newest = read_versions(session, person.id), newest_versions(session)
     pairs = pair_turns(session, person.id) if works else []
     found: list[Mapping[str, Any]] = []
     for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)):
@@ -170,12 +172,9 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
                 "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
                 "left": open_units(session, row.id, person.id, now) if takes else 0,
                 "begun": begun.get(row.id, 0),
-                "assigned": assigned_units(session, person.id, row.id) if takes else 0,
                 "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
                 "in_pairs": row.task not in TASKS,
                 "pairs": [turn for turn in pairs if turn.queue_id == row.id],
-                "guideline": "new" if row.id not in read else "read",
-                "changed": row.id in read and newest.get(row.id, 0) > read[row.id],
             }
         )
     return found
@@ -196,11 +195,19 @@ def _begun_counts(session: Session, person_id: str) -> dict[str, int]:
     return {queue_id: count for queue_id, count in session.execute(query)}
 
 
-def _disputed(session: Session, person: User) -> int:
-    """How many complete units this person could settle: those that nobody has, and those they began."""
-    if not may(person.role, Action.ADJUDICATE):
-        return 0
-    return sum(free + begun for _, _, free, begun in open_disputes(session, person.id))
+def _next_step(session: Session, person: User, waiting: int) -> tuple[str, str, str] | None:
+    """What an owner does next: a sentence, and the address and name of a page; None if it waits in their inbox."""
+    if not may(person.role, Action.MANAGE) or waiting:
+        return None
+    others = select(PersonRow.id).where(PersonRow.disabled_at.is_(None), PersonRow.id != person.id)
+    if session.scalars(others.limit(1)).first() is None:
+        return "You are alone on the team.", "/team", "Invite people"
+    if session.scalars(select(AssignmentRow.id).limit(1)).first() is None:
+        return "Nobody has begun yet.", "/setup", "Check the queues, their guidelines and how many people do each task"
+    real = select(UnitRow.id).where(UnitRow.gold.is_(None), UnitRow.state != DONE)
+    if session.scalars(real.limit(1)).first() is not None:
+        return "People are at work.", "/quality", "See how far they agree"
+    return "All work is settled, and reeltalk review apply writes it into the benchmark.", "/units", "Look at the tasks"
 
 
 Worker = Annotated[User, require_api(Action.WORK)]
@@ -268,10 +275,8 @@ def _work_view(
             "content": content,
         },
         "reasons": offered_reasons(session, task.kind),
-        "guideline": guideline_view(session, assignment.person_id, unit.queue_id),
         "entries": {place: work.entry_view(row) for place, row in rows.items()},
         "findings": work.findings(assignment, unit, task, rows, task.places(unit.content)),
-        **comments_view(session, assignment.person_id, unit, names=names),
     }
 
 
@@ -433,13 +438,6 @@ class Return(BaseModel):
     note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
 
 
-@router.get("/adjudicate", response_class=HTMLResponse)
-def show_waiting(request: Request, project: ProjectHere, person: Adjudicator) -> Response:
-    """How many units wait for a decision, by queue."""
-    with project.database.reading() as session:
-        return page(request, "disputes.html", person, queues=open_disputes(session, person.id))
-
-
 @router.post("/adjudicate/queues/{queue_id}/next")
 def continue_dispute(
     project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.ADJUDICATE)]
@@ -447,7 +445,7 @@ def continue_dispute(
     """Continue with what this person decides, or take the next unit on which people differ."""
     with transaction(project.database, person.id) as change:
         found = next_dispute(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
-    return RedirectResponse(f"/adjudicate/{found.id}" if found is not None else "/adjudicate", status_code=303)
+    return RedirectResponse(f"/adjudicate/{found.id}" if found is not None else "/", status_code=303)
 
 
 @router.get("/adjudicate/{assignment_id}", response_class=HTMLResponse)
@@ -457,7 +455,7 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
         assignment, unit = own_dispute(session, person.id, assignment_id)
         opened = _as_text(_dispute(project, session, assignment, unit, names=False))
         name = unit_name(session, unit)
-        guideline = guideline_part(session, person.id, unit.queue_id)
+        guideline = guideline_html(session, unit.queue_id)
         return page(
             request, "adjudicate.html", person, assignment=assignment, name=name, opened=opened, guideline=guideline
         )
@@ -496,6 +494,6 @@ def send_back(
         if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
             raise NotFound("there is no such work on this task")
         work.send_back(change, person.id, body.assignment, body.note, approval=project.settings.approval)
-        return {"next": "/adjudicate"}
+        return {"next": "/"}
 
     return answer_once(project, person, key, request, [body.assignment, body.note], do)

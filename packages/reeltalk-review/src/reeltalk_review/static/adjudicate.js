@@ -50,7 +50,7 @@ export class Adjudicate {
     this.what = "decision";
     this.places = Object.keys(this.shown);
     this.stands = () => true;
-    this.home = "/adjudicate";
+    this.home = "/";
     // B takes B here.
     this.keys = { zoom: ["x"] };
     /** True: B is compared with A. False: both are compared with the draft. */

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The editor of every task: a unit's video beside its places, each with fields and a decision. The editor has the head, the
- * video, the strip of places, undo, keys, saving, merging of two windows, comments, the guideline and submitting. A task is
+ * video, the strip of places, undo, keys, saving, merging of two windows, the guideline and submitting. A task is
  * a view, an object that says what its places are and draws their fields:
  *
  *     class Turns {
@@ -28,7 +28,7 @@ import { Keys } from "./keys.js";
 import { SpotKeeper, lastSpot, putCaret } from "./resuming.js";
 import { Session } from "./session.js";
 import { DECIDED } from "./turnvalue.js";
-import { Component, html, render, useState } from "./vendor/preact.js";
+import { Component, html, render } from "./vendor/preact.js";
 import { Playback, Watch, videoActions } from "./watch.js";
 import { ask } from "./workapi.js";
 
@@ -364,7 +364,6 @@ export class Editor extends Component {
       { name: "note", label: "Write a note", group: "Fields", keys: ["e"], act: () => this.focus("#note") },
       { name: "unsure", label: "Unsure, or sure", group: "Fields", keys: ["Shift+U"], act: () => document.getElementById("unsure")?.click() },
       { name: "leave", label: "Leave a field; close", group: "Go", keys: ["Escape"], act: () => this._leave() },
-      { name: "comments", label: "Comments", group: "Go", keys: ["Shift+E"], act: () => this._openComments(), when: () => "comments" in this.reply },
       { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: () => guideline !== null },
       { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => this._play(), video: "Play evidence" },
       { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
@@ -394,13 +393,6 @@ export class Editor extends Component {
   _takeBack() {
     const back = this.reply.assignment.state === "submitted" ? this.session.reopen() : this._handed_in ? takeBack(this._handed_in.id) : null;
     back?.catch((error) => this.notify(messageOf(error)));
-  }
-
-  _openComments() {
-    const found = document.getElementById("comments");
-    if (!(found instanceof HTMLDetailsElement)) return;
-    found.open = true;
-    this.focus("#comment");
   }
 
   // ---- life --------------------------------------------------------------------------------------------------------
@@ -466,7 +458,6 @@ export class Editor extends Component {
               <fieldset id="fields" class="bare" disabled=${!this.isOpen} onFocusOut=${() => session.hurry()}>
                 <${view.Fields} view=${view} editor=${this} place=${place} value=${value} />
               </fieldset>`}
-            ${this.reply.comments && html`<${Comments} editor=${this} place=${place} />`}
           </div>
           <fieldset id="decisions" class="bare decisions" disabled=${!this.isOpen}>
             <legend class="unseen">Decision</legend>
@@ -594,37 +585,6 @@ function Merge({ view, place, mine, theirs, choose }) {
       <button type="button" class="quiet" onClick=${() => choose("edit")}>Edit, starting from mine</button>
     </p>
   <//>`;
-}
-
-/** @param {{editor: Editor, place: string}} props */
-function Comments({ editor, place }) {
-  const [text, setText] = useState("");
-  const [problem, setProblem] = useState("");
-  const comments = editor.reply.comments ?? [];
-  const send = () => {
-    if (!text.trim()) return;
-    editor.session.comment(place, text).then(
-      (found) => {
-        editor.reply.comments = found;
-        setText("");
-        setProblem("");
-      },
-      (error) => setProblem(messageOf(error)),
-    );
-  };
-  return html`<details id="comments" class="comments">
-    <summary>Comments ${comments.length > 0 && `(${comments.length})`}</summary>
-    <ul class="plain">${comments.map(
-      ({ id, place: where, author, text: said, at }) => html`<li key=${id}>
-        <p class="about"><strong>${author}</strong>${where !== "" && html` <button type="button" class="quiet" onClick=${() => editor.go(where)}>${editor.view.nameOf(where)}</button>`} <time datetime=${at}>${new Date(at).toLocaleString()}</time></p>
-        <p class="said-text">${said}</p>
-      </li>`,
-    )}</ul>
-    ${editor.reply.comments_read_by && html`<p class="about">${editor.reply.comments_read_by}</p>`}
-    <label for="comment">New comment</label>
-    <textarea id="comment" rows="2" maxlength="2000" value=${text} onInput=${(/** @type {any} */ { target }) => setText(target.value)}></textarea>
-    <p class="actions"><button type="button" class="second" onClick=${send}>Send</button><span class="warn" role="alert">${problem}</span></p>
-  </details>`;
 }
 
 /**

@@ -1,7 +1,5 @@
 // @ts-check
-/** The guideline of a task, in its dialog. Whoever opens it has read its version. */
-
-import { ask } from "./workapi.js";
+/** The guideline of a task, in its dialog. */
 
 const found = document.getElementById("guideline");
 /** Null if the page has none. */
@@ -10,13 +8,5 @@ export const guideline = found instanceof HTMLDialogElement ? found : null;
 guideline?.querySelector("[data-close]")?.addEventListener("click", () => guideline.close());
 
 export function openGuideline() {
-  if (!guideline || guideline.open) return;
-  guideline.showModal();
-  const { queue = "", version, read } = guideline.dataset;
-  if (read === "yes") return;
-  guideline.dataset.read = "yes";
-  ask(`/api/guidelines/${encodeURIComponent(queue)}/read`, { method: "POST", body: { version: Number(version) } }).catch(() => {
-    // It is recorded when the dialog is opened next.
-    guideline.dataset.read = "no";
-  });
+  if (guideline && !guideline.open) guideline.showModal();
 }

@@ -17,10 +17,6 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {string[]} places Those that must be decided.
  * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
  * @property {{name: string, title: string}[]} reasons For rejecting, in this project.
- * @property {{version: string, read: boolean} | null} [guideline]
- * @property {Comment[]} [comments]
- * @property {string} [comments_read_by] Who reads a comment, as a sentence.
- * @typedef {{id: string, place: string, author: string, text: string, at: string, mine: boolean}} Comment
  * @typedef {"mine" | "theirs" | "edit"} Choice
  */
 
@@ -48,8 +44,8 @@ export class Session {
     this.state = "saved";
     this._active = new Activity(() => !editor.playback.player.paused);
     this.outbox = new Outbox(this.id, (place, save, key) => {
-      const active = "comments" in reply ? { active_s: this._active.take(place, key) } : {};
-      return ask(`${this._path}/entries/${encodeURIComponent(place)}`, { method: "PUT", body: { ...save, ...active }, key });
+      const body = { ...save, active_s: this._active.take(place, key) };
+      return ask(`${this._path}/entries/${encodeURIComponent(place)}`, { method: "PUT", body, key });
     });
     this._take(reply.entries);
   }
@@ -160,11 +156,6 @@ export class Session {
   async reopen() {
     await ask(`${this._path}/reopen`, { method: "POST" });
     location.reload();
-  }
-
-  /** @param {string} place @param {string} text @returns {Promise<Comment[]>} */
-  async comment(place, text) {
-    return (await ask(`${this._path}/comments`, { method: "POST", body: { place, text } })).comments;
   }
 
   /** @param {{place: string, reply: {value: any, stale: string[] | null}, newer: boolean}} saved */

@@ -23,12 +23,10 @@ from reeltalk_review.backups import list_backups
 from reeltalk_review.captions import speech_file
 from reeltalk_review.collecting import CollectSettings, collecting_drafts
 from reeltalk_review.database import PLAYABLE
-from reeltalk_review.duties import assign_units, unit_duties
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.importing import add_queue
 from reeltalk_review.tables import (
     AssignmentRow,
-    DutyRow,
     EntryRow,
     EventRow,
     InvitationRow,
@@ -214,15 +212,6 @@ class World:
                 add_queue(change, "turns", name, drafts, title="Other turns", overlap=2)
         return name
 
-    def duty(self) -> str:
-        """The id of a fresh duty: a unit that is assigned to somebody."""
-        unit = self.unit()
-        with self.changing() as change:
-            queue = change.session.get_one(UnitRow, unit).queue_id
-            assign_units(change, {unit: queue}, [self.browsers["other"].id])
-            change.session.flush()
-            return unit_duties(change.session, [unit])[0].id
-
     def dialogue(
         self, asks: str | Browser, answers: str | Browser, state: str = "live", said: int = 0
     ) -> tuple[str, str]:
@@ -327,7 +316,6 @@ def known(world: World) -> dict[str, list[str]]:
             "seq": EventRow.seq,
             "pair_id": PairRow.id,
             "dialogue_id": LiveDialogueRow.id,
-            "duty_id": DutyRow.id,
         }
         found = {name: [str(value) for value in session.scalars(select(column))] for name, column in columns.items()}
     found["place"] = ["0", "1", "2"]

@@ -152,7 +152,8 @@ def test_stretches_of_time_agree_by_their_common_time() -> None:
         coded(1, "b", "spans", evidence=[]),
     ]
     (found,) = agreement_by_variable(rows)
-    assert found.raw.value == pytest.approx((3 / 9 + 1) / 2)
+    assert found.raw.value == pytest.approx(3 / 9)
+    assert found.raw.n == 1, "two who marked nothing agree on nothing"
     assert found.chance_corrected == found.raw
 
 

@@ -270,7 +270,7 @@ def test_1_a_task_of_two_is_taken_back_while_it_awaits_an_adjudicator(pair: Team
     assert unit_of(pair, mine).state == "adjudication"
     assert reopen(ada, mine).status_code == 200
     # While it is open again, nobody sees the other's work, the adjudicator included.
-    assert jo.form("/adjudicate/queues/turns/next").headers["location"] == "/adjudicate"
+    assert jo.form("/adjudicate/queues/turns/next").headers["location"] == "/"
     assert "Two?" not in ada.get(f"/api/work/{mine}").text
     assert hand_in(ada, mine, question="Two?").status_code == 200
     assert unit_of(pair, other).state == "done"
@@ -412,10 +412,10 @@ def test_1_any_contradiction_sets_one_task_aside(team: Team) -> None:
 
 
 def plant(owner: Browser, *, count: int = 10, trusted: str = "drafts", seed: int = 0, queue: str = "turns") -> str:
-    """Plant gold; the address of the board that says how much."""
-    answer = owner.form("/board/gold", queue=queue, count=str(count), trusted=trusted, seed=str(seed))
-    assert answer.status_code == 303, answer.text
-    return str(answer.headers["location"])
+    """Plant gold; the page that says how much."""
+    answer = owner.form("/quality/gold", queue=queue, count=str(count), trusted=trusted, seed=str(seed))
+    assert answer.status_code == 200, answer.text
+    return str(answer.text)
 
 
 def gold_of(team: Team) -> dict[str, str]:
@@ -530,8 +530,8 @@ def test_3_gold_that_can_reach_nobody_is_not_planted_and_that_is_said(pair: Team
         pair.member("Ben", "annotator")
     board = plant(owner, trusted=trusted)
     assert gold_of(pair) == {}
-    page = owner.get(board).text
-    assert "0 of 10 tasks of gold were planted" in page
+    page = board
+    assert "0 of 10 were planted" in page
     assert "6 would reach nobody: everybody here has seen the original, or is needed for it" in page
 
 
@@ -542,7 +542,7 @@ def test_3_gold_from_settled_tasks_reaches_who_did_not_do_them(team: Team) -> No
     done = {record_of(team, do_next(ada)) for _ in range(3)}
     board = plant(owner, count=3, trusted="settled")
     assert set(gold_of(team).values()) == done
-    assert "3 of 3 tasks of gold were planted." in owner.get(board).text
+    assert "3 of 3 were planted." in board
     work_through([ada, ben])
     assert {unit.target_id for unit in held(team, ben) if unit.gold is not None} == done
     assert not [unit for unit in held(team, ada) if unit.gold is not None]
@@ -553,7 +553,7 @@ def test_3_gold_lies_twenty_tasks_from_its_original(tmp_path: Path) -> None:
     owner = team.member("Olga", "owner")
     for name in ("Ada", "Ben", "Cai"):
         team.member(name, "annotator")
-    assert "planted=12" in plant(owner, count=12)
+    assert "12 of 12 were planted." in plant(owner, count=12)
     units = sorted(units_in(team, "turns"), key=lambda unit: (unit.position, unit.gold is None))
     real = {unit.target_id: number for number, unit in enumerate(unit for unit in units if unit.gold is None)}
     before = 0
@@ -793,16 +793,13 @@ def test_6_apply_counts_turns_as_turns(team: Team) -> None:
     assert applied.counts["turns taken out"] == 1
 
 
-def test_6_the_board_says_what_pairs_see_of_each_other(team: Team) -> None:
+def test_6_the_first_page_says_how_many_dialogues_a_video_has(team: Team) -> None:
     owner = team.member("Olga", "owner")
     settings = CollectSettings().model_dump(mode="json")
     with transaction(team.project.database, OPERATOR) as change:
         add_queue(
             change, "collect", "collect", collecting_drafts(content()), title="Collect", overlap=3, settings=settings
         )
-    board = owner.get("/board").text.split("<h3>Collect</h3>")[1]
-    assert "do not see each other" not in board
-    assert "Pairs collect 3 dialogues about each video." in board
     assert "with 3 dialogues each" in owner.get("/").text
 
 
@@ -870,5 +867,5 @@ def test_6_people_who_differ_in_the_method_of_a_rewriting_do_not_agree(pair: Tea
 
 def test_6_readers_are_promised_what_they_get(team: Team) -> None:
     reader, owner = team.member("Rita", "reader"), team.member("Olga", "owner")
-    assert "reader: looks at the board and at complete tasks, and changes nothing" in owner.get("/team").text
-    assert reader.get("/board").status_code == 200
+    assert "reader: looks at progress, quality and complete tasks, and changes nothing" in owner.get("/team").text
+    assert reader.get("/units").status_code == 200

@@ -8,11 +8,10 @@ from sqlalchemy import select
 from team import Browser, Team, make_team, small_content
 
 from reeltalk_review.collecting import CollectSettings, add_pair, collecting_drafts
-from reeltalk_review.duties import assign_units
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.guiding import default_guideline, is_safe_link, render_guideline
 from reeltalk_review.importing import add_queue
-from reeltalk_review.tables import EventRow, QueueRow, UnitRow
+from reeltalk_review.tables import EventRow, QueueRow
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.verifying import verify_history
 
@@ -31,8 +30,8 @@ def team(tmp_path: Path, database: str) -> Iterator[Team]:
     found.project.database.close()
 
 
-def write(owner: Browser, text: str, *, based_on: int = 0, says: str = "", action: str = "save") -> int:
-    answer = owner.form("/setup/queues/turns/guideline", text=text, based_on=str(based_on), says=says, action=action)
+def write(owner: Browser, text: str, *, based_on: int = 0, says: str = "") -> int:
+    answer = owner.form("/setup/queues/turns/guideline", text=text, based_on=str(based_on), says=says)
     return int(answer.status_code)
 
 
@@ -48,7 +47,7 @@ def test_every_kind_of_work_comes_with_a_guideline_with_examples(kind: str) -> N
     [
         ("https://example.org/a", True),
         ("http://example.org", True),
-        ("/board", True),
+        ("/units", True),
         ("#part", True),
         ("notes/rules", True),
         ("javascript:alert(1)", False),
@@ -82,36 +81,20 @@ def test_nothing_in_a_guideline_is_executed_or_loaded() -> None:
     assert "<td>1</td>" in html
 
 
-def test_a_guideline_is_written_in_versions_and_read_and_its_change_is_announced(team: Team) -> None:
+def test_a_guideline_is_written_in_versions(team: Team) -> None:
     owner, browser = team.member("Olga", "owner"), team.member("Ada", "annotator")
-    assert "Read the guideline first" in browser.get("/").text
     assignment = browser.next("turns")
-    assert browser.get(f"/api/work/{assignment}").json()["guideline"] == {"version": 0, "read": False}
     assert "Watch the evidence" in browser.get(f"/work/{assignment}").text
-    assert browser.api("POST", "/api/guidelines/turns/read", {"version": 0}).json() == {"version": 0}
-    assert browser.get(f"/api/work/{assignment}").json()["guideline"] == {"version": 0, "read": True}
-    assert "Read the guideline first" not in browser.get("/").text
-
-    assert write(owner, "Look **twice**.", action="preview") == 200
-    assert "changed since you read it" not in browser.get("/").text
     assert write(owner, "Look **twice**.", says="Look at questions.") == 303
-    home = browser.get("/").text
-    assert "The guideline changed since you read it" in home
-    assert "Look at questions." in home
-    assert browser.get(f"/api/work/{assignment}").json()["guideline"] == {"version": 1, "read": False}
+    assert "Look at questions." in browser.get("/").text
     assert "<strong>twice</strong>" in browser.get(f"/work/{assignment}").text
-    page = browser.get("/guidelines/turns").text
-    assert "<ins>Look **twice**.</ins>" in page
     assert "Watch the evidence" in browser.get("/guidelines/turns?version=0").text
-    assert browser.form("/guidelines/turns/read", version="1").status_code == 303
-    assert "changed since you read it" not in browser.get("/").text
-
     assert write(owner, "Another.", based_on=0) == 409, "somebody wrote a version meanwhile"
     assert write(owner, "Look **twice**.", based_on=1, says="Look at questions.") == 303, "nothing changed"
     assert write(owner, "Look thrice.", based_on=1, says="Look at questions.") == 303
     with team.project.database.reading() as session:
         kinds = [event.kind for event in session.scalars(select(EventRow))]
-    assert [kinds.count(kind) for kind in ("guideline", "line", "reading")] == [2, 1, 2]
+    assert [kinds.count(kind) for kind in ("guideline", "line")] == [2, 1]
 
 
 @pytest.mark.parametrize("text", [" ", "x" * 50_001])
@@ -138,15 +121,6 @@ def test_the_first_page_says_what_a_queue_is_and_whether_to_begin_or_to_go_on(te
     home = browser.get("/").text
     assert ">Go on</button>" in home
     assert "3 left for you, 1 of them begun" in home
-
-
-def test_the_first_page_says_how_many_tasks_are_assigned_to_somebody(team: Team) -> None:
-    browser, other = team.member("Ada", "annotator"), team.member("Bo", "annotator")
-    with transaction(team.project.database, OPERATOR) as change:
-        unit = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == "turns").limit(1)).one()
-        assign_units(change, {unit.id: "turns"}, [browser.id])
-    assert "1 task is assigned to you." in browser.get("/").text
-    assert "assigned to you" not in other.get("/").text
 
 
 def test_the_first_page_says_whose_turn_it_is_in_a_pair(team: Team) -> None:

@@ -108,10 +108,10 @@ def test_a_link_that_comes_later_asks_for_the_board_again(team: Team) -> None:
     assert (refused.status_code, refused.json()["places"]) == (422, ["board"])
 
 
-def test_agreement_of_links_shows_on_the_board(team: Team) -> None:
+def test_agreement_of_links_shows_on_the_page_of_quality(team: Team) -> None:
     do(team.member("Ana", "annotator"), {"0-0": KEPT, "1-2": KEPT})
     do(team.member("Ben", "annotator"), {"0-0": KEPT})
     owner = team.member("Ola", "owner")
-    page = owner.get("/board")
+    page = owner.get("/quality")
     assert page.status_code == 200
     assert "Link chains" in page.text

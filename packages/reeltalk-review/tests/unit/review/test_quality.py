@@ -8,20 +8,8 @@ import pytest
 from askers import World
 from team import make_team, on_databases
 
-from reeltalk_review.agreement import CodedPlace
-from reeltalk_review.quality import (
-    ALONE,
-    FEW,
-    Handed,
-    PersonTimes,
-    UnitWork,
-    agreement_with_others,
-    quality_of,
-    unit_works,
-    watch_seconds,
-)
+from reeltalk_review.quality import Handed, UnitWork, quality_of, unit_works
 from reeltalk_review.tasks.registry import TASKS
-from reeltalk_review.tasks.task import Code
 from reeltalk_review.team_stats import TeamStatsCache
 
 
@@ -38,19 +26,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
 
 
-def coded(unit: str, person: str, decision: str) -> CodedPlace:
-    return CodedPlace(unit, "0", unit, person, {"decision": Code("decision", "nominal", decision)})
-
-
-def row_of(works: list[UnitWork], seconds: tuple[float, ...] = ()) -> Any:
+def row_of(works: list[UnitWork]) -> Any:
     return quality_of(
         "ann",
         "turns",
         works,
         handed=Handed(1, 3, 0),
-        others=agreement_with_others("ann", []),
         gold=None,
-        times=PersonTimes(seconds, 0),
+        times_s=(),
     )
 
 
@@ -74,43 +57,11 @@ def test_decisions_and_agreement_with_results_are_counted() -> None:
     results = {place: (value, "sole" if place == "3" else "taken") for place, value in settled.items()}
     ann, ben = unit_works(TASKS["turns"], CONTENT, "v", values, results)
     assert ann.decisions == {"accepted": 1, "edited": 1, "rejected": 1, "skipped": 1}
-    assert (ann.unsure, ann.turns, ann.watch) == (1, 4, ((10.0, 20.0),))
+    assert ann.unsure == 1
     # An edit that says nothing new is the same turn. What a person's work alone settled is compared with nothing.
     assert (ann.equal, ann.settled, ben.equal, ben.settled) == (3, 3, 2, 3)
     row = row_of([ann])
     assert (row.decided, row.results.value, row.results.n, row.results.low) == (4, 1.0, 3, None)
-
-
-def test_without_clips_evidence_is_what_must_be_watched_and_nothing_twice() -> None:
-    evidence = [{"start_s": 1.0, "end_s": 3.0}, {"start_s": 2.0, "end_s": 5.0}]
-    content = {"turns": [{"question": "Who?", "references": ["A."], "evidence": evidence}]}
-    (work,) = unit_works(TASKS["turns"], content, "v", {"ann": {}}, {})
-    other = UnitWork("ann", "w", 1, {}, 0, 0, 0, ((0.0, 4.0),))
-    assert watch_seconds([work, work]) == 4.0
-    assert watch_seconds([work, other]) == 8.0
-    assert watch_seconds([]) == 0.0
-
-
-def test_who_is_faster_than_watching_is_marked_and_not_after_a_few_turns() -> None:
-    works = [UnitWork("ann", f"v{n}", 2, {}, 0, 0, 0, ((0.0, 30.0),)) for n in range(10)]
-    slow, fast = (15.0,) * FEW, (14.0,) * FEW
-    assert row_of(works).watch_s == 15.0
-    assert [row_of(works, seconds).too_fast for seconds in (slow, fast, fast[1:], ())] == [False, True, False, False]
-    assert not row_of([UnitWork("ann", "v", 2, {}, 0, 0, 0, ())], fast).too_fast
-
-
-def test_a_person_is_compared_with_the_others_and_not_the_others_with_each_other() -> None:
-    rows = []
-    for n in range(12):
-        mine = "accept" if n % 2 else "reject"
-        theirs = "reject" if n % 2 else "accept"
-        rows += [coded(f"u{n}", "ann", mine), coded(f"u{n}", "ben", mine), coded(f"u{n}", "cai", theirs)]
-    ann, ben, cai = (agreement_with_others(person, rows) for person in ("ann", "ben", "cai"))
-    assert ann.value == ben.value == pytest.approx(0.0, abs=0.05)
-    assert cai.value == pytest.approx(-1.0, abs=0.05)
-    assert (ann.n, cai.n) == (24, 24)
-    alone = agreement_with_others("ann", [coded("u", "ann", "accept")])
-    assert (alone.value, alone.reason) == (None, ALONE)
 
 
 def test_the_table_tells_nothing_of_units_that_are_not_complete(world: World) -> None:
@@ -125,7 +76,6 @@ def test_the_table_tells_nothing_of_units_that_are_not_complete(world: World) ->
     for who in ("annotator", "other"):
         row = after[world.browsers[who].id]
         assert (row.decisions["accepted"], row.decided, row.results.value, row.results.n) == (3, 3, 1.0, 3)
-        assert row.others.n == 3
 
 
 def test_what_an_adjudicator_settles_counts_as_the_result(world: World) -> None:
@@ -141,7 +91,7 @@ def test_what_an_adjudicator_settles_counts_as_the_result(world: World) -> None:
     assert found[world.browsers["third"].id].value == 0.0
 
 
-def test_time_that_a_browser_measured_counts_before_the_gaps(world: World) -> None:
+def test_time_is_what_a_browser_measured(world: World) -> None:
     assignment = world.work("annotator", "fresh")
     browser = world.browsers["annotator"]
     draft = TASKS["turns"].draft_value(CONTENT, "0")
@@ -151,7 +101,7 @@ def test_time_that_a_browser_measured_counts_before_the_gaps(world: World) -> No
     body = {"revision": 2, "value": draft, "active_s": 3601}
     assert browser.api("PUT", f"/api/work/{assignment}/entries/0", body).status_code == 422
     row = next(row for row in TeamStatsCache(world.team.project.database).compute().quality if row.person == browser.id)
-    assert (row.seconds, row.timed, row.measured) == (42.5, 1, 1)
+    assert (row.seconds, list(row.times_s), row.hours) == (42.5, [42.5], 42.5 / 3600)
 
 
 def test_page_and_table_say_the_same(world: World) -> None:

@@ -10,13 +10,13 @@ import pytest
 from askers import World
 from review_projects import QUEUE, decide, small_project, submit
 from sqlalchemy import delete, event, select, update
-from team import Browser, make_team
+from team import make_team
 
-from reeltalk_review.assigning import ANNOTATOR, take_unit
+from reeltalk_review.assigning import ANNOTATOR, next_unit, take_unit
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.describing import describe_units, flagged_turns, search_words
 from reeltalk_review.errors import InvalidValue, NotFound
-from reeltalk_review.events import OPERATOR, transaction
+from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.people import User
 from reeltalk_review.tables import (
     AssignmentRow,
@@ -29,10 +29,11 @@ from reeltalk_review.tables import (
     VideoRow,
 )
 from reeltalk_review.tasks.task import spoken_place
-from reeltalk_review.unit_changes import give_units, return_units, take_units_away
+from reeltalk_review.unit_changes import give_units, return_units
 from reeltalk_review.unit_detail import UnitDetail, unit_detail
 from reeltalk_review.units import Sight, UnitPage, UnitQuery, find_units, matching_ids, sight_of
 from reeltalk_review.verifying import verify_history
+from reeltalk_review.work import send_back
 
 GIVEN = [f"u{number}" for number in range(8)]
 
@@ -49,6 +50,13 @@ def project(tmp_path: Path) -> Iterator[ReviewProject]:
         describe_units(change.session)
     yield found
     found.database.close()
+
+
+def send_back_from(change: Transaction, person: str, units: list[str]) -> None:
+    """Return one person's work on units."""
+    work = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units), AssignmentRow.person_id == person)
+    for assignment in change.session.scalars(work).all():
+        send_back(change, "olga", assignment, "look again")
 
 
 ROLES = {"olga": "owner", "jo": "adjudicator", "rita": "reader"}
@@ -96,7 +104,7 @@ def test_states(project: ReviewProject) -> None:
     complete(project, "u3", differ=True)
     complete(project, "u4")
     with transaction(project.database, "olga") as change:
-        return_units(change, sight(change.session, "olga"), ["u4"], "look again", person_id="ann")
+        send_back_from(change, "ann", ["u4"])
     expected = {
         "begun": ["u0"], "submitted": ["u1"], "done": ["u2"], "adjudication": ["u3"], "returned": ["u4"],
         "waiting": ["u5", "u6", "u7"],
@@ -153,7 +161,7 @@ def test_flags_disagreement_notes_and_doubts(project: ReviewProject) -> None:
     assert [(unit.notes, unit.unsure, unit.disputed) for unit in find(project, q="u2").units] == [(3, 3, 0)]
     assert [unit.disputed for unit in find(project, q="u1").units] == [3]
     with transaction(project.database, "olga") as change:
-        return_units(change, sight(change.session, "olga"), ["u1", "u2"], "look again", person_id="ann")
+        send_back_from(change, "ann", ["u1", "u2"])
     assert ids(project, disputed="yes") == ids(project, noted="yes") == []
     assert ids(project, sort="disputed", down="yes") == GIVEN
 
@@ -226,7 +234,7 @@ def test_nobodys_values_before_all_work_is_in(project: ReviewProject) -> None:
         assert ("Anns own" in found.model_dump_json()) == sides
         assert {side for place in found.places for side in place.sides} == ({"A", "B"} if sides else set())
     with transaction(project.database, "olga") as change:
-        return_units(change, sight(change.session, "olga"), ["u0"], "look again", person_id="ben")
+        send_back_from(change, "ben", ["u0"])
     assert "own wording" not in detail(project, "olga", "u0").model_dump_json()
 
 
@@ -343,9 +351,7 @@ def test_returning_many(project: ReviewProject) -> None:
     complete(project, "u1", differ=True)
     do(project, "ann", "u2", hand_in=False)
     with transaction(project.database, "olga") as change:
-        outcome = return_units(
-            change, sight(change.session, "olga"), ["u0", "u1", "u2", "none"], "look again", person_id="ben"
-        )
+        outcome = return_units(change, sight(change.session, "olga"), ["u0", "u1", "u2", "none"], "look again")
     assert outcome.done == 2
     assert sum(outcome.refused.values()) == 2
     assert ids(project, state=["returned"]) == ["u0", "u1"]
@@ -359,26 +365,38 @@ def test_returning_many(project: ReviewProject) -> None:
 
 def test_assigning_many(project: ReviewProject) -> None:
     complete(project, "u0")
-    do(project, "cai", "u1", hand_in=False)
     with transaction(project.database, "olga") as change:
-        outcome = give_units(
-            change,
-            sight(change.session, "olga"),
-            ["u0", "u1", "u2"],
-            ["ann"],
-            release=True,
-        )
+        outcome = give_units(change, sight(change.session, "olga"), ["u0", "u1", "u2"], ["ann"])
     assert (outcome.done, outcome.refused) == (2, {"all work on it is in": 1})
-    assert "need more people" in outcome.warnings[0]
+    assert "fewer are named" in outcome.warning
     assert ids(project, person="ann") == ["u0", "u1", "u2"]
-    assert ids(project, state=["begun"]) == []
     assert [here.name for here in find(project, q="u2").units[0].assigned] == ["ann"]
+    with transaction(project.database, "cai") as change:
+        taken = next_unit(change, "cai", QUEUE, lease_minutes=30)
+    assert taken is not None
+    assert taken.unit_id == "u3", "two are for somebody else"
     with transaction(project.database, "olga") as change:
-        outcome = take_units_away(change, sight(change.session, "olga"), ["u1", "u2"])
-    assert outcome.done == 2
+        give_units(change, sight(change.session, "olga"), ["u1", "u2"], ["ben"])
     assert ids(project, person="ann") == ["u0"]
+    with transaction(project.database, "olga") as change:
+        outcome = give_units(change, sight(change.session, "olga"), ["u1", "u2"], [])
+    assert (outcome.done, outcome.warning) == (2, "")
+    assert ids(project, person="ben") == ["u0"]
+    with pytest.raises(InvalidValue, match="cannot work"), transaction(project.database, "olga") as change:
+        give_units(change, sight(change.session, "olga"), ["u1"], ["rita"])
     findings = verify_history(project.database).findings
-    assert [finding for finding in findings if "duty" in finding or "copy" in finding] == []
+    assert [finding for finding in findings if "duty" in finding] == []
+
+
+def test_a_queue_is_assigned_to_exactly_these_people(world: World) -> None:
+    owner, other, third = (world.browsers[name] for name in ("owner", "other", "third"))
+    queue = {"title": "Review turns", "position": "1", "overlap": "2", "is_open": "yes"}
+    assert owner.form("/setup/queues/turns", **queue, people=other.id).status_code == 303
+    assert f'<option value="{other.id}" selected>' in owner.get("/setup").text
+    assert third.form("/queues/turns/next").headers["location"] == "/?nothing=1"
+    assert other.form("/queues/turns/next").headers["location"].startswith("/work/")
+    assert owner.form("/setup/queues/turns", **queue).status_code == 303
+    assert third.form("/queues/turns/next").headers["location"].startswith("/work/")
 
 
 def test_what_is_flagged_and_which_words_count() -> None:
@@ -408,13 +426,12 @@ def world(tmp_path: Path) -> World:
 
 
 def test_a_change_of_all_that_match_is_refused_if_the_table_has_changed(world: World) -> None:
-    owner = world.browsers["owner"]
-    page = owner.get("/units/confirm?action=assign&all=yes&queue=turns").text
-    assert "<strong>3 tasks</strong>" in page
-    fields = {"match": "queue=turns", "people": world.browsers["other"].id}
+    owner, other = world.browsers["owner"], world.browsers["other"]
+    assert "all 3 that match" in owner.get("/units?queue=turns").text
+    fields = {"match": "queue=turns", "people": other.id, "every": "yes"}
     assert owner.form("/units/assign", count="2", **fields).status_code == 409
     assert "3 tasks were assigned" in owner.form("/units/assign", count="3", **fields).text
-    assert owner.get("/api/duties").json()["total"] == 3
+    assert f"for {other.name}" in owner.get("/units?queue=turns").text
 
 
 def test_adjudicating_from_the_table(world: World) -> None:
@@ -428,44 +445,27 @@ def test_adjudicating_from_the_table(world: World) -> None:
     assert "Adjudicate now" not in owner.get(f"/units/{unit}").text
 
 
-def test_a_script_returns_assigns_and_reads(world: World) -> None:
-    owner: Browser = world.browsers["owner"]
-    world.work("annotator", "complete")
-    done = owner.get("/api/units?state=done").json()["units"][0]
-    answer = owner.api("POST", "/api/units/return", {"units": [done["id"]], "note": "Look again."})
-    assert answer.json()["done"] == 1
-    assert owner.get(f"/api/units/{done['id']}").json()["unit"]["state"] == "returned"
-    body = {"queue": "turns", "people": [world.browsers["other"].id]}
-    assert owner.api("POST", "/api/duties", body).status_code == 200
-    duty = owner.get("/api/duties?queue=turns").json()["duties"][0]
-    assert (duty["name"], duty["unit"]) == ("Another annotator", None)
-    assert world.browsers["third"].form("/queues/turns/next").headers["location"] == "/?nothing=1"
-    assert owner.api("DELETE", f"/api/duties/{duty['id']}").status_code == 200
-    assert owner.get("/api/duties").json()["total"] == 0
-
-
-def test_numbers_of_the_board_lead_to_as_many_units(world: World) -> None:
+def test_numbers_of_progress_lead_to_as_many_units(world: World) -> None:
     for state in ("working", "submitted", "complete"):
         world.work("annotator", state)
     world.dispute("adjudicator")
-    owner, reader = world.browsers["owner"], world.browsers["reader"]
-    found = re.findall(r'<a href="(/units\?[^"]+)">([\d,]+)</a>', owner.get("/board").text)
-    assert len(found) >= 5
-    for address, count in found:
-        assert owner.get(f"/api{unescape(address)}").json()["total"] == int(count), address
-    for address, count in re.findall(r'<a href="(/units\?[^"]+)">([\d,]+)</a>', reader.get("/board").text):
-        assert reader.get(f"/api{unescape(address)}").json()["total"] == int(count), address
-    assert "/units?" not in world.browsers["annotator"].get("/board").text
+    for name, least in (("owner", 4), ("reader", 2)):
+        browser = world.browsers[name]
+        found = re.findall(r'<a href="(/units\?[^"]+)">([\d,]+)</a>', browser.get("/units").text)
+        assert len(found) >= least
+        for address, count in found:
+            assert browser.get(f"/api{unescape(address)}").json()["total"] == int(count), address
+    assert world.browsers["annotator"].get("/units").status_code == 403
 
 
 def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_again(project: ReviewProject) -> None:
     from reeltalk_review.administration import disable_account
-    from reeltalk_review.assigning import next_unit, open_units
+    from reeltalk_review.assigning import open_units
     from reeltalk_review.tables import moment
 
     complete(project, "u0")
     with transaction(project.database, "olga") as change:
-        return_units(change, sight(change.session, "olga"), ["u0"], "look again", person_id="ben")
+        send_back_from(change, "ben", ["u0"])
     with transaction(project.database, "olga") as change:
         disable_account(change, "ben", approval=False)
     found = {}

@@ -1,4 +1,4 @@
-"""The board, the page of a pair and adjudication over HTTP: who sees what, and that nobody sees work too early."""
+"""The pages of those who lead, and adjudication over HTTP: who sees what, and that nobody sees work too early."""
 
 import json
 import re
@@ -18,7 +18,6 @@ from reeltalk_review.database import ProjectSettings, ReviewProject
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.people import start_session
 from reeltalk_review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
-from reeltalk_review.team_stats import TeamStatsCache
 from reeltalk_review.web import cookie_name
 from reeltalk_review.work import own_work, save_value, submit
 
@@ -113,87 +112,60 @@ def hand_in(project: ReviewProject, person: str, *, differ: bool = True) -> str:
         return unit.id
 
 
-def compute(project: ReviewProject, team: dict[str, Browser]) -> None:
-    """Bring the stats that pages show up to date."""
-    client = team["olga"]._client
-    cache: TeamStatsCache = getattr(client.app.state, "team_stats", None) or TeamStatsCache(project.database)  # type: ignore[attr-defined]
-    client.app.state.team_stats = cache  # type: ignore[attr-defined]
-    cache.compute()
-
-
 @pytest.mark.parametrize("name", TEAM)
-def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
-    name: str, project: ReviewProject, team: dict[str, Browser]
-) -> None:
+def test_pages_are_for_those_who_lead(name: str, project: ReviewProject, team: dict[str, Browser]) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person)
-    compute(project, team)
-    found = team[name].get("/board")
-    assert found.status == 200
-    assert "Progress of Review turns" in found.text
-    others = [other.title() for other in TEAM if other != name]
-    leads = TEAM[name] != "annotator"
-    assert all((f">{other}<" in found.text) == leads for other in others)
-    assert ("/quality" in found.text) == leads
-    assert team[name].get("/quality").status == (200 if leads else 403)
-    assert ("gold" in found.text.lower()) == leads
-    assert ("Plant gold" in found.text) == (name == "olga")
-    assert team[name].get("/board/turns/pairs/ann/ben").status == (200 if leads else 403)
-    expected = {"owner": 303, "annotator": 403, "adjudicator": 403, "reader": 403}[TEAM[name]]
-    assert team[name].form("/board/gold", queue="turns", count="1", trusted="drafts").status == expected
+    home, role = team[name].get("/").text, TEAM[name]
+    pages = [path for path, label in re.findall(r'<a href="(/\w*)"[^>]*>(Work|Tasks|Quality|Project)</a>', home)]
+    leads = ["/", "/units", "/quality"]
+    assert pages == {"annotator": ["/"], "owner": [*leads, "/team"]}.get(role, leads)
+    assert {path: team[name].get(path).status for path in ("/units", "/quality")} == dict.fromkeys(
+        ("/units", "/quality"), 200 if role != "annotator" else 403
+    )
+    assert ("Plant" in team[name].get("/quality").text) == (name == "olga")
+    planted = team[name].form("/quality/gold", queue="turns", count="1", trusted="drafts").status
+    assert planted == (200 if name == "olga" else 403)
+
+
+def test_an_owner_is_told_what_comes_next(project: ReviewProject, team: dict[str, Browser]) -> None:
+    olga = team["olga"]
+    assert "Nobody has begun yet." in olga.get("/").text
+    hand_in(project, "ann")
+    assert "People are at work." in olga.get("/").text
+    hand_in(project, "ben")
+    assert "Next:" not in olga.get("/").text
+    assert ">Settle</button>" in olga.get("/").text
+    assert "Next:" not in team["jo"].get("/").text
 
 
 def test_agreement_is_on_the_page_of_quality_once_both_are_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     hand_in(project, "ann")
-    compute(project, team)
     assert "No task was done by two people yet" in team["olga"].get("/quality").text
     hand_in(project, "ben")
-    compute(project, team)
     quality = team["olga"].get("/quality").text
     assert "Ann and Ben" in quality
-    assert "1 task done by two people or more" in quality
+    assert "It rests on 1 task that two people or more did." in quality
 
 
-def test_the_board_says_that_a_release_is_blocked(project: ReviewProject, team: dict[str, Browser]) -> None:
+def test_the_page_of_quality_says_that_nothing_can_be_applied(project: ReviewProject, team: dict[str, Browser]) -> None:
     project.settings = ProjectSettings(least_agreement=0.99)
-    compute(project, team)
-    assert "A release is blocked" in team["rita"].get("/board").text
-    assert "A release is blocked" not in team["ann"].get("/board").text
+    assert "Nothing can be applied" in team["rita"].get("/quality").text
 
 
-def test_no_page_of_the_board_tells_what_somebody_wrote_before_all_is_in(
-    project: ReviewProject, team: dict[str, Browser]
-) -> None:
+def test_no_page_tells_what_somebody_wrote_before_all_is_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     unit = hand_in(project, "ann")
-    compute(project, team)
     with project.database.reading() as session:
         assignment = session.scalars(select(AssignmentRow)).one().id
     for name, browser in team.items():
         for path in (
-            "/board",
+            "/units",
             "/quality",
             "/api/quality",
-            "/board/turns/pairs/ann/ben",
-            "/adjudicate",
             f"/api/adjudicate/{assignment}",
         ):
             assert (name, path, SECRET_WORDS["ann"] in browser.get(path).text) == (name, path, False)
     assert unit == "u0"
-
-
-@pytest.mark.parametrize("pair", ["ann/ann", "ann/nobody", "nobody/ben"])
-def test_a_pair_that_is_none_is_not_there(pair: str, team: dict[str, Browser]) -> None:
-    assert team["olga"].get(f"/board/turns/pairs/{pair}").status == 404
-    assert team["olga"].get("/board/nowhere/pairs/ann/ben").status == 404
-
-
-def test_a_pairs_page_lists_where_they_differ(project: ReviewProject, team: dict[str, Browser]) -> None:
-    for person in ("ann", "ben"):
-        hand_in(project, person, differ=person == "ann")
-    compute(project, team)
-    page = team["rita"].get("/board/turns/pairs/ann/ben").text
-    assert "chain 0" in page
-    assert re.search(r"<td>edit</td>\s*<td>accept</td>", page)
 
 
 def take_dispute(browser: Browser) -> str:
@@ -261,7 +233,7 @@ def test_a_third_person_takes_writes_and_hands_in(project: ReviewProject, team: 
     written = value | {"decision": "edit", "question": "What is this, then?"}
     assert jo.ask("PUT", f"/api/work/{second}/entries/1", {"revision": 0, "value": {"write": written}}).status == 200
     assert jo.ask("POST", f"/api/work/{second}/submit").status == 200
-    assert "Nothing waits" in jo.get("/adjudicate").text
+    assert ">Settle</button>" not in jo.get("/").text
     with project.database.reading() as session:
         results = {(row.unit_id, row.place): row for row in session.scalars(select(ResultRow))}
         mine = session.get_one(AssignmentRow, taken)
@@ -291,14 +263,14 @@ def test_who_did_the_work_never_decides_it_and_one_person_decides_a_unit(
         hand_in(project, person)
     with transaction(project.database, OPERATOR) as change:
         change.session.get_one(PersonRow, "ann").role = "adjudicator"
-    assert "Nothing waits" in team["ann"].get("/adjudicate").text
-    assert team["ann"].form("/adjudicate/queues/turns/next").location == "/adjudicate"
+    assert ">Settle</button>" not in team["ann"].get("/").text
+    assert team["ann"].form("/adjudicate/queues/turns/next").location == "/"
     assignment = take_dispute(team["jo"])
-    assert team["olga"].form("/adjudicate/queues/turns/next").location == "/adjudicate"
+    assert team["olga"].form("/adjudicate/queues/turns/next").location == "/"
     assert team["olga"].get(f"/api/adjudicate/{assignment}").status == 404
     # Going on finds what was begun.
     assert take_dispute(team["jo"]) == assignment
-    assert "1 that you began" not in team["olga"].get("/adjudicate").text
+    assert "1 that you began" not in team["olga"].get("/").text
 
 
 def test_a_dispute_does_not_wait_for_whoever_may_no_longer_settle_it(
@@ -310,16 +282,16 @@ def test_a_dispute_does_not_wait_for_whoever_may_no_longer_settle_it(
     first = take_dispute(jo)
     side = jo.get(f"/api/adjudicate/{first}").json()["sides"][0]["id"]
     assert jo.ask("PUT", f"/api/work/{first}/entries/1", {"revision": 0, "value": {"take": side}}).status == 200
-    assert olga.form("/adjudicate/queues/turns/next").location == "/adjudicate"
+    assert olga.form("/adjudicate/queues/turns/next").location == "/"
     with transaction(project.database, OPERATOR) as change:
         change_role(change, "jo", "annotator", approval=False)
     with transaction(project.database, OPERATOR) as change:
         change_role(change, "jo", "adjudicator", approval=False)
     # It waits for anybody now, jo with what they wrote included; whoever comes first has it.
-    assert "1 that you began" in jo.get("/adjudicate").text
+    assert "1 that you began" in jo.get("/").text
     second = take_dispute(olga)
     assert second != first
-    assert jo.form("/adjudicate/queues/turns/next").location == "/adjudicate"
+    assert jo.form("/adjudicate/queues/turns/next").location == "/"
     with transaction(project.database, OPERATOR) as change:
         disable_account(change, change.session.get_one(AssignmentRow, side).person_id, approval=False)
     returned = olga.ask("POST", f"/api/adjudicate/{second}/return", {"assignment": side, "note": "again"})
@@ -352,6 +324,6 @@ def test_those_who_do_not_adjudicate_get_nowhere(name: str, project: ReviewProje
     for person in ("ann", "ben"):
         hand_in(project, person)
     assignment = take_dispute(team["jo"])
-    for path in ("/adjudicate", f"/adjudicate/{assignment}", f"/api/adjudicate/{assignment}"):
+    for path in (f"/adjudicate/{assignment}", f"/api/adjudicate/{assignment}"):
         assert team[name].get(path).status == 403
     assert team[name].form("/adjudicate/queues/turns/next").status == 403
