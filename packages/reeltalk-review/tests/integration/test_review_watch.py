@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from driven_screen import READY_MS, press, ready, saved
+from reeltalk_review.thumbnails import Sheet
 from sample_videos import Numbered, number_of
 from served_review import ServedReview, content, served
 from walk_report import find_axe_problems
@@ -18,7 +19,6 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.manifest import hash_file
 from reeltalk_review.database import PLAYABLE
-from reeltalk_review.thumbnails import Sheet
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
