@@ -152,26 +152,34 @@ export class Editor extends Component {
   }
 
   /**
-   * Saves a decision at the chosen place. Once the server has it, or is not reached, goes to the next one that needs one; at a
-   * refusal it stays. Keys that are pressed meanwhile wait.
+   * Saves a decision at the chosen place, and goes to the next one that needs one. If something was just changed there, this
+   * first waits for the server's answer, and stays at a refusal; keys that are pressed meanwhile wait too.
    * @param {any} value @param {string} [told] As `Turn 2: accepted.`
    */
   decide(value, told = "") {
     if (!this.isOpen) return;
     const from = this.place;
+    const { outbox } = this.session;
+    const isKnown = outbox.stateOf(from) === "saved";
     this.set(value, { now: true });
+    if (isKnown) {
+      this._goOn(told);
+      return;
+    }
     this.focusTitle(false);
-    void this.keys.hold(this.session.outbox.answered(from).then((state) => this._goOn(from, state, told)));
+    const going = outbox.answered(from).then((state) => {
+      const stays = ["refused", "closed", "conflict"].includes(state);
+      if (!stays && this.place === from) this._goOn(told);
+      return !stays;
+    });
+    void this.keys.hold(going);
   }
 
-  /** @param {string} from @param {import("./outbox.js").State} state @param {string} told @returns {Promise<boolean>} False at a refusal. */
-  async _goOn(from, state, told) {
-    // What was refused is told when the answer comes; a conflict asks for itself.
-    if (state === "refused" || state === "closed" || state === "conflict") return false;
-    if (this.place !== from) return true;
+  /** @param {string} told */
+  _goOn(told) {
     const next = this.nextOpen();
     if (next === null) {
-      this.show(from);
+      this.show(this.place);
       this.draw(() => document.getElementById("submit")?.focus());
       this.say(`${told} All ${this.view.what}s are decided; submit them.`);
     } else {
@@ -179,7 +187,6 @@ export class Editor extends Component {
       this.focusTitle();
       this.say(`${told} ${this.titleOf(next)}.`);
     }
-    return true;
   }
 
   /** The next place that needs a decision, or null. */
@@ -343,7 +350,9 @@ export class Editor extends Component {
   refused(place) {
     const refusal = this.session.outbox.refusal(place);
     if (!refusal) return;
-    if (this.place !== place && this.session.value(place)?.decision) this.show(place);
+    // Whoever types elsewhere meanwhile goes on: the number shows the refusal, and submitting leads to it.
+    const types = document.activeElement?.matches("input, textarea, select");
+    if (this.place !== place && this.session.value(place)?.decision && !types) this.show(place);
     this._said = `${this.view.nameOf(place)} is not saved. ${sentence(refusal.findings[0]?.text ?? refusal.message)}`;
     this._isWarning = true;
     this.draw();

@@ -25,6 +25,8 @@ import { html, render } from "./vendor/preact.js";
 const STORE = "reeltalk.keys";
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta", "AltGraph", "CapsLock", "Fn", "Dead", "Process"]);
+/** @type {Set<import("./actions.js").ActionName>} */
+const TO_FIELDS = new Set(["question", "answer", "labels", "methods", "note", "comments"]);
 /** Elements that handle these keys themselves. */
 const OWN_KEYS = "button, a[href], summary, [role=slider], [role=separator]";
 
@@ -80,6 +82,8 @@ export class Keys {
 
   /** Does an action if the page offers it, after those that wait. @param {import("./actions.js").ActionName} name @param {string} [key] */
   run(name, key = "") {
+    // What follows a key that leads to a field was meant for the field.
+    if (this._isHeld && this._waiting.some(([each]) => TO_FIELDS.has(each))) return;
     if (this._isHeld) this._waiting.push([name, key]);
     else this._offers()[name]?.act(key);
   }

@@ -110,17 +110,13 @@ class Ratings {
       editor.refuse(`${criterion.title} has no mark ${key}.`);
       return;
     }
-    const wasOpen = editor.session.needs(place);
-    this.give(place, criterion, mark);
-    editor.say(`${criterion.title}: ${mark}.`);
-    if (wasOpen && !editor.session.needs(place)) this.goOn();
-  }
-
-  /** Goes to the next answer that is not rated, once the server has the marks. */
-  goOn() {
-    const { editor } = this;
     const { marks, note, unsure } = editor.value;
-    editor.decide({ marks, note, unsure });
+    const given = { marks: { ...marks, [criterion.name]: mark }, note, unsure };
+    if (editor.session.needs(place) && this.isDecided(place, given)) editor.decide(given, `${criterion.title}: ${mark}.`);
+    else {
+      this.give(place, criterion, mark);
+      editor.say(`${criterion.title}: ${mark}.`);
+    }
   }
 
   /** @returns {import("./keys.js").Offers} */

@@ -188,7 +188,7 @@ class Test {
 function Fields({ view, editor }) {
   const { current, questions, isDone } = view;
   const question = questions[current];
-  if (isDone) return null;
+  if (isDone) return html`<p class="asked-text">${questions[current - 1]?.question}</p><p class="answer-text">${words(questions[current - 1], editor.value)}</p>`;
   if (!question) return html`<p id="asking" class="soft">The next question appears when the server has your answer.</p>`;
   const value = /** @type {Answer} */ (editor.value);
   return html`<div id="asking" key=${current}><div id="needed">

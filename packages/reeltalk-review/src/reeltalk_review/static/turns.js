@@ -2,7 +2,7 @@
 /** The review of the turns of a chain or a dialogue: accept, edit, reject or skip each of them. */
 
 import { Flags, Links, isFlagged } from "./checks.js";
-import { clock, messageOf } from "./elements.js";
+import { clock, messageOf, sentence } from "./elements.js";
 import { edit } from "./editor.js";
 import { Act, Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
 import { DECIDED, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
@@ -115,6 +115,12 @@ export class Turns {
     if (!editor.isOpen) return;
     if (decision === "accept" && !value.question.trim()) {
       editor.refuse("A turn that is accepted needs a question.", "question");
+      return;
+    }
+    const found = decision === "accept" && editor.session.outbox.stateOf(editor.place) === "saved" ? editor.findings : [];
+    const stops = found.find(({ may_go_on }) => !may_go_on) ?? (value.kept_because?.trim() ? undefined : found[0]);
+    if (stops) {
+      editor.refuse(sentence(stops.text));
       return;
     }
     const reasons = decision === "reject" ? value.reasons : [];

@@ -68,7 +68,8 @@ def test_without_typescript_the_check_is_skipped_and_says_why(
 
 
 ACTION = re.compile(
-    r'name: "([^"]+)", group: "[^"]+", label: "([^"]+)", keys: (\["(?:[^"]+(?:", ")?)*"\]|[A-Z]+)(?:, range: "([^"]+)")?'
+    r'name: "([^"]+)", group: "[^"]+", label: "([^"]+)", '
+    r'keys: (\["(?:[^"]+(?:", ")?)*"\]|[A-Z]+)(?:, range: "([^"]+)")?'
 )
 RANGES = {"DIGITS": list("1234567890"), "LETTERS": [f"Shift+{letter}" for letter in "QWERTYUIASDF"]}
 
