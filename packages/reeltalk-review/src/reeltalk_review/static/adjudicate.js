@@ -191,7 +191,9 @@ export class Adjudicate {
       .filter((key) => !TOGETHER.some(([first, second]) => key === second && known.includes(first)))
       .map((name) => ({ name, keys: (TOGETHER.find(([first]) => first === name) ?? [name]).filter((key) => known.includes(key)) }));
     const said = (/** @type {any} */ value, /** @type {string[]} */ keys) => JSON.stringify(keys.map((key) => value?.[key] ?? null));
-    return rows.map((row) => ({ ...row, differs: this.sides.some(({ id }) => said(sides[id]?.value, row.keys) !== said(sides[this.sides[0].id]?.value, row.keys)) }));
+    const found = rows.map((row) => ({ ...row, differs: this.sides.some(({ id }) => said(sides[id]?.value, row.keys) !== said(sides[this.sides[0].id]?.value, row.keys)) }));
+    // What is to be decided comes first.
+    return [...found.filter(({ differs }) => differs), ...found.filter(({ differs }) => !differs)];
   }
 
   /** The value that is put together, and whose its fields are; at first the one that was taken, or A's. @returns {{write: any, from: Record<string, string>}} */
