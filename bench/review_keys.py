@@ -30,7 +30,7 @@ from reeltalk_review.work import own_work, save_value, submit
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
 
-ISSUE: Final = "the review's second edition"
+ISSUE: Final = "the review's third edition"
 DISPUTES: Final = 12
 FREE: Final = "chain-15"
 """A chain on which nobody else works."""
@@ -330,7 +330,7 @@ def main() -> None:
                 goal=goal(at_most(500))),
         Measure("requests when a task is opened with an empty cache", requests, "count", goal=goal(at_most(8))),
         Measure("smallest share of the screen for a picture of 16:9", min(share.values()), "share",
-                goal=goal(at_least(0.45))),
+                goal=goal(at_least(0.3))),
     ]  # fmt: skip
     record("review_keys", measures, packages=("playwright", "fastapi"), quick=options.quick, tables=tables,
            notes=[f"opening: {', '.join(f'{value:.0f}' for value in slow_ms)} ms"])  # fmt: skip

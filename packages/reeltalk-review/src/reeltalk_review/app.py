@@ -43,7 +43,6 @@ from reeltalk_review.routes import (
     work,
 )
 from reeltalk_review.tables import InvitationRow, PersonRow
-from reeltalk_review.thumbnails import ThumbnailMaker
 from reeltalk_review.web import page
 
 AREAS: Final = (
@@ -71,7 +70,6 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
-    app.state.thumbnails = ThumbnailMaker()
     # `include_router` would analyse all routes again for each application, at its first request.
     routes = [route for area in AREAS for route in area.router.routes]
     app.router.routes += routes

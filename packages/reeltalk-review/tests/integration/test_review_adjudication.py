@@ -104,7 +104,7 @@ def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chro
     expect(page.locator("#dialogue")).to_contain_text("Question zero, as ")
     # Ann's decision is an edit, Ben's is not; the answer is the next field on which they differ.
     page.keyboard.press("ArrowDown")
-    page.keyboard.press("c")
+    page.keyboard.press("w")
     expect(page.locator(".row-field.current textarea")).to_be_focused()
     page.keyboard.press("Control+A")
     page.keyboard.type("An answer of a third.")
@@ -158,7 +158,7 @@ def test_each_field_is_chosen_from_a_or_b_and_the_server_records_whose_it_is(
     expect(page.locator("#turn-state")).to_have_text("B, taken")
     page.keyboard.press("z")
     expect(page.locator("#turn-state")).to_have_text("C, chosen from A and B")
-    for key in ("n", "f", "Enter"):
+    for key in ("Control+Enter", "f", "Enter"):
         page.keyboard.press(key)
     page.wait_for_url(f"{address}/")
     with team.project.database.reading() as session:
@@ -230,7 +230,7 @@ def test_work_is_returned_with_a_note(browser: Chromium, team: Team, address: st
     path = judge.form("/adjudicate/queues/turns/next").headers["location"]
     page = open_page(browser, team, address, judge, path)
     ready(page)
-    page.keyboard.press("Shift+A")
+    page.locator("#return-a").click()
     page.keyboard.type("The video says another thing.")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

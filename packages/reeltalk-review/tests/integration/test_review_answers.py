@@ -39,7 +39,7 @@ levels = {}
 may_not_apply = true
 """
 WHOLE = f"dialogue#1 m chain {CHAIN}"
-LEAST_SHARE = 0.45
+LEAST_SHARE = 0.3
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,9 @@ def opened(review: ServedReview, context: BrowserContext, name: str, queue: str,
 def test_answers_are_rated_by_keys_and_handed_in(review: ServedReview, context: BrowserContext, name: str) -> None:
     page = opened(review, context, name, "rating")
     press(page, "3", "2", "1")
-    expect(page.locator("#turn-state")).to_have_text("Everything is rated")
+    expect(page.locator("#turn-state")).to_have_text("Rated")
     press(page, "z")
-    expect(page.locator("#turn-state")).to_have_text("1 of 3 to rate")
+    expect(page.locator("#turn-state")).to_have_text("To rate")
     press(page, "u", "2")
     saved(page)
     marks = [value["marks"]["vdeval"] for _, value in sorted(review.entries(name, RATED, "rating").items())]
@@ -109,7 +109,7 @@ def test_two_windows_that_rate_one_answer_meet_in_a_merge_view(
     other.get_by_role("button", name="Take theirs").press("Enter")
     saved(other)
     assert review.entries(name, RATED, "rating")["0"]["marks"] == {"vdeval": 1}
-    expect(other.locator("#place-0 input:checked")).to_have_value("1")
+    expect(other.locator("#open .marks input:checked")).to_have_value("1")
 
 
 @pytest.mark.firefox
@@ -138,7 +138,7 @@ def test_what_another_window_gave_stands(review: ServedReview, context: BrowserC
     other.fill("#answer-text", "Water.")
     press(other, "Control+Enter")
     expect(other.locator("#now")).to_have_text("Where does she carry it?", timeout=READY_MS)
-    expect(other.locator("#before")).to_contain_text("Milk.")
+    expect(other.locator("#dialogue")).to_contain_text("Milk.")
     assert review.entries(name, TESTED, "test")["0"]["text"] == "Milk."
 
 
@@ -149,15 +149,16 @@ def test_notes_and_unsure_belong_to_every_answer_that_is_rated(
     press(page, "3")
     page.keyboard.press("e")
     page.keyboard.type("123 f is a note")
-    expect(page.locator("#place-1 textarea")).to_have_value("123 f is a note")
-    press(page, "Escape", "Shift+U")
+    expect(page.locator("#note")).to_have_value("123 f is a note")
+    press(page, "Escape", "Shift+N")
     saved(page)
     entries = review.entries(name, RATED, "rating")
     assert (entries["1"]["note"], entries["1"]["unsure"], entries["1"]["marks"]) == ("123 f is a note", True, {})
     page.reload()
     ready(page)
-    expect(page.locator("#place-1 input[type=checkbox]")).to_be_checked()
-    page.locator("#place-2").get_by_text("2", exact=True).first.click()
+    expect(page.locator("#unsure")).to_be_checked()
+    press(page, "j")
+    page.locator("#open .marks").get_by_text("2", exact=True).first.click()
     press(page, "f")
     expect(page.locator("#notices")).to_contain_text("Still to be decided: Answer 2.")
     expect(page.locator("#confirm-submit")).to_have_count(0)
@@ -172,7 +173,7 @@ def test_a_dialogue_is_rated_as_a_whole_and_a_mark_may_not_apply(
     page.get_by_label("does not apply").check()
     page.get_by_label("does not apply").focus()
     press(page, "0")
-    expect(page.locator("#turn-state")).to_have_text("Everything is rated")
+    expect(page.locator("#turn-state")).to_have_text("Rated")
     press(page, "Escape", "f")
     expect(page.locator("#confirm-submit")).to_contain_text("3 answers are rated.")
     press(page, "Enter")
@@ -191,11 +192,11 @@ def test_the_video_of_a_test_stops_and_an_option_is_chosen_by_its_number(
     page.goto(review.work(name, OPTIONS, "test"))
     ready(page)
     press(page, "a")
-    expect(page.locator("#notices")).to_contain_text("Choose one of the options.")
+    expect(page.locator("#said")).to_contain_text("Choose one of the options.")
     press(page, "2", "e")
     page.keyboard.type("1 a f")
-    press(page, "Escape", "Shift+U", "a")
-    expect(page.locator("#before")).to_contain_text("No")
+    press(page, "Escape", "Shift+N", "a")
+    expect(page.locator("#dialogue")).to_contain_text("No")
     expect(page.locator("#turn-title")).to_have_text("All 1 questions are answered")
     here = page.url
     press(page, "f", "Enter")

@@ -17,7 +17,7 @@ from reeltalk_review.guiding import write_guideline
 from reeltalk_review.importing import add_queue
 
 pytestmark = pytest.mark.browser
-LEAST_SHARE = 0.45
+LEAST_SHARE = 0.3
 SIZES = ((1366, 768), (1920, 1080), (390, 844))
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 MOST_REQUESTS = 8
 LATENCY_MS = 100
 SOONEST_MS = 500
-LEAST_SHARE = 0.45
+LEAST_SHARE = 0.3
 WATCH = """
   new MutationObserver((_, observer) => {
     const field = document.querySelector("#question");
@@ -94,7 +94,7 @@ def test_the_fields_can_be_used_soon_over_a_slow_connection(
 
 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (1920, 1080)])
-def test_the_video_takes_nearly_half_of_the_screen(
+def test_the_video_takes_a_third_of_the_screen(
     review: ServedReview, browser: Browser, width: int, height: int, name: str
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": height})
@@ -156,7 +156,7 @@ def test_adjudication_has_the_same_video_with_the_evidence_of_the_turn(
     if width > 1000:
         assert box["width"] * box["height"] / (width * height) >= LEAST_SHARE
         expect(page.locator(".side-version").first).to_be_in_viewport()
-    for selector in ("#take-a", "#take-b", "#write", "#submit"):
+    for selector in ("#accept", "#accept-b", "#answer", "#submit"):
         expect(page.locator(selector)).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert find_axe_problems(page) == []
@@ -234,7 +234,7 @@ def test_what_was_handed_in_can_be_taken_back_from_the_next_page(
     ready(page)
     assert review.state(name, ACROSS) == "submitted"
     expect(page.locator(".handed-in")).to_contain_text(re.compile("Submitted: .+"))
-    press(page, "Shift+F")
+    press(page, "Shift+B")
     page.wait_for_url(f"**/{review.assignment(name, ACROSS)}")
     ready(page)
     assert review.state(name, ACROSS) == "working"
@@ -281,7 +281,7 @@ def test_a_note_and_unsure_belong_to_every_decision(review: ServedReview, contex
     expect(page.locator("#turn-title")).to_have_text("Turn 2 of 8")
     press(page, "1", "e")
     page.keyboard.type("Seen twice.")
-    press(page, "Escape", "Shift+U")
+    press(page, "Escape", "Shift+N")
     saved(page)
     found = review.entries(name)["0"]
     assert (found["decision"], found["note"], found["unsure"]) == ("accept", "Seen twice.", True)
@@ -292,14 +292,16 @@ def test_a_time_after_the_end_is_told_while_one_types_and_not_saved(
 ) -> None:
     page = opened(review, context, name)
     page.fill("#end-0", "5000")
-    expect(page.locator(".interval [role=alert]")).to_have_text("The video ends at 40 s.")
+    expect(page.locator(".finding")).to_have_text("The end of evidence 1 is 5000 s, but the video lasts only 40 s.")
+    expect(page.locator("#said")).to_contain_text("Turn 1 is not saved.")
+    expect(page.locator("#strip .refused")).to_have_count(1)
     expect(page.locator("#end-0")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#save-state")).to_contain_text("Not saved")
     page.fill("#end-0", "9.1")
-    expect(page.locator(".interval [role=alert]")).to_have_count(0)
     saved(page)
+    expect(page.locator(".finding")).to_have_count(0)
     page.fill("#asked-at", "41")
-    expect(page.locator(".asked-at [role=alert]")).to_have_text("The video ends at 40 s.")
+    expect(page.locator("#asked-at")).to_have_attribute("aria-invalid", "true")
     page.fill("#asked-at", "")
     saved(page)
     found = review.entries(name)["0"]

@@ -126,7 +126,7 @@ FILM = "/media/{sha256}"
 WATCHED = (
     ("GET", FILM),
     ("HEAD", FILM),
-    *(("GET", FILM + part) for part in ("/frames", "/captions", "/thumbnails/{start_s}/{length_s}")),
+    *(("GET", FILM + part) for part in ("/frames", "/captions")),
 )
 
 

@@ -254,21 +254,21 @@ def test_keys_can_be_changed_and_do_nothing_while_one_types(
     press(page, "r")
     expect(page.locator(".keys-page [role=status]")).to_contain_text("already the key of")
     page.get_by_role("button", name="Change the key of: Accept").press("Enter")
-    press(page, "x")
+    press(page, "/")
     press(page, "Escape")
-    expect(page.locator("#accept kbd")).to_have_text("X")
+    expect(page.locator("#accept kbd")).to_have_text("/")
     press(page, "a")
     on_turn(page, 1)
     page.reload()
     ready(page)
-    press(page, "q", "x", "j")
-    assert page.locator("#question").input_value() == f"{ASKED[0][0]}xj"
+    press(page, "q", "/", "j")
+    assert page.locator("#question").input_value() == f"{ASKED[0][0]}/j"
     press(page, "Alt+j")
     on_turn(page, 2)
     # After a click anywhere, keys work too.
     page.locator("#video-frame").click()
     page.locator("#loop").click()
-    press(page, "x")
+    press(page, "/")
     on_turn(page, 3)
     press(page, "Control+z")
     on_turn(page, 2)
@@ -321,13 +321,14 @@ def test_times_are_taken_from_the_playhead(review: ServedReview, context: Browse
     press(page, "v")
     expect(page.locator("#video-time")).to_have_text(re.compile(r"0:33\.0 "))
     press(page, ",", "o")
-    expect(page.locator("#end-1")).to_have_value("32.9")
+    # The end includes the frame that is shown.
+    expect(page.locator("#end-1")).to_have_value("33")
     expect(page.locator("#start-1")).to_have_value("32.9")
     press(page, "m")
     saved(page)
     found = review.entries(name, ACROSS)["0"]
     assert found["asked_at_s"] == 32.9
-    assert found["evidence"] == [{"start_s": 2.3, "end_s": 3.0}, {"start_s": 32.9, "end_s": 32.9}]
+    assert found["evidence"] == [{"start_s": 2.3, "end_s": 3.0}, {"start_s": 32.9, "end_s": 33.0}]
 
 
 def test_work_that_came_back_shows_the_adjudicators_note(

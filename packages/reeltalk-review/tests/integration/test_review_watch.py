@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 import pytest
-from driven_screen import READY_MS, press, ready, saved
-from sample_videos import Numbered, number_of
+from driven_screen import press, ready, saved
+from sample_videos import Numbered
 from served_review import ServedReview, content, served
 from walk_report import find_axe_problems
 
@@ -18,13 +17,12 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.manifest import hash_file
 from reeltalk_review.database import PLAYABLE
-from reeltalk_review.thumbnails import Sheet
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
 MOUNT = """async ([assignment, more]) => {
-  const { Playback, Watch, videoActions } = await import("/static/watch.js");
+  const { Playback, Watch, videoOffers } = await import("/static/watch.js");
   const { Keys } = await import("/static/keys.js");
   const { html, render } = await import("/static/vendor/preact.js");
   const { unit } = await (await fetch(`/api/work/${assignment}`)).json();
@@ -55,7 +53,7 @@ MOUNT = """async ([assignment, more]) => {
   field.id = "a-field";
   field.setAttribute("aria-label", "Answer");
   place.after(field);
-  const keys = new Keys(videoActions(playback));
+  const keys = new Keys(() => videoOffers(playback));
   Object.assign(window, { playback, told, turns, keys });
   place.style.height = more.height ?? "calc(100vh - 3rem)";
   await playback.open(more.time_s ?? 8);
@@ -124,7 +122,7 @@ def at(page: "Page", time_s: float) -> tuple[float, float]:
     """Where a time is on the bar."""
     start_s, end_s = page.evaluate("() => [playback.view.start_s, playback.view.end_s]")
     track = box(page, ".track")
-    return track["x"] + (time_s - start_s) / (end_s - start_s) * track["width"], track["y"] + 35
+    return track["x"] + (time_s - start_s) / (end_s - start_s) * track["width"], track["y"] + 25
 
 
 def frame(page: "Page") -> int:
@@ -165,23 +163,9 @@ def test_the_picture_takes_what_bar_and_controls_leave(page: "Page") -> None:
 
 
 @pytest.mark.browser
-def test_thumbnails_stand_along_the_bar_and_below_the_pointer(page: "Page") -> None:
-    page.wait_for_function("() => playback.thumbnails.ratio > 3", timeout=READY_MS)
-    page.wait_for_function(
-        """() => { const canvas = document.querySelector(".strip-pictures");
-          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-          return data.filter((each, n) => n % 4 === 3 && each > 0).length > 0.95 * canvas.width * canvas.height; }"""
-    )
-    fine = Sheet.at(0, 30, 40.0)
-    assert fine is not None
-    page.wait_for_function("() => playback.thumbnails.sheets === 2", timeout=READY_MS)
-    for time_s in (8.3, 11.1, 14.8):
-        x, y = at(page, time_s)
-        page.mouse.move(x, y)
-        page.locator(".preview").wait_for()
-        shown = cv2.resize(pixels(page, ".preview canvas"), (320, 96), interpolation=cv2.INTER_CUBIC)
-        assert number_of(shown) == int(fine.times_s[int(time_s / fine.every_s)] * 10 + 1e-6)
-        assert page.locator(".preview span").first.inner_text() == f"0:{time_s:04.1f}"
+def test_the_time_and_the_scene_stand_below_the_pointer(page: "Page") -> None:
+    page.mouse.move(*at(page, 11.1))
+    assert page.locator(".preview span").all_inner_texts() == ["0:11.1", "Scene 2"]
     page.mouse.move(5, 5)
     page.locator(".preview").wait_for(state="detached")
 
@@ -280,7 +264,7 @@ def test_the_bar_is_zoomed_and_goes_with_the_playhead(page: "Page") -> None:
 
     part = view()
     assert part == (7.36, 16.64), "first the unit is shown"
-    press(page, "b")
+    press(page, "\\")
     assert view() == (0, 40)
     assert page.locator("#zoom").inner_text().startswith("This part")
     page.evaluate("() => playback.seek(10)")
@@ -305,9 +289,9 @@ def test_the_bar_is_zoomed_and_goes_with_the_playhead(page: "Page") -> None:
     assert end_s - start_s == pytest.approx(length, abs=0.02)
     page.locator("#zoom-in").click()
     assert view()[1] - view()[0] == pytest.approx(length / 2, abs=0.02)
-    press(page, "b")
+    press(page, "\\")
     assert view() == (0, 40)
-    press(page, "b")
+    press(page, "\\")
     assert view() == part
 
 
@@ -373,13 +357,13 @@ def test_theatre_and_full_screen_by_keys(page: "Page") -> None:
     small = box(page, ".watch")["height"]
     question = page.locator(".video-question")
     assert question.is_hidden()
-    press(page, "Shift+T")
+    press(page, "x")
     assert page.evaluate("() => document.documentElement.hasAttribute('data-theatre')")
     assert box(page, ".watch")["height"] >= small
     assert page.locator("#theatre").get_attribute("aria-pressed") == "true"
-    press(page, "Shift+T")
+    press(page, "x")
     assert box(page, ".watch")["height"] == small
-    press(page, "Shift+S")
+    press(page, "Shift+X")
     page.wait_for_function("() => document.documentElement.hasAttribute('data-full')")
     for shown in (".video-question", ".track", "#play", "#full"):
         assert page.locator(shown).is_visible(), shown
@@ -388,10 +372,10 @@ def test_theatre_and_full_screen_by_keys(page: "Page") -> None:
     )
     press(page, "Space")
     page.wait_for_function("() => !playback.player.paused")
-    press(page, "Space", "Shift+S")
+    press(page, "Space", "Shift+X")
     page.wait_for_function("() => !document.fullscreenElement")
     # A field is not on the screen: whoever goes to one leaves.
-    press(page, "Shift+S")
+    press(page, "Shift+X")
     page.wait_for_function("() => document.fullscreenElement !== null")
     page.evaluate("() => document.querySelector('#a-field').focus()")
     page.wait_for_function("() => !document.fullscreenElement")

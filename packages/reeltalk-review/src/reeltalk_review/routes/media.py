@@ -27,7 +27,6 @@ from reeltalk_review.people import User
 from reeltalk_review.playable import PlayableFolder
 from reeltalk_review.tables import AssignmentRow, LiveDialogueRow, QueueRow, UnitRow, VideoRow
 from reeltalk_review.tasks.answering import AnswerTask, bound_s
-from reeltalk_review.thumbnails import Sheet, ThumbnailMaker, sheets_of
 from reeltalk_review.web import ProjectHere, require
 from reeltalk_review.work import entries
 
@@ -100,15 +99,14 @@ def video_view(project: ReviewProject, session: Session, person_id: str, unit: U
     Args:
         project: The project.
         session: The database.
-        person_id: Who looks. For somebody who takes a test on the video, captions end at the time of the question, and
-            there are no thumbnails.
+        person_id: Who looks. For somebody who takes a test on the video, captions end at the time of the question.
         unit: The unit.
     """
     row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
     if row is None:
         return None
     view: dict[str, Json] = {"id": row.id, "sha256": row.sha256, "duration_s": row.duration_s, "problem": row.problem}
-    view |= {"playable": None, "captions": None, "thumbnails": []}
+    view |= {"playable": None, "captions": None}
     if row.file is None or row.sha256 is None:
         return view
     view["playable"] = f"/media/{row.sha256}"
@@ -116,14 +114,6 @@ def video_view(project: ReviewProject, session: Session, person_id: str, unit: U
     if speech_file(project.folder / PLAYABLE, row.sha256).is_file():
         # Browsers ask again for captions at another address only.
         view["captions"] = f"/media/{row.sha256}/captions" + (f"?until_s={until_s:g}" if until_s is not None else "")
-    if until_s is None:
-        parts = [
-            *unit.content.get("clips", ()),
-            *(p for t in unit.content.get("turns", ()) for p in t.get("evidence") or ()),
-        ]
-        start_s = min((part["start_s"] for part in parts), default=0.0)
-        end_s = max((part["end_s"] for part in parts), default=row.duration_s or 0.0)
-        view["thumbnails"] = [sheet.view(row.sha256) for sheet in sheets_of(row.duration_s, start_s, end_s)]
     return view
 
 
@@ -171,26 +161,6 @@ def subtitles(project: ProjectHere, sha256: str, person: Viewer) -> Response:
         "x-content-type-options": "nosniff",
     }
     return Response(found, media_type="text/vtt; charset=utf-8", headers=headers)
-
-
-@router.get("/{sha256}/thumbnails/{start_s}/{length_s}")
-def thumbnails(
-    request: Request, project: ProjectHere, sha256: str, start_s: int, length_s: int, person: Viewer
-) -> Response:
-    """Small pictures of a part of the video in one JPEG file. 202 while they are being made: ask again."""
-    path, _, duration_s = _served(project, person, sha256)
-    sheet = Sheet.at(start_s, length_s, duration_s or 0.0)
-    with project.database.reading() as session:
-        is_kept = known_until(session, person.id, sha256) is not None
-    if sheet is None or is_kept:
-        raise NotFound("there are no such pictures, or none that you may see")
-    target = project.folder / PLAYABLE / sheet.name(sha256)
-    if not target.is_file():
-        maker: ThumbnailMaker = request.app.state.thumbnails
-        if not maker.want(path, target, sheet):
-            raise NotFound("no pictures can be made of this video")
-        return Response(status_code=202, headers={"retry-after": "1", "cache-control": "no-store"})
-    return _answer(request, target, "image/jpeg", sha256)
 
 
 class OneRange(FileResponse):

@@ -7,13 +7,11 @@
 import { clock, messageOf } from "./elements.js";
 import { edit } from "./editor.js";
 import { Act, Answers, Changes, Evidence, Labels, Modal, Text, Time, knownVocabularies, withTime } from "./fields.js";
-import { Said } from "./turns.js";
 import { DECIDED, startOf, vocabularyName } from "./turnvalue.js";
 import { html, useState } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("./editor.js").Action} Action */
 /**
  * @typedef {{value: any}} Shown
  * @typedef {{draft: Shown, sides: Record<string, Shown>, settled: Shown | null, how: string | null}} Place
@@ -51,8 +49,6 @@ export class Adjudicate {
     this.places = Object.keys(this.shown);
     this.stands = () => true;
     this.home = "/";
-    // B takes B here.
-    this.keys = { zoom: ["x"] };
     /** True: B is compared with A. False: both are compared with the draft. */
     this.against = false;
     this.withNames = false;
@@ -63,7 +59,6 @@ export class Adjudicate {
     /** @type {Side | null} The work that is about to be returned. */
     this.returning = null;
     this.Fields = Fields;
-    this.Before = Before;
     this.Head = Head;
   }
 
@@ -161,6 +156,15 @@ export class Adjudicate {
     if (first && editor.isOpened) editor.seek(first.start_s);
   }
 
+  /** The turn as it is settled or decided; both turns of a link. @param {string} place */
+  saidOf(place) {
+    const linked = this.linked(place);
+    if (linked.length) return { question: linked[1]?.question, answer: linked[0]?.question };
+    if (!this.turns.length || !/^\d+$/.test(place)) return { question: "" };
+    const { question, references } = this.turnOf(place);
+    return { question, answer: references?.[0] };
+  }
+
   submitting() {
     const told = this.disputed.map((place) => `${this.nameOf(place)}: ${this.tellDecision(place)}`);
     return { question: "Submit these decisions?", summary: `${told.join("; ")}.` };
@@ -187,7 +191,9 @@ export class Adjudicate {
       .filter((key) => !TOGETHER.some(([first, second]) => key === second && known.includes(first)))
       .map((name) => ({ name, keys: (TOGETHER.find(([first]) => first === name) ?? [name]).filter((key) => known.includes(key)) }));
     const said = (/** @type {any} */ value, /** @type {string[]} */ keys) => JSON.stringify(keys.map((key) => value?.[key] ?? null));
-    return rows.map((row) => ({ ...row, differs: this.sides.some(({ id }) => said(sides[id]?.value, row.keys) !== said(sides[this.sides[0].id]?.value, row.keys)) }));
+    const found = rows.map((row) => ({ ...row, differs: this.sides.some(({ id }) => said(sides[id]?.value, row.keys) !== said(sides[this.sides[0].id]?.value, row.keys)) }));
+    // What is to be decided comes first.
+    return [...found.filter(({ differs }) => differs), ...found.filter(({ differs }) => !differs)];
   }
 
   /** The value that is put together, and whose its fields are; at first the one that was taken, or A's. @returns {{write: any, from: Record<string, string>}} */
@@ -246,7 +252,7 @@ export class Adjudicate {
   /** Keeps the decision, and goes on. */
   keep() {
     if (this.decision) this.editor.decide(this.decision, `${this.tellDecision(this.editor.place)}.`);
-    else this.editor.say("Nothing is decided here yet.");
+    else this.editor.refuse("Nothing is decided here yet.");
   }
 
   /** To the next field on which they differ. @param {1 | -1} by */
@@ -291,31 +297,33 @@ export class Adjudicate {
     }
   }
 
-  /** @returns {Action[]} */
-  actions() {
+  /** @returns {import("./keys.js").Offers} */
+  offers() {
     const [a, b] = this.sides;
-    const can = () => this.canDecide;
-    const both = () => this.canDecide && this.sides.length > 1;
-    const returns = (/** @type {Side} */ side) => {
-      this.returning = side;
-      this.editor.draw();
+    const own = this.canDecide && this.decision?.write;
+    return {
+      down: { act: () => this.moveRow(1) },
+      up: { act: () => this.moveRow(-1) },
+      compare: { act: () => this.turn() },
+      ...(this.canDecide && {
+        accept: { act: () => this.take(a), button: "Take A", first: true },
+        ...(b && { "accept-b": { act: () => this.take(b), button: "Take B", first: true } }),
+        choose: { act: (/** @type {string} */ key) => this.choose(this.sides[Number(key) - 1]) },
+        answer: { act: () => this.write(), button: "Write C" },
+        done: { act: () => this.keep() },
+      }),
+      ...(own && {
+        "start-here": { act: () => this.setTime("start") },
+        "end-here": { act: () => this.setTime("end") },
+        add: { act: () => this.setTime("interval") },
+      }),
     };
-    const numbers = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
-    return [
-      { name: "take-a", label: "Take all of A, and continue", group: "Decide", keys: ["a"], act: () => this.take(a), when: can, button: "Take A", first: true },
-      { name: "take-b", label: "Take all of B, and continue", group: "Decide", keys: ["b"], act: () => this.take(b), when: both, button: "Take B", first: true },
-      { name: "choose", label: "Take this field from A, B …", group: "Decide", keys: numbers, range: "1–9", act: (key) => this.choose(this.sides[Number(key) - 1]), when: can },
-      { name: "write", label: "Write C, starting from what is chosen", group: "Decide", keys: ["c"], act: () => this.write(), when: can, button: "Write C" },
-      { name: "keep", label: "Keep what is chosen, and continue", group: "Decide", keys: ["n", "Ctrl+Enter"], act: () => this.keep(), when: can },
-      { name: "return-a", label: "Return A to its annotator", group: "Decide", keys: ["Shift+A"], act: () => returns(a) },
-      { name: "return-b", label: "Return B to its annotator", group: "Decide", keys: ["Shift+B"], act: () => returns(b), when: () => !!b },
-      { name: "down", label: "Next field on which they differ", group: "Fields", keys: ["ArrowDown"], act: () => this.moveRow(1) },
-      { name: "up", label: "Previous field on which they differ", group: "Fields", keys: ["ArrowUp"], act: () => this.moveRow(-1) },
-      { name: "against", label: "Compare A with B, or both with the draft", group: "Fields", keys: ["d"], act: () => this.turn() },
-      { name: "start-here", label: "Evidence of C starts here", group: "Fields", keys: ["i"], act: () => this.setTime("start"), when: can },
-      { name: "end-here", label: "Evidence of C ends here", group: "Fields", keys: ["o"], act: () => this.setTime("end"), when: can },
-      { name: "add-interval", label: "Add an interval of evidence to C here", group: "Fields", keys: ["Shift+N"], act: () => this.setTime("interval"), when: can },
-    ];
+  }
+
+  /** @param {Side} side */
+  askToReturn(side) {
+    this.returning = side;
+    this.editor.draw();
   }
 
   turn() {
@@ -356,6 +364,7 @@ function decided(name) {
 function Fields({ view, editor, place }) {
   const { draft, sides } = view.shown[place];
   const { decision, against } = view;
+  const linked = view.linked(place);
   const writes = view.isDisputed(place) && decision?.write;
   const text = (/** @type {Row} */ row, /** @type {string} */ id) => view.textOf(row, sides[id]?.value);
   const head = (/** @type {Side} */ { id, letter, name, round }) => html`<div class=${`head ${decision?.take === id ? "taken" : ""}`} key=${id}>
@@ -372,6 +381,8 @@ function Fields({ view, editor, place }) {
       disabled=${!view.canDecide} onClick=${act}><span>${shown}</span></button>`;
   };
   return html`
+    ${linked.map(({ question, references = [] }, n) => html`<p class="linked-turn"><span class="soft">${n ? "Later" : "Earlier"} turn</span> ${question} <span class="soft">${references[0]}</span></p>`)}
+    ${!view.isTurns && !linked.length && view.saidOf(place).question && html`<p class="linked-turn">${view.saidOf(place).question} <span class="soft">${view.saidOf(place).answer}</span></p>`}
     <div class="sides">${view.sides.map(head)}</div>
     ${view.rows.map((row, at) => html`<section key=${row.name} class=${`row-field ${row.differs ? "differs" : ""} ${at === view.at && row.differs ? "current" : ""}`} data-field=${row.name}
         aria-label=${view.labelOf(row.name)} onFocusIn=${() => row.differs && at !== view.at && ((view.at = at), editor.draw())}>
@@ -437,32 +448,12 @@ function Return({ view }) {
   <//>`;
 }
 
-/** The dialogue so far, with what is settled; of tasks that have no words of their own, also the turn itself. @param {{view: Adjudicate, editor: Editor, place: string}} props */
-function Before({ view, editor, place }) {
-  const linked = view.linked(place);
-  if (linked.length) {
-    return html`<ol class="said-before">${linked.map(({ question, references = [] }, n) => html`<li>
-      <p class="about">${n ? "Later turn" : "Earlier turn"}</p><p class="asked-text">${question}</p>${references.slice(0, 1).map((/** @type {string} */ text) => html`<p class="answer-text">${text}</p>`)}
-    </li>`)}</ol>`;
-  }
-  if (!view.turns.length || !/^\d+$/.test(place)) return null;
-  const n = Number(place) + (view.isTurns ? 0 : 1);
-  const places = view.places.filter((each) => Number(each) < n);
-  return html`<section class="dialogue" aria-labelledby="dialogue-title">
-    <details id="dialogue-fold" open=${!matchMedia("(max-width: 60rem)").matches}>
-      <summary><h2 id="dialogue-title">Dialogue so far${places.length ? ` (${places.length})` : ""}</h2></summary>
-      <${Said} places=${places} valueOf=${(/** @type {string} */ each) => view.turnOf(each)} view=${view} editor=${editor} />
-    </details>
-  </section>`;
-}
-
 /** @param {{view: Adjudicate, editor: Editor}} props */
 function Head({ view, editor }) {
   return html`<span class="head-buttons">
-    <${Act} editor=${editor} name="against" class="quiet" text=${view.against ? "A against B" : "Against the draft"} />
+    <${Act} editor=${editor} name="compare" id="against" class="quiet" text=${view.against ? "A against B" : "Against the draft"} />
     <button type="button" class="quiet" id="show-names" aria-pressed=${view.withNames ? "true" : "false"} onClick=${() => void view.showNames()}>Names</button>
-    <${Act} editor=${editor} name="return-a" class="quiet" text="Return A" />
-    ${view.sides.length > 1 && html`<${Act} editor=${editor} name="return-b" class="quiet" text="Return B" />`}
+    ${view.sides.map((side) => html`<button type="button" class="quiet" id=${`return-${side.letter.toLowerCase()}`} onClick=${() => view.askToReturn(side)}>Return ${side.letter}</button>`)}
   </span>`;
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** The results of construction's checks of a turn, the important ones first, and the links of the turn. */
+/** The results of checks of construction that flagged a turn, and the links of the turn. */
 
 import { clock, sentence } from "./elements.js";
 import { html } from "./vendor/preact.js";
@@ -26,36 +26,9 @@ const ASKED = Object.freeze({
   written: "Was it written?",
 });
 
-const OUTCOMES = Object.freeze(
-  /** @type {Record<string, string>} */ ({
-    flagged: "Look at this",
-    dropped: "Was to be dropped",
-    unwritten: "Was not written",
-    unchecked: "Could not be checked",
-    passed: "Passed",
-  }),
-);
-const ORDER = Object.keys(OUTCOMES);
-
 /** True if a person should look at it. @param {Check} check */
 export function isFlagged(check) {
   return check.outcome === "flagged" || check.outcome === "dropped";
-}
-
-/** @param {{check: Check}} props */
-function Item({ check }) {
-  const measured = check.value !== null && check.value !== undefined;
-  return html`<li class=${check.outcome}>
-    <span class="outcome">${OUTCOMES[check.outcome] ?? check.outcome}</span> ${question(check.gate)}
-    ${measured && html`<span class="measured"> ${valueOf(check)}</span>`}
-    ${check.reason && html`<span class="because">${sentence(check.reason)}</span>`}
-  </li>`;
-}
-
-/** @param {Check} check */
-function valueOf({ gate, value }) {
-  const shown = String(Math.round((value ?? 0) * 100) / 100);
-  return plainName(gate).startsWith("quality") ? `${shown} of 100` : shown;
 }
 
 /** @param {string} gate */
@@ -74,26 +47,23 @@ function question(gate) {
   return rest ? `${known[1]} (${rest})` : known[1];
 }
 
-/**
- * The checks of a turn and of its unit, flagged ones first and passed ones folded; and the links of the turn.
- * @param {{content: import("./workapi.js").Content, place: string, seek: (time_s: number) => void}} props
- */
-export function About({ content, place, seek }) {
-  const checks = [...(content.checks[place] ?? []), ...(content.checks.unit ?? [])];
-  checks.sort((one, other) => ORDER.indexOf(one.outcome) - ORDER.indexOf(other.outcome));
-  const open = checks.filter(({ outcome }) => outcome !== "passed");
-  const passed = checks.filter(({ outcome }) => outcome === "passed");
+/** The checks that flagged a turn or its unit, as a number; open, why. @param {{content: import("./workapi.js").Content, place: string}} props */
+export function Flags({ content, place }) {
+  const flagged = [...(content.checks[place] ?? []), ...(content.checks.unit ?? [])].filter(isFlagged);
+  if (!flagged.length) return null;
+  return html`<details id="checks" class="flags"><summary>${flagged.length === 1 ? "1 flag" : `${flagged.length} flags`}</summary>
+    <ul class="checks">${flagged.map(({ gate, reason }) => html`<li class="flagged"><span class="outcome">${question(gate)}</span> ${reason && sentence(reason)}</li>`)}</ul>
+  </details>`;
+}
+
+/** The links of a turn. @param {{content: import("./workapi.js").Content, place: string, seek: (time_s: number) => void}} props */
+export function Links({ content, place, seek }) {
   const links = content.links.filter((link) => link.place === place);
-  const list = (/** @type {Check[]} */ shown) => html`<ul class="checks">${shown.map((check) => html`<${Item} check=${check} />`)}</ul>`;
-  return html`<div id="checks" class="checks-place">
-      ${open.length > 0 && list(open)}
-      ${passed.length > 0 && html`<details><summary>${passed.length === 1 ? "1 check passed" : `${passed.length} checks passed`}</summary>${list(passed)}</details>`}
-      ${!checks.length && html`<p class="soft small">This turn was not checked.</p>`}
-    </div>
-    ${links.length > 0 && html`<h3 class="small soft">Links</h3><ul id="links" class="links">${links.map(
-      ({ direction, relation, other: { turn_index, unit_id, question: asked, asked_at_s } }) => html`<li>
-        <span class="outcome">${relation}</span> ${direction === "from" ? "comes from" : "leads to"} turn ${turn_index + 1} of ${unit_id}: <q>${asked}</q>
-        ${asked_at_s !== null && asked_at_s !== undefined && html`<button type="button" class="quiet" aria-label=${`Go to ${clock(asked_at_s)}`} onClick=${() => seek(asked_at_s)}>${clock(asked_at_s)}</button>`}
-      </li>`,
-    )}</ul>`}`;
+  if (!links.length) return null;
+  return html`<h3 class="small soft">Links</h3><ul id="links" class="links">${links.map(
+    ({ direction, relation, other: { turn_index, unit_id, question: asked, asked_at_s } }) => html`<li>
+      <span class="outcome">${relation}</span> ${direction === "from" ? "comes from" : "leads to"} turn ${turn_index + 1} of ${unit_id}: <q>${asked}</q>
+      ${asked_at_s !== null && asked_at_s !== undefined && html`<button type="button" class="quiet" aria-label=${`Go to ${clock(asked_at_s)}`} onClick=${() => seek(asked_at_s)}>${clock(asked_at_s)}</button>`}
+    </li>`,
+  )}</ul>`;
 }

@@ -6,7 +6,7 @@ import { Act, Text } from "./fields.js";
 import { guideline, openGuideline } from "./guideline.js";
 import { Keys } from "./keys.js";
 import { Component, html, render } from "./vendor/preact.js";
-import { Playback, Watch, videoActions } from "./watch.js";
+import { Playback, Watch, videoOffers } from "./watch.js";
 import { RefusedError, SignedOutError, ask, makeKey } from "./workapi.js";
 
 /**
@@ -56,14 +56,14 @@ class Dialogue extends Component {
     this._recall();
     /** @type {Keys} */
     this.keys = new Keys(
-      [
-        { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void this.speak() },
-        { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => this._write() },
-        { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => document.getElementById("talk-title")?.focus({ preventScroll: true }) },
-        { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: () => guideline !== null },
-        { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
-      ],
-      undefined,
+      () => ({
+        done: { act: () => void this.speak() },
+        answer: { act: () => this._write() },
+        leave: { act: () => document.getElementById("talk-title")?.focus({ preventScroll: true }) },
+        ...(guideline && { guideline: { act: openGuideline } }),
+        keys: { act: () => this.keys.open() },
+        ...(this.playback && videoOffers(this.playback)),
+      }),
       () => this.forceUpdate(),
     );
   }
@@ -160,7 +160,6 @@ class Dialogue extends Component {
     // A page that was opened offline loads its video as soon as it knows which one.
     if (!this.asks && !this.playback) {
       this.playback = new Playback(found.video ?? null);
-      this.keys.actions.push(...videoActions(this.playback));
       this._opening = this.playback.open();
     }
     this.forceUpdate(() => {
@@ -309,7 +308,7 @@ class Dialogue extends Component {
       <fieldset class="bare" disabled=${found !== null && !isLive}>
         <${Text} id="text" label=${`Your ${asks ? "question" : "answer"}`} rows=${2} most=${2000} value=${this.text} change=${(/** @type {string} */ text) => this._type(text)} />
         <div class="actions" id="decide">
-          <button id="send" data-key="speak" disabled=${!this._canSend}>${asks ? "Ask" : "Answer"} </button>
+          <button id="send" data-key="done" disabled=${!this._canSend}>${asks ? "Ask" : "Answer"} </button>
           ${this._last && html`<button type="button" class="second" id="correct" onClick=${() => this._correct()}>${this.correcting === null ? "Correct my last message" : "Cancel the correction"}</button>`}
           ${asks && html`<button type="button" class="second submit" id="finish" disabled=${!isLive || said % 2 === 1 || left > 0} onClick=${() => void this._finish()}>Finish the dialogue</button>`}
         </div>
@@ -336,7 +335,7 @@ function Held({ class: kind, label, open = false, children }) {
 /** A finished dialogue with its video, for somebody outside the pair. @param {{video: import("./watch.js").Video | null}} props */
 function look({ video }) {
   const playback = new Playback(video);
-  const keys = new Keys([...videoActions(playback), { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => keys.open() }]);
+  const keys = new Keys(() => ({ ...videoOffers(playback), keys: { act: () => keys.open() } }));
   void playback.open().then(() => {
     keys.label();
     document.documentElement.dataset.ready = "true";

@@ -11,7 +11,7 @@
  *       draftOf(place) { return startOf(this.editor.content.turns[place]); }
  *       linesOf(place, value) { return [["Question", value.question]]; }
  *       Fields = ({ view, place, value }) => html`<${Text} label="Question" value=${value.question} … />`;
- *       actions() { return [{ name: "accept", label: "Accept", group: "Decide", keys: ["a"], act: () => …, button: "Accept" }]; }
+ *       offers() { return { accept: { act: () => …, button: "Accept" } }; }        // names of actions.js
  *     }
  *     edit(Turns);
  *
@@ -20,7 +20,7 @@
  * and says `editor.draw()` after a change of its own. The chosen place is `editor.place`, its value `editor.value`.
  */
 
-import { Act, Changes, Modal } from "./fields.js";
+import { Act, Changes, Findings, Modal, selectorOf } from "./fields.js";
 import { messageOf, sentence } from "./elements.js";
 import { guideline, openGuideline } from "./guideline.js";
 import { takeBack, takeHandedIn } from "./handed_in.js";
@@ -29,16 +29,13 @@ import { SpotKeeper, lastSpot, putCaret } from "./resuming.js";
 import { Session } from "./session.js";
 import { DECIDED } from "./turnvalue.js";
 import { Component, html, render } from "./vendor/preact.js";
-import { Playback, Watch, videoActions } from "./watch.js";
+import { Splitter } from "./splitter.js";
+import { Playback, Watch, videoOffers } from "./watch.js";
 import { ask } from "./workapi.js";
 
 /** @typedef {import("./session.js").Reply} Reply */
 /** @typedef {import("./session.js").Choice} Choice */
 /** @typedef {[string, string][]} Lines A value as labelled lines. */
-/**
- * @typedef {import("./keys.js").Action & {button?: string, first?: boolean, video?: string}} Action `button`: its text in the
- *   decision bar. `first`: it is filled. `video`: its text below the video.
- */
 /**
  * @typedef {object} PlaceState How the strip shows a place.
  * @property {string} kind A CSS class, as `accepted`.
@@ -52,26 +49,23 @@ import { ask } from "./workapi.js";
  * @property {(place: string) => string} nameOf As `Turn 2`.
  * @property {(place: string) => any} draftOf The value that people start from; null if there is none.
  * @property {(place: string, value: any) => Lines} linesOf To compare the versions of two windows.
- * @property {(props: {view: any, editor: Editor, place: string, value: any}) => any} Fields Component with the fields of a place.
- * @property {() => Action[]} actions Keys and buttons of the task; the editor adds those of the video, of undo and so on.
- * @property {string[]} [without] Names of actions of the editor that the task does not have.
- * @property {Record<string, string[]>} [keys] Other keys for actions that the editor adds, by their names.
- * @property {string[]} [places] The places of the strip, in order. By default those that the server names and those that were made.
+ * @property {(props: {view: any, editor: Editor, place: string, value: any}) => any} Fields Component with the fields of the open place.
+ * @property {() => import("./keys.js").Offers} offers What keys and buttons do at the moment; the editor adds the video, undo and so on.
+ * @property {import("./actions.js").ActionName[]} [without] Names of actions of the editor that the task does not have.
+ * @property {string[]} [places] The places, in order. By default those that the server names and those that were made.
  * @property {(place: string) => string} [titleOf] The heading. By default `Turn 2 of 8`.
  * @property {(place: string) => PlaceState} [stateOf] By default undecided or the decision.
  * @property {(place: string) => any} [shortOf] What the strip shows of the place. By default its number.
+ * @property {(place: string) => {question: any, answer?: any, about?: any}} [saidOf] How a place reads that is not open.
  * @property {(place: string, value: any) => boolean} [isDecided] By default: its `decision` is not null.
- * @property {(place: string, value: any) => string | null} [lacks] What a decided value lacks, as a sentence: it stays open.
  * @property {(place: string) => {asked_at_s: number | null, evidence: Interval[]}} [timesOf] Its times on the bar.
  * @property {(place: string, change: {evidence: Interval[]}) => void} [moveEvidence] Somebody dragged an edge on the bar.
  * @property {(place: string) => string} [questionOf] What full screen shows; by default the `question` of the value.
  * @property {(place: string) => Interval[]} [partsOf] What is played by the key P; by default the evidence, or the clips.
- * @property {(props: {view: any, editor: Editor}) => any} [Top] What is above the strip and does not scroll with the fields, as a board.
- * @property {(props: {view: any, editor: Editor, place: string}) => any} [Before] What is above the fields, as the dialogue so far.
+ * @property {(props: {view: any, editor: Editor}) => any} [Top] What is above the places and does not scroll with them, as a board.
  * @property {(props: {view: any, editor: Editor, place: string}) => any} [Head] Beside the heading, as a choice of comparison.
  * @property {(props: {view: any, editor: Editor}) => any} [Panel] In place of the decision bar while `panelOpen`.
  * @property {boolean} [panelOpen]
- * @property {() => string} [mode] The mode of the keys; by default "".
  * @property {() => {question?: string, summary?: string, more?: any}} [submitting] What is asked before the unit is submitted; `more`: fields.
  * @property {() => void} [beforeSubmit] Saves what submitting says.
  * @property {(from: string | null) => void} [placed] Another place was chosen.
@@ -79,7 +73,6 @@ import { ask } from "./workapi.js";
  * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
  * @property {(theirs: any) => boolean} [stands] True: the version of the other window stays, without a question.
  * @property {() => void} [leave] Escape was pressed outside of a field.
- * @property {boolean} [strip] False: no strip of places.
  * @property {string} [submitText] Of the button; "Submit" by default.
  * @property {string} [home] The page after the last unit; `/` by default.
  */
@@ -108,13 +101,16 @@ export class Editor extends Component {
     /** True once the video shows the place where this person was. */
     this.isOpened = false;
     this._said = "";
+    this._isWarning = false;
     this._notice = "";
+    /** @type {{place: string, field: string | null, text: string} | null} What this page refused, until something changes. */
+    this._refusal = null;
     this._handed_in = takeHandedIn();
     this._saving = { state: /** @type {import("./outbox.js").State} */ ("saved"), waiting: 0, message: "" };
     /** @type {{place: string, mine: any, theirs: any, choose: (choice: Choice) => void} | null} */
     this._merging = null;
     this._asking = false;
-    this.keys = new Keys(this._actions(), () => this.view.mode?.() ?? "", () => this.draw());
+    this.keys = new Keys(() => this._offers(), () => this.draw());
     this._spots = new SpotKeeper(reply.assignment.id, document.body, () => ({ place: this.place, time_s: this.time_s }));
   }
 
@@ -149,22 +145,41 @@ export class Editor extends Component {
   set(value, { now = false, place = this.place } = {}) {
     if (!this.isOpen) return;
     this._notice = "";
+    this._refusal = null;
     this.session.put(place, value, { now });
     this._spots.soon();
     this.draw();
   }
 
   /**
-   * Saves a decision at the chosen place, and goes to the next one that needs one.
+   * Saves a decision at the chosen place, and goes to the next one that needs one. If something was just changed there, this
+   * first waits for the server's answer, and stays at a refusal; keys that are pressed meanwhile wait too.
    * @param {any} value @param {string} [told] As `Turn 2: accepted.`
    */
   decide(value, told = "") {
     if (!this.isOpen) return;
     const from = this.place;
+    const { outbox } = this.session;
+    const isKnown = outbox.stateOf(from) === "saved";
     this.set(value, { now: true });
+    if (isKnown) {
+      this._goOn(told);
+      return;
+    }
+    this.focusTitle(false);
+    const going = outbox.answered(from).then((state) => {
+      const stays = ["refused", "closed", "conflict"].includes(state);
+      if (!stays && this.place === from) this._goOn(told);
+      return !stays;
+    });
+    void this.keys.hold(going);
+  }
+
+  /** @param {string} told */
+  _goOn(told) {
     const next = this.nextOpen();
     if (next === null) {
-      this.show(from);
+      this.show(this.place);
       this.draw(() => document.getElementById("submit")?.focus());
       this.say(`${told} All ${this.view.what}s are decided; submit them.`);
     } else {
@@ -201,9 +216,21 @@ export class Editor extends Component {
     if (from !== place) this.session.hurry();
     this.place = place;
     this.chosen = 0;
+    this._refusal = null;
     this.view.placed?.(from);
     this._spots.soon();
-    this.draw();
+    this.draw(() => this._bringIntoView());
+  }
+
+  /** Scrolls so that the open place, with what its decision needs, is in view, and as much as fits of the one before. */
+  _bringIntoView() {
+    const [scroll, open, needed] = ["fields-scroll", "open", "needed"].map((id) => document.getElementById(id));
+    if (!scroll || !open) return;
+    const bottom = needed?.getBoundingClientRect().bottom ?? open.getBoundingClientRect().top + 1;
+    const top = open.getBoundingClientRect().top;
+    const spare = scroll.clientHeight - (bottom - top) - 2;
+    const before = open.previousElementSibling?.getBoundingClientRect().height ?? 0;
+    scroll.scrollTop += top - scroll.getBoundingClientRect().top - Math.max(0, Math.min(spare, before, scroll.clientHeight / 4));
   }
 
   /** Asks the server again for all of the work, and draws it. Unsaved text stays. */
@@ -224,13 +251,31 @@ export class Editor extends Component {
     const at = parts.findIndex(({ start_s }) => Math.abs(this.time_s - start_s) < 0.1);
     const part = parts[(at + 1) % parts.length];
     if (part) this.seek(part.start_s);
-    else this.say(none);
+    else this.refuse(none);
   }
 
-  /** @param {string} text Spoken by screen readers. */
+  /** @param {string} text Shown above the buttons, and spoken. */
   say(text) {
     this._said = text;
+    this._isWarning = false;
     this.draw();
+  }
+
+  /** Says why something is not done, in view, and at its field if it has one. @param {string} text @param {string | null} [field] A path in the value. */
+  refuse(text, field = null) {
+    this._refusal = { place: this.place, field, text };
+    this._said = text;
+    this._isWarning = true;
+    this.draw();
+  }
+
+  /** What makes no sense at the open place, as the server or this page found it. @returns {import("./workapi.js").Finding[]} */
+  get findings() {
+    const refusal = this.session.outbox.refusal(this.place);
+    const told = refusal && !refusal.findings.length ? [{ field: refusal.field ?? "", text: sentence(refusal.message) }] : [];
+    const own = this._refusal?.place === this.place && this._refusal.field !== null ? [this._refusal] : [];
+    const found = refusal?.findings.length ? refusal.findings : (this.session.findings.get(this.place) ?? []);
+    return [...own, ...told, ...found].map((each) => ({ turn: 0, may_go_on: false, ...each, field: each.field ?? "" }));
   }
 
   /** @param {string} text Shown above the fields until the next change. */
@@ -241,6 +286,7 @@ export class Editor extends Component {
 
   /** Moves the focus to a field, with the caret at the end of its text. @param {...string} selectors The first that is there. */
   focus(...selectors) {
+    if (this.playback.isTheatre) this.playback.toggleTheatre();
     this.draw(() => {
       const found = selectors.map((each) => document.querySelector(each)).find(Boolean);
       if (found instanceof HTMLElement) found.focus();
@@ -248,10 +294,10 @@ export class Editor extends Component {
     });
   }
 
-  focusTitle() {
+  focusTitle(scrolls = true) {
     this.draw(() => {
       document.getElementById("turn-title")?.focus({ preventScroll: true });
-      document.getElementById("fields-scroll")?.scrollTo({ top: 0 });
+      if (scrolls) this._bringIntoView();
     });
   }
 
@@ -261,9 +307,21 @@ export class Editor extends Component {
     return this.view.titleOf?.(place) ?? `${this.view.nameOf(place)}${length > 1 ? ` of ${length}` : ""}`;
   }
 
-  /** @param {string} place @returns {PlaceState} */
+  /** The decision at a place, as far as the server has it. @param {string} place @returns {PlaceState} */
   stateOf(place) {
-    if (this.view.stateOf) return this.view.stateOf(place);
+    const state = this.view.stateOf?.(place) ?? this._decisionAt(place);
+    const { outbox } = this.session;
+    const refusal = outbox.refusal(place);
+    if (refusal) return { kind: "refused", text: `Not saved: ${sentence(refusal.message)}`, mark: "!" };
+    if (outbox.conflict(place)) return { kind: "conflict", text: "Saved elsewhere too", mark: "!" };
+    if (this.session.isStale(place)) return { ...state, kind: `${state.kind} stale`, mark: "!", more: [...(state.more ?? []), "an earlier turn changed since"] };
+    const sent = outbox.stateOf(place);
+    if (sent === "saved") return state;
+    return { ...state, kind: "unsaved", text: `${state.text}, ${sent === "saving" ? "saving" : "not saved yet"}`, mark: "…" };
+  }
+
+  /** @param {string} place @returns {PlaceState} */
+  _decisionAt(place) {
     const decision = /** @type {keyof typeof KINDS | null} */ (this.session.value(place)?.decision ?? null);
     if (!decision) return { kind: "undecided", text: "Undecided" };
     return { kind: KINDS[decision] ?? decision, text: DECIDED[decision] ?? decision, mark: MARKS[decision] };
@@ -276,14 +334,27 @@ export class Editor extends Component {
     const isTrouble = now.state !== "saved" && now.state !== "saving";
     const was = this._saving.state;
     this._saving = now;
-    if (isTrouble && was !== now.state) this._said = this._saveText();
+    if (isTrouble && was !== now.state && now.state !== "refused") this._said = this._saveText();
     else if (now.state === "saved" && !["saved", "saving"].includes(was)) this._said = "All saved.";
     this.draw();
   }
 
   /** @param {string} place */
   saved(place) {
+    if (this._isWarning && place === this.place && !this._refusal) this._said = "";
     this.view.saved?.(place);
+    this.draw();
+  }
+
+  /** The server refused what was entered at a place: it is shown with the reason. @param {string} place */
+  refused(place) {
+    const refusal = this.session.outbox.refusal(place);
+    if (!refusal) return;
+    // Whoever types elsewhere meanwhile goes on: the number shows the refusal, and submitting leads to it.
+    const types = document.activeElement?.matches("input, textarea, select");
+    if (this.place !== place && this.session.value(place)?.decision && !types) this.show(place);
+    this._said = `${this.view.nameOf(place)} is not saved. ${sentence(refusal.findings[0]?.text ?? refusal.message)}`;
+    this._isWarning = true;
     this.draw();
   }
 
@@ -335,46 +406,52 @@ export class Editor extends Component {
     }
   }
 
-  /** @param {string[]} places */
+  /** Goes to the first of the places that are lacking, a refused one before others. @param {string[]} places */
   _sayLacking(places) {
-    this.show(places[0]);
-    const whys = places.map((place) => {
-      const why = this.view.lacks?.(place, this.session.value(place));
-      return why ? `${this.view.nameOf(place)} (${why})` : this.view.nameOf(place);
-    });
-    this.notify(`Still to be decided: ${whys.join(", ")}.`);
+    const { outbox } = this.session;
+    const refused = places.find((place) => outbox.refusal(place));
+    this.show(refused ?? places[0]);
+    if (refused) {
+      this.refused(refused);
+      const field = outbox.refusal(refused)?.findings[0]?.field ?? outbox.refusal(refused)?.field;
+      if (field) this.focus(selectorOf(field));
+      return;
+    }
+    const names = places.map((place) => this.view.nameOf(place)).join(", ");
+    this.notify(`Still to be decided: ${names}.`);
+    this.refuse(`Still to be decided: ${names}.`);
   }
 
   // ---- keys --------------------------------------------------------------------------------------------------------
 
-  /** @returns {Action[]} */
-  _actions() {
+  /** @returns {import("./keys.js").Offers} */
+  _offers() {
     const { view } = this;
-    const own = view.actions();
-    const has = new Set([...own.map(({ name }) => name), ...(view.without ?? [])]);
-    /** @type {Action[]} */
-    const common = [
-      { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => this.session.step("undo"), typing: false },
-      { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => this.session.step("redo"), typing: false },
-      { name: "submit", label: "Submit", group: "Decide", keys: ["f"], act: () => this.submit(), when: () => !view.panelOpen },
-      { name: "take-back", label: "Take back what was submitted last, or this task", group: "Decide", keys: ["Shift+F"], act: () => this._takeBack() },
-      { name: "next", label: `Next ${view.what}`, group: "Go", keys: ["j"], act: () => this.goBy(1) },
-      { name: "previous", label: `Previous ${view.what}`, group: "Go", keys: ["k"], act: () => this.goBy(-1) },
-      { name: "undecided", label: `Next ${view.what} that needs a decision`, group: "Go", keys: ["u"], act: () => this._goToOpen() },
-      { name: "note", label: "Write a note", group: "Fields", keys: ["e"], act: () => this.focus("#note") },
-      { name: "unsure", label: "Unsure, or sure", group: "Fields", keys: ["Shift+U"], act: () => document.getElementById("unsure")?.click() },
-      { name: "leave", label: "Leave a field; close", group: "Go", keys: ["Escape"], act: () => this._leave() },
-      { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: () => guideline !== null },
-      { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => this._play(), video: "Play evidence" },
-      { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
-    ];
-    const others = [...common, ...videoActions(this.playback)].filter(({ name }) => !has.has(name));
-    return [...own, ...others.map((action) => ({ ...action, keys: view.keys?.[action.name] ?? action.keys }))];
+    const open = !view.panelOpen;
+    /** @type {import("./keys.js").Offers} */
+    const common = {
+      undo: { act: () => this.session.step("undo") },
+      redo: { act: () => this.session.step("redo") },
+      ...(open && { submit: { act: () => this.submit() } }),
+      "take-back": { act: () => this._takeBack() },
+      next: { act: () => this.goBy(1) },
+      previous: { act: () => this.goBy(-1) },
+      undecided: { act: () => this._goToOpen() },
+      note: { act: () => this.focus("#note") },
+      unsure: { act: () => document.getElementById("unsure")?.click() },
+      leave: { act: () => this._leave() },
+      ...(guideline && { guideline: { act: openGuideline } }),
+      "play-parts": { act: () => this._play(), video: "Play evidence" },
+      keys: { act: () => this.keys.open() },
+      ...videoOffers(this.playback),
+    };
+    for (const name of view.without ?? []) delete common[name];
+    return { ...common, ...view.offers() };
   }
 
   _goToOpen() {
     const next = this.nextOpen();
-    if (next === null) this.say(`All ${this.view.what}s are decided.`);
+    if (next === null) this.refuse(`All ${this.view.what}s are decided.`);
     else this.go(next);
   }
 
@@ -407,9 +484,12 @@ export class Editor extends Component {
     // A place that somebody made is known when the outbox is open.
     if (spot && this.places.includes(spot.place)) this.place = spot.place;
     view.placed?.(null);
+    const scroll = document.getElementById("fields-scroll");
+    if (scroll) new ResizeObserver(() => this._bringIntoView()).observe(scroll);
     await opening;
     this.isOpened = true;
     this.draw(() => {
+      this._bringIntoView();
       if (spot && this.places.includes(spot.place)) putCaret(spot);
       document.documentElement.dataset.ready = "true";
     });
@@ -427,13 +507,13 @@ export class Editor extends Component {
   // ---- drawing -----------------------------------------------------------------------------------------------------
 
   render() {
-    const { view, place, value, session } = this;
+    const { view, place, value } = this;
     const { unit } = this.reply;
-    const state = place ? this.stateOf(place) : null;
     return html`
       <div class="editor">
         <${Watch} playback=${this.playback} turns=${this.places.map((each) => this._times(each))} current=${this.places.indexOf(place)} links=${this.content.links ?? []}
           question=${(place && view.questionOf?.(place)) ?? value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
+        <${Splitter} />
         <div class="side">
           <header class="work-head">
             <h1>${unit.name}</h1>
@@ -443,26 +523,19 @@ export class Editor extends Component {
               <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
             </span>
           </header>
-          <p id="said" class="unseen" role="status">${this._said}</p>
+          <nav aria-label=${`${view.what}s`}><ol id="strip" class="strip">${this.places.map((each, n) => this._drawNumber(each, n))}</ol></nav>
+          <div id="notices" role="alert">${this._drawNotices()}</div>
           ${view.Top && html`<${view.Top} view=${view} editor=${this} />`}
           <div id="fields-scroll" class="fields-scroll" tabindex="0" role="region" aria-label=${`The ${view.what}s of this task`}>
-            <div id="notices" role="alert">${this._drawNotices()}</div>
-            ${view.strip !== false && html`<nav aria-label=${`${view.what}s`}><ol id="strip" class="strip">${this.places.map((each, n) => this._drawNumber(each, n))}</ol></nav>`}
-            ${place && html`
-              <div class="turn-head">
-                <h2 id="turn-title" tabindex="-1">${this.titleOf(place)}</h2>
-                <span id="turn-state" class=${`turn-state ${state?.kind}`}>${state?.text}</span>
-                ${view.Head && html`<${view.Head} view=${view} editor=${this} place=${place} />`}
-              </div>
-              ${view.Before && html`<${view.Before} view=${view} editor=${this} place=${place} />`}
-              <fieldset id="fields" class="bare" disabled=${!this.isOpen} onFocusOut=${() => session.hurry()}>
-                <${view.Fields} view=${view} editor=${this} place=${place} value=${value} />
-              </fieldset>`}
+            <ol id="dialogue" class="places">${this.places.map((each) => (each === place ? this._drawOpen(place, value) : this._drawPlace(each)))}</ol>
           </div>
-          <fieldset id="decisions" class="bare decisions" disabled=${!this.isOpen}>
-            <legend class="unseen">Decision</legend>
-            ${view.panelOpen && view.Panel ? html`<${view.Panel} view=${view} editor=${this} />` : this._drawButtons()}
-          </fieldset>
+          <div id="decisions" class="decisions">
+            <p id="said" class=${this._isWarning ? "said-line warn" : "said-line"} role="status">${this._said}</p>
+            <fieldset class="bare" disabled=${!this.isOpen}>
+              <legend class="unseen">Decision</legend>
+              ${view.panelOpen && view.Panel ? html`<${view.Panel} view=${view} editor=${this} />` : this._drawButtons()}
+            </fieldset>
+          </div>
         </div>
       </div>
       ${this._asking && this._drawQuestion()}
@@ -470,8 +543,37 @@ export class Editor extends Component {
     `;
   }
 
+  /** The open place, with its fields. @param {string} place @param {any} value */
+  _drawOpen(place, value) {
+    const { view } = this;
+    const { kind, text } = this.stateOf(place);
+    return html`<li key=${place} id="open" class="open" aria-current="step">
+      <div class="turn-head">
+        <h2 id="turn-title" tabindex="-1">${this.titleOf(place)}</h2>
+        <span id="turn-state" class=${`turn-state ${kind}`}>${text}</span>
+        ${view.Head && html`<${view.Head} view=${view} editor=${this} place=${place} />`}
+      </div>
+      <${Findings} editor=${this} />
+      <fieldset id="fields" class="bare" disabled=${!this.isOpen} onFocusOut=${() => this.session.hurry()}>
+        <${view.Fields} view=${view} editor=${this} place=${place} value=${value} />
+      </fieldset>
+    </li>`;
+  }
+
+  /** A place that is not open, to read and to choose. @param {string} place */
+  _drawPlace(place) {
+    const value = this.session.value(place);
+    const { question, answer, about } = this.view.saidOf?.(place) ?? { question: value?.question, answer: value?.references?.[0] };
+    const { kind, text } = this.stateOf(place);
+    return html`<li key=${place} class=${`closed-place ${kind}`} onClick=${() => this.go(place)}>
+      <p class="about"><button type="button" class="quiet">${this.view.nameOf(place)}</button> ${about} <span class="decided">${text}</span></p>
+      <p class="asked-text">${question}</p>
+      ${answer && html`<p class="answer-text">${answer}</p>`}
+    </li>`;
+  }
+
   _videoButtons() {
-    return /** @type {Action[]} */ (this.keys.actions).flatMap(({ name, video, act }) => (video ? [{ name, label: video, act: () => act("") }] : []));
+    return this.keys.offered.flatMap(({ name, video }) => (video ? [{ name, label: video, act: () => this.keys.run(name) }] : []));
   }
 
   _moveEvidence = (/** @type {number} */ n, /** @type {Interval} */ interval) => {
@@ -482,25 +584,24 @@ export class Editor extends Component {
   /** @param {string} place @param {number} n */
   _drawNumber(place, n) {
     const { kind, text, mark, more = [] } = this.stateOf(place);
-    const stale = this.session.isStale(place);
-    const conflict = this.session.outbox.conflict(place) !== null;
-    const said = [text, conflict && "saved elsewhere too", stale && "an earlier turn changed since", ...more].filter(Boolean).join(", ");
-    const name = `${this.view.nameOf(place)}: ${said.toLowerCase()}`;
-    const kinds = ["turn-number", kind, stale && "stale", conflict && "conflict"].filter(Boolean).join(" ");
+    const name = `${this.view.nameOf(place)}: ${[text, ...more].join(", ").toLowerCase()}`;
+    const isHere = place === this.place;
+    const intoView = (/** @type {HTMLElement | null} */ shown) => isHere && shown?.scrollIntoView({ block: "nearest", inline: "nearest" });
     return html`<li key=${place}>
-      <button type="button" class=${kinds} aria-current=${place === this.place ? "step" : undefined} aria-label=${name} title=${name} onClick=${() => this.go(place)}>
-        ${this.view.shortOf?.(place) ?? n + 1}<span class="mark" aria-hidden="true">${stale ? "!" : (mark ?? "")}</span>
+      <button type="button" class=${`turn-number ${kind}`} ref=${intoView} aria-current=${isHere ? "step" : undefined} aria-label=${name} title=${name} onClick=${() => this.go(place)}>
+        ${this.view.shortOf?.(place) ?? n + 1}<span class="mark" aria-hidden="true">${mark ?? ""}</span>
       </button>
     </li>`;
   }
 
   _drawButtons() {
-    const shown = /** @type {Action[]} */ (this.keys.actions).filter(({ button }) => button);
+    const shown = this.keys.offered.filter(({ button }) => button);
     const left = this.session.openPlaces.length;
     const told = left ? `${left} of ${this.places.length} ${this.view.what}s need a decision` : "";
+    const offers = this._offers();
     return html`<div class="actions" id="decide">
-      ${shown.map(({ name, button, first, when }) => html`<${Act} editor=${this} key=${name} name=${name} class=${first ? "" : "second"} text=${button} disabled=${when && !when()} />`)}
-      ${[["undo", "Undo"], ["redo", "Redo"]].map(([name, text]) => this.keys.action(name) && html`<${Act} editor=${this} key=${name} name=${name} class="quiet" text=${text} />`)}
+      ${shown.map(({ name, button, first }) => html`<${Act} editor=${this} key=${name} name=${name} class=${first ? "" : "second"} text=${button} />`)}
+      ${/** @type {const} */ ([["undo", "Undo"], ["redo", "Redo"]]).map(([name, text]) => offers[name] && html`<${Act} editor=${this} key=${name} name=${name} class="quiet" text=${text} />`)}
       <${Act} editor=${this} name="submit" class=${`submit ${left ? "second" : ""}`} text=${this.view.submitText ?? "Submit"} title=${told} />
     </div>`;
   }

@@ -4,7 +4,7 @@
  * and options, a note, and unsure.
  */
 
-import { clock } from "./elements.js";
+import { clock, sentence } from "./elements.js";
 import { vocabularyName } from "./turnvalue.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { diffWords } from "./worddiff.js";
@@ -14,13 +14,45 @@ import { diffWords } from "./worddiff.js";
 /** @typedef {import("./keys.js").Keys} Keys */
 /** @typedef {{target: HTMLInputElement & HTMLTextAreaElement, key: string, isComposing: boolean, preventDefault(): void}} FieldEvent */
 
-/** A button for an action, with its key. @param {{editor: {keys: Keys}, name: string, id?: string, text: any, class?: string, title?: string, disabled?: boolean}} props */
-export function Act({ editor, name, id = name, text, class: kind = "", title, disabled = false }) {
-  const action = editor.keys.action(name);
+/** A button for an action, with its key; disabled while the page does not offer it. @param {{editor: {keys: Keys}, name: import("./actions.js").ActionName, id?: string, text: any, class?: string, title?: string}} props */
+export function Act({ editor, name, id = name, text, class: kind = "", title }) {
   const key = editor.keys.shown(name);
-  return html`<button type="button" id=${id} class=${kind} title=${title} disabled=${disabled} aria-keyshortcuts=${key?.aria} onClick=${() => action?.act("")}>
+  const isOffered = editor.keys.offered.some((each) => each.name === name);
+  return html`<button type="button" id=${id} class=${kind} title=${title} disabled=${!isOffered} aria-keyshortcuts=${key?.aria} onClick=${() => editor.keys.run(name)}>
     ${text}${key && html`<kbd aria-hidden="true">${key.text}</kbd>`}
   </button>`;
+}
+
+/** The field of a path in a turn's value, as a selector. @param {string} path As `evidence.0.end_s`. */
+export function selectorOf(path) {
+  const [name, n = "0", side] = path.split(".");
+  const ids = /** @type {Record<string, string>} */ ({
+    asked_at_s: "asked-at",
+    references: `reference-${n}`,
+    evidence: `${side === "end_s" ? "end" : "start"}-${n}`,
+    options: `option-${n}`,
+    correct_option: "option-0",
+    kept_because: "kept-because",
+  });
+  return `#${ids[name] ?? name}`;
+}
+
+/** True if something found is about a field or a part of it. @param {Editor | undefined} editor @param {string} path */
+function isWrong(editor, path) {
+  return editor?.findings.some(({ field }) => field === path || field.startsWith(`${path}.`)) || undefined;
+}
+
+/** What makes no sense at the open place, as sentences; each leads to its field. @param {{editor: Editor}} props */
+export function Findings({ editor }) {
+  const { findings, value } = editor;
+  const mayGoOn = findings.some(({ may_go_on }) => may_go_on) || value?.kept_because;
+  if (!findings.length && !mayGoOn) return null;
+  return html`<div id="findings" class="findings">
+    ${findings.map(({ field, text, may_go_on }) => html`<p class=${may_go_on ? "finding doubt" : "finding"} data-field=${field} key=${field + text}>
+      ${field ? html`<button type="button" class="quiet" onClick=${() => editor.focus(selectorOf(field))}>${sentence(text)}</button>` : sentence(text)}</p>`)}
+    ${mayGoOn && html`<${Text} label="It may stay, because" id="kept-because" value=${value?.kept_because ?? ""} most=${2000}
+      change=${(/** @type {string} */ kept_because) => editor.set({ ...value, kept_because, decision: null })} />`}
+  </div>`;
 }
 
 /** A dialog that is open while it is drawn. The element with `autofocus`, or its heading, gets the focus. @param {{id: string, labelled: string, class?: string, onClose: () => void, children?: any}} props */
@@ -42,9 +74,6 @@ export function Modal({ id, labelled, class: kind = "", onClose, children }) {
   return html`<dialog id=${id} class=${kind} aria-labelledby=${labelled} ref=${place} onCancel=${cancel}>${children}</dialog>`;
 }
 
-/** As the server has it: the length of a video and the time of its last frame differ by up to a frame. */
-const TOLERANCE_S = 0.05;
-
 /** The changes from one text to another. @param {{before: string, after: string}} props */
 export function Changes({ before, after }) {
   return html`<span class="changes">${diffWords(before, after).map(({ kind, text }) => {
@@ -56,10 +85,10 @@ export function Changes({ before, after }) {
 
 /**
  * A text that grows with its lines, with its changes from another version below.
- * @param {{label: any, id: string, value: string, change: (text: string) => void, before?: string | null, rows?: number, most?: number, name?: string}} props
+ * @param {{label: any, id: string, value: string, change: (text: string) => void, before?: string | null, rows?: number, most?: number, name?: string, wrong?: boolean}} props
  *   `before`: the text of the other version; null or undefined if nothing is compared. `most`: characters. `name`: for screen readers.
  */
-export function Text({ label, id, value, change, before = null, rows = 1, most, name }) {
+export function Text({ label, id, value, change, before = null, rows = 1, most, name, wrong }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => {
     const { current } = area;
@@ -70,7 +99,7 @@ export function Text({ label, id, value, change, before = null, rows = 1, most, 
   const differs = before !== null && before !== value;
   return html`<div class="field">
     ${label && html`<label for=${id}>${label}</label>`}
-    <textarea id=${id} ref=${area} rows=${rows} maxlength=${most} aria-label=${name} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
+    <textarea id=${id} ref=${area} rows=${rows} maxlength=${most} aria-label=${name} aria-invalid=${wrong && "true"} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
     <p class="difference" data-difference=${id} hidden=${!differs}>${differs && html`<${Changes} before=${before} after=${value} />`}</p>
   </div>`;
 }
@@ -102,22 +131,12 @@ export function rounded(time_s) {
  * @param {{editor: Editor, value: number | null, change: (time_s: number | null) => void}} props
  */
 export function AskedAt({ editor, value, change }) {
-  const wrong = value === null ? "" : tooLate(editor, value);
-  return html`<div class="field asked-at">
-    <label for="asked-at">Asked at (seconds)</label>
-    <div class="row">
-      <${Time} id="asked-at" value=${value} invalid=${wrong !== ""} change=${change} />
-      <${Act} editor=${editor} name="asked-here" class="second" text="Now" />
-      ${value !== null && html`<button type="button" class="quiet" aria-label="Go to the time of the question" onClick=${() => editor.seek(value)}>${clock(value)}</button>`}
-    </div>
-    ${wrong && html`<p class="warn small" role="alert">${wrong}</p>`}
+  return html`<div class="field asked-at row">
+    <label for="asked-at">Asked at</label>
+    <${Time} id="asked-at" value=${value} invalid=${isWrong(editor, "asked_at_s")} change=${change} />
+    <${Act} editor=${editor} name="asked-here" class="second" text="Now" />
+    ${value !== null && html`<button type="button" class="quiet" aria-label="Go to the time of the question" onClick=${() => editor.seek(value)}>${clock(value)}</button>`}
   </div>`;
-}
-
-/** Says that a time is after the end of the video; empty if it is not. @param {Editor} editor @param {number} time_s */
-function tooLate(editor, time_s) {
-  const last_s = editor.playback.video?.duration_s ?? Infinity;
-  return time_s > last_s + TOLERANCE_S ? `The video ends at ${rounded(last_s)} s.` : "";
 }
 
 /**
@@ -132,23 +151,21 @@ export function Evidence({ editor, value, change }) {
   };
   const put = (/** @type {number} */ n, /** @type {Partial<Interval>} */ more) => change(value.map((each, at) => (at === n ? { ...each, ...more } : each)));
   return html`<fieldset class="group evidence-fields">
-    <legend>Evidence (seconds)</legend>
-    ${value.map(({ start_s, end_s }, n) => {
-      const wrong = end_s < start_s ? "It ends before it starts." : tooLate(editor, end_s);
-      const invalid = wrong !== "";
+    <legend class="unseen">Evidence (seconds)</legend>
+    <div class="intervals">${value.map(({ start_s, end_s }, n) => {
+      const invalid = isWrong(editor, `evidence.${n}`);
       return html`<div class=${`row interval ${n === chosen ? "chosen" : ""}`} data-interval=${n} aria-current=${n === chosen ? "true" : undefined} onFocusIn=${() => choose(n)}>
         <button type="button" class="quiet" aria-label=${`Go to evidence ${n + 1}`} onClick=${() => (choose(n), editor.seek(start_s))}>${n + 1}</button>
         <${Time} id=${`start-${n}`} value=${start_s} required invalid=${invalid} name=${`Evidence ${n + 1} starts`} change=${(/** @type {number} */ time_s) => put(n, { start_s: time_s })} />
         <span aria-hidden="true">–</span>
         <${Time} id=${`end-${n}`} value=${end_s} required invalid=${invalid} name=${`Evidence ${n + 1} ends`} change=${(/** @type {number} */ time_s) => put(n, { end_s: time_s })} />
         <${Remove} label=${`Remove evidence ${n + 1}`} act=${() => change(value.filter((_, at) => at !== n))} />
-        ${wrong && html`<p class="warn small" role="alert">${wrong}</p>`}
       </div>`;
-    })}
+    })}${!value.length && html`<span class="soft">No evidence.</span>`}</div>
     <div class="row">
       <${Act} editor=${editor} name="start-here" class="second" text="Starts here" />
       <${Act} editor=${editor} name="end-here" class="second" text="Ends here" />
-      <${Act} editor=${editor} name="add-interval" class="second" text="Add" />
+      <${Act} editor=${editor} name="add" id="add-interval" class="second" text="Add" />
     </div>
   </fieldset>`;
 }
@@ -159,15 +176,15 @@ export function Evidence({ editor, value, change }) {
  * @returns {Interval[]}
  */
 export function withTime(editor, evidence, what) {
-  const time_s = editor.playback.mark_s;
+  const { mark_s, markEnd_s } = editor.playback;
   const n = Math.min(editor.chosen, evidence.length - 1);
   const here = evidence[n];
   if (what === "interval" || !here) {
     editor.chosen = evidence.length;
-    return [...evidence, { start_s: time_s, end_s: time_s }];
+    return [...evidence, { start_s: mark_s, end_s: markEnd_s }];
   }
   const moved =
-    what === "start" ? { start_s: time_s, end_s: Math.max(here.end_s, time_s) } : { start_s: Math.min(here.start_s, time_s), end_s: time_s };
+    what === "start" ? { start_s: mark_s, end_s: Math.max(here.end_s, markEnd_s) } : { start_s: Math.min(here.start_s, mark_s), end_s: markEnd_s };
   return evidence.map((each, at) => (at === n ? moved : each));
 }
 
@@ -178,20 +195,22 @@ export function Remove({ label, act }) {
 
 /**
  * Answers.
- * @param {{value: string[], change: (references: string[]) => void, before?: string[] | null}} props
+ * @param {{editor?: Editor, value: string[], change: (references: string[]) => void, before?: string[] | null}} props
  */
-export function Answers({ value, change, before = null }) {
+export function Answers({ editor, value, change, before = null }) {
   const add = useFocusOnNew(value.length, (n) => `reference-${n}`);
   const one = value.length === 1;
-  return html`<div class="group">
+  return html`<div class="group answers" tabindex=${value.length > 1 ? 0 : undefined} role="group" aria-label="Answers">
     ${value.map(
       (text, n) => html`<div class="row">
-        <${Text} label=${one ? "Answer" : `Answer ${n + 1}`} id=${`reference-${n}`} value=${text} before=${before && (before[n] ?? "")}
+        <${Text} label=${one ? "Answer" : `Answer ${n + 1}`} id=${`reference-${n}`} value=${text} before=${before && (before[n] ?? "")} wrong=${isWrong(editor, `references.${n}`)}
           change=${(/** @type {string} */ typed) => change(value.map((each, at) => (at === n ? typed : each)))} />
-        ${!one && html`<${Remove} label=${`Remove answer ${n + 1}`} act=${() => change(value.filter((_, at) => at !== n))} />`}
+        ${one
+          ? html`<button type="button" class="quiet add" id="add-reference" aria-label="Add another answer" title="Add another answer" onClick=${() => add(() => change([...value, ""]))}>+</button>`
+          : html`<${Remove} label=${`Remove answer ${n + 1}`} act=${() => change(value.filter((_, at) => at !== n))} />`}
       </div>`,
     )}
-    <button type="button" class="quiet add" id="add-reference" onClick=${() => add(() => change([...value, ""]))}>${value.length ? "Add another answer" : "Add an answer"}</button>
+    ${!one && html`<button type="button" class="quiet add" id="add-reference" onClick=${() => add(() => change([...value, ""]))}>${value.length ? "Add another answer" : "Add an answer"}</button>`}
   </div>`;
 }
 
@@ -203,8 +222,8 @@ export function Options({ value, right, change }) {
   const add = useFocusOnNew(value.length, (n) => `option-${n}`);
   const remove = (/** @type {number} */ n) =>
     change(value.filter((_, at) => at !== n), right === n ? null : right !== null && right > n ? right - 1 : right);
-  return html`<fieldset class="group">
-    <legend>Options; the right one is marked</legend>
+  return html`<fieldset class="group options" tabindex="0">
+    <legend class="unseen">Options; the right one is marked</legend>
     ${value.map(
       (text, n) => html`<div class="row option">
         <input type="radio" name="correct" checked=${n === right} aria-label=${`Option ${n + 1} is right`} onChange=${() => change(value, n)} />
@@ -248,7 +267,7 @@ export function Labels({ known, value, change }) {
     change(labels.length ? { ...others, [name]: labels } : others);
   };
   return html`<fieldset class="group labels">
-    <legend>Labels</legend>
+    <legend class="unseen">Labels</legend>
     ${names.map((name, n) => html`<${Chips} key=${name} n=${n} name=${name} vocabulary=${known[name] ?? { labels: [], closed: false }} has=${value[name] ?? []} put=${(/** @type {string[]} */ labels) => put(name, labels)} />`)}
     <div class="vocabulary new">
       <label for="new-vocabulary">New vocabulary</label>

@@ -1,51 +1,50 @@
 // @ts-check
 /**
- * Keys of a page: people can change which key does what, and `?` opens the list of keys.
+ * Keys of a page, from the table of actions: people can change which key does what, and `?` opens the list of keys.
  *
- *     const actions = [{name: "accept", label: "Accept and go on", group: "Decide", keys: ["a"], act: () => …}];
- *     const keys = new Keys(actions, () => "deciding");
+ *     const keys = new Keys(() => ({ accept: { act: () => …, button: "Accept" }, note: { act: () => … } }));
  *
- * A key is written `a`, `Shift+A`, `Ctrl+Enter` (also Command), `Alt+ArrowLeft`, `?`. In a field of a form, a check box too,
- * only Escape and keys with Ctrl or Alt work; hold Alt (on a Mac: Control) to use the others there. Keys work wherever the
- * focus is, since the page handles them before any element.
+ * The page says what it offers at the moment, by the names of `actions.js`. A key is written `a`, `Shift+A`, `Ctrl+Enter`
+ * (also Command), `Alt+ArrowLeft`, `?`. In a field of a form, a check box too, only Escape and keys with Ctrl or Alt work;
+ * hold Alt (on a Mac: Control) to use the others there. Keys work wherever the focus is, since the page handles them first.
  */
 
+import { ACTIONS } from "./actions.js";
 import { html, render } from "./vendor/preact.js";
 
+/** @typedef {import("./actions.js").Action} Action */
 /**
- * @typedef {object} Action
- * @property {string} name
- * @property {string} label Its effect, as text for people.
- * @property {string} group
- * @property {string[]} keys Default keys.
+ * @typedef {object} Offer What an action does on a page.
  * @property {(key: string) => void} act Called with the pressed key.
- * @property {string} [mode] The only mode of the page in which it works; in another the key may do something else.
- * @property {() => boolean} [when] False if it has no effect at the moment.
- * @property {boolean} [typing] False if a text field handles its keys itself, as Ctrl+Z.
- * @property {string} [range] Its keys as a range, as `1–9`; such keys cannot be changed.
- * @property {boolean} [repeats] True if it repeats while the key is held.
+ * @property {string} [button] Its text in the decision bar.
+ * @property {boolean} [first] Its button is filled.
+ * @property {string} [video] Its text below the video.
+ * @typedef {Partial<Record<import("./actions.js").ActionName, Offer>>} Offers
  */
 
 const STORE = "reeltalk.keys";
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta", "AltGraph", "CapsLock", "Fn", "Dead", "Process"]);
+/** @type {Set<import("./actions.js").ActionName>} */
+const TO_FIELDS = new Set(["question", "answer", "labels", "methods", "note"]);
 /** Elements that handle these keys themselves. */
-const OWN_KEYS = "button, a[href], summary, [role=slider]";
+const OWN_KEYS = "button, a[href], summary, [role=slider], [role=separator]";
 
 export class Keys {
   /**
-   * @param {Action[]} actions
-   * @param {() => string} [mode] Returns the current mode of the page.
+   * @param {() => Offers} offers What the page offers at the moment, by names of actions.
    * @param {() => void} [changed] A key was changed.
    */
-  constructor(actions, mode = () => "", changed = () => undefined) {
-    this.actions = actions;
-    this._mode = mode;
+  constructor(offers, changed = () => undefined) {
+    this._offers = offers;
     this._changed = changed;
     /** @type {{changed: Record<string, string[]>, off: boolean}} */
     this._own = { changed: {}, off: false, ...readOwn() };
     /** @type {Action | null} The action that waits for a new key. */
     this._asking = null;
+    /** @type {[import("./actions.js").ActionName, string][]} Actions that wait until the page has gone on, with their keys. */
+    this._waiting = [];
+    this._isHeld = false;
     this.dialog = document.createElement("dialog");
     this.dialog.className = "keys-page";
     this.dialog.setAttribute("aria-labelledby", "keys-title");
@@ -72,15 +71,36 @@ export class Keys {
     return this._own.changed[action.name] ?? action.keys;
   }
 
-  /** @param {string} name @returns {Action | undefined} */
-  action(name) {
-    return this.actions.find((each) => each.name === name);
+  /** What the page offers at the moment, in the order of the table. @returns {(Action & Offer)[]} */
+  get offered() {
+    const offers = this._offers();
+    return ACTIONS.flatMap((action) => {
+      const offer = offers[action.name];
+      return offer ? [{ ...action, ...offer }] : [];
+    });
+  }
+
+  /** Does an action if the page offers it, after those that wait. @param {import("./actions.js").ActionName} name @param {string} [key] */
+  run(name, key = "") {
+    // What follows a key that leads to a field was meant for the field.
+    if (this._isHeld && this._waiting.some(([each]) => TO_FIELDS.has(each))) return;
+    if (this._isHeld) this._waiting.push([name, key]);
+    else this._offers()[name]?.act(key);
+  }
+
+  /** Lets actions wait until the page has gone on; false drops those that wait. @param {Promise<boolean>} going */
+  async hold(going) {
+    this._isHeld = true;
+    const isOn = await going;
+    this._isHeld = false;
+    if (!isOn) this._waiting = [];
+    for (let next = this._waiting.shift(); next; next = this._isHeld ? undefined : this._waiting.shift()) this.run(...next);
   }
 
   /** The first key of an action, for its button; null if it has none. @param {string} name @returns {{text: string, aria: string} | null} */
   shown(name) {
-    const action = this.action(name);
-    const key = action && this.keysOf(action)[0];
+    const action = ACTIONS.find((each) => each.name === name);
+    const key = action && !action.range && this.keysOf(action)[0];
     if (!key || this._own.off) return null;
     return { text: spell(key).replace("Shift+", "⇧"), aria: key.replace("Ctrl", IS_MAC ? "Meta" : "Control") };
   }
@@ -123,7 +143,7 @@ export class Keys {
     if (!action || (event.repeat && !action.repeats)) return;
     event.preventDefault();
     event.stopPropagation();
-    action.act(pressed.slice(pressed.lastIndexOf("+", pressed.length - 2) + 1));
+    this.run(action.name, pressed.slice(pressed.lastIndexOf("+", pressed.length - 2) + 1));
   }
 
   /** @param {string} pressed @param {boolean} typing @param {KeyboardEvent} event */
@@ -142,31 +162,21 @@ export class Keys {
 
   /** @param {string} key @param {(action: Action) => boolean} [also] */
   _bound(key, also = () => true) {
-    const mode = this._mode();
-    return (
-      this.actions.find(
-        (each) =>
-          this.keysOf(each).includes(key) && (each.mode ?? mode) === mode && also(each) && (each.when?.() ?? true),
-      ) ?? null
-    );
+    return this.offered.find((each) => this.keysOf(each).includes(key) && also(each)) ?? null;
   }
 
   /** Gives the pressed key to the action that waits for one. @param {KeyboardEvent} event */
   _take(event) {
     event.preventDefault();
     event.stopPropagation();
-    const action = /** @type {Action} */ (this._asking);
+    const asked = /** @type {Action} */ (this._asking);
+    const action = /** @type {Action} */ (ACTIONS.find(({ name }) => name === asked.name));
     this._asking = null;
     const key = spelling(event);
     let said = `${action.label}: ${spell(key)}`;
     if (key === "Escape") said = "Nothing was changed.";
     else {
-      const other = this.actions.find(
-        (each) =>
-          each !== action &&
-          this.keysOf(each).includes(key) &&
-          (each.mode === undefined || action.mode === undefined || each.mode === action.mode),
-      );
+      const other = ACTIONS.find((each) => each !== action && this.keysOf(each).includes(key));
       if (other) said = `${spell(key)} is already the key of “${other.label}”. Change that one first.`;
       else {
         this._own.changed[action.name] = [key];
@@ -188,7 +198,8 @@ export class Keys {
 
   /** @param {string} [said] @param {string} [focused] Name of the action whose button gets the focus. */
   _draw(said = "", focused) {
-    const groups = [...new Set(this.actions.map(({ group }) => group))];
+    const { offered } = this;
+    const groups = [...new Set(offered.map(({ group }) => group))];
     const ask = (/** @type {Action} */ action) => {
       this._asking = action;
       this._draw();
@@ -202,7 +213,7 @@ export class Keys {
       <th scope="row">${action.label}</th>
       <td>${(action.range ? [action.range] : this.keysOf(action).map(spell)).map((key) => html`<kbd>${key}</kbd>`)}</td>
       <td>${!action.range && html`<button type="button" class="quiet" data-changes=${action.name} aria-label=${`Change the key of: ${action.label}`}
-        onClick=${() => ask(action)}>${this._asking === action ? "Press a key" : "Change"}</button>`}</td>
+        onClick=${() => ask(action)}>${this._asking?.name === action.name ? "Press a key" : "Change"}</button>`}</td>
     </tr>`;
     render(
       html`<div class="dialog-head"><h2 id="keys-title">Keys</h2><button type="button" class="quiet" onClick=${() => this.dialog.close()}>Close</button></div>
@@ -210,7 +221,7 @@ export class Keys {
         <p role="status" class="small">${said}</p>
         <div class="key-groups">${groups.map((group) => html`<table key=${group}>
           <caption>${group}</caption>
-          <tbody>${this.actions.filter((action) => action.group === group).map(row)}</tbody>
+          <tbody>${offered.filter((action) => action.group === group).map(row)}</tbody>
         </table>`)}</div>
         <p class="key-options">
           <label for="keys-off"><input type="checkbox" id="keys-off" checked=${this._own.off} onChange=${(/** @type {any} */ { target }) => own({ off: target.checked })} /> Only keys with Ctrl or Alt</label>

@@ -6,12 +6,10 @@
 
 import { edit } from "./editor.js";
 import { Note } from "./fields.js";
-import { Said } from "./turns.js";
 import { countDecided } from "./turnvalue.js";
 import { html } from "./vendor/preact.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("./editor.js").Action} Action */
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {{decision: "accept" | "edit" | "skip" | null, labels: Record<string, string[]>, note: string, unsure: boolean}} LabelsValue */
 /** @typedef {{name: string, title: string, labels: string[], least: number, most: number, keys: string[], says: Record<string, string>}} Vocabulary */
@@ -33,12 +31,8 @@ export class Labels {
     this.what = "turn";
     /** @type {Vocabulary[]} */
     this.vocabularies = Object.entries(editor.content.vocabularies).map(([name, found]) => ({ name, .../** @type {any} */ (found) }));
-    // Letters that the editor gives to other actions are keys of labels here.
-    this.keys = { "take-back": ["Shift+B"], undecided: ["o"], note: ["n"] };
-    this.lack = "";
     this.manualOpen = false;
     this.Fields = Fields;
-    this.Before = Before;
   }
 
   /** @param {string} place @returns {Turn} */
@@ -98,13 +92,16 @@ export class Labels {
     return this.turn(place).question;
   }
 
+  /** @param {string} place */
+  saidOf(place) {
+    const { question, references, options, correct_option } = this.turn(place);
+    const { labels } = /** @type {LabelsValue} */ (this.editor.session.value(place));
+    return { question, answer: references?.[0] ?? options?.[correct_option ?? -1], about: Object.values(labels).flat().join(", ") };
+  }
+
   submitting() {
     const { places, session, content } = this.editor;
     return { question: `Submit this ${content.unit}?`, summary: countDecided(places.map((place) => session.value(place)), DECIDED) };
-  }
-
-  placed() {
-    this.lack = "";
   }
 
   // ---- changing ----------------------------------------------------------------------------------------------------
@@ -117,7 +114,6 @@ export class Labels {
     const has = labels[name] ?? [];
     const isOne = least === 1 && most === 1;
     const given = isOne ? [label] : known.filter((each) => (each === label) !== has.includes(each));
-    this.lack = "";
     editor.set({ ...value, labels: { ...labels, [name]: given }, decision: null }, { now: true });
     editor.say(`${label}: ${given.includes(label) ? "added" : "removed"}.`);
   }
@@ -127,31 +123,41 @@ export class Labels {
     const { editor } = this;
     if (!editor.isOpen) return;
     const value = /** @type {LabelsValue} */ (editor.value);
-    this.lack = decision === "accept" ? lackOf(value, this.vocabularies) : "";
-    if (this.lack) editor.draw(() => document.getElementById("lack")?.scrollIntoView({ block: "nearest" }));
+    const lack = decision === "accept" ? lackOf(value, this.vocabularies) : "";
+    if (lack) editor.refuse(lack, "labels");
     else editor.decide({ ...value, decision }, `${this.nameOf(editor.place)}: ${decision === "skip" ? "skipped" : "labelled"}.`);
   }
 
   toggleManual() {
     this.manualOpen = !this.manualOpen;
-    const to = this.manualOpen ? "manual" : "strip";
+    const to = this.manualOpen ? "manual" : "turn-title";
     this.editor.draw(() => document.getElementById(to)?.scrollIntoView({ block: "start" }));
     this.editor.say(`The manual is ${this.manualOpen ? "open" : "closed"}.`);
   }
 
-  /** @returns {Action[]} */
-  actions() {
+  /** The label that a key gives: digits as they are, letters with Shift, so that plain letters mean the same on every screen. @param {string} key */
+  giveByKey(key) {
+    for (const vocabulary of this.vocabularies) {
+      const at = vocabulary.keys.indexOf(key.toLowerCase());
+      if (at >= 0) this.toggle(vocabulary, vocabulary.labels[at]);
+    }
+  }
+
+  /** @returns {import("./keys.js").Offers} */
+  offers() {
     const { editor } = this;
-    return [
-      { name: "accept", label: "Done with the turn, and continue", group: "Decide", keys: ["Enter", "Ctrl+Enter"], act: () => this.decide("accept"), button: "Done", first: true },
-      { name: "skip", label: "Cannot be labelled: skip, and continue", group: "Decide", keys: ["x"], act: () => this.decide("skip"), button: "Skip" },
-      { name: "submit", label: "Submit", group: "Decide", keys: ["Shift+F"], act: () => editor.submit() },
-      { name: "manual", label: "Open or close the manual", group: "Go", keys: ["m"], act: () => this.toggleManual() },
-      ...this.vocabularies.flatMap((vocabulary) =>
-        vocabulary.labels.map((label, n) => ({ name: `${vocabulary.name}.${label}`, label, group: short(vocabulary.title), keys: [vocabulary.keys[n]], act: () => this.toggle(vocabulary, label) })),
-      ),
-      { name: "to-evidence", label: "Go to the evidence, then to the next interval", group: "Video", keys: ["v"], act: () => editor.toPart(this.timesOf(editor.place).evidence, "This turn has no evidence."), video: "To evidence" },
-    ];
+    const done = { act: () => this.decide("accept") };
+    const give = { act: (/** @type {string} */ key) => this.giveByKey(key) };
+    return {
+      accept: { ...done, button: "Done", first: true },
+      done,
+      confirm: done,
+      skip: { act: () => this.decide("skip"), button: "Skip" },
+      manual: { act: () => this.toggleManual() },
+      choose: give,
+      label: give,
+      "to-evidence": { act: () => editor.toPart(this.timesOf(editor.place).evidence, "This turn has no evidence."), video: "To evidence" },
+    };
   }
 }
 
@@ -171,29 +177,16 @@ function lackOf({ labels }, vocabularies) {
   return "";
 }
 
-/** The turns before. @param {{view: Labels, editor: Editor, place: string}} props */
-function Before({ view, editor, place }) {
-  const before = editor.places.slice(0, editor.places.indexOf(place));
-  const valueOf = (/** @type {string} */ each) => ({ references: [], ...view.turn(each), asked_at_s: view.timesOf(each).asked_at_s, decision: editor.session.value(each).decision });
-  return html`<section class="dialogue" aria-labelledby="dialogue-title">
-    <details id="dialogue-fold" open=${!matchMedia("(max-width: 60rem)").matches}>
-      <summary><h2 id="dialogue-title">Turns before${before.length ? ` (${before.length})` : ""}</h2></summary>
-      <${Said} places=${before} valueOf=${valueOf} view=${view} editor=${editor} />
-    </details>
-  </section>`;
-}
-
 /** @param {{view: Labels, editor: Editor, place: string, value: LabelsValue}} props */
 function Fields({ view, editor, place, value }) {
   const { question, references, options, correct_option } = view.turn(place);
   const answer = references?.[0] ?? options?.[correct_option ?? -1];
   return html`
-    <div id="asked" class="asked-turn">
+    <div id="needed"><div id="asked" class="asked-turn">
       <p class="asked-text">${question}</p>
       <p class="answer-text">${answer || html`<span class="soft">The answer is not known.</span>`}</p>
     </div>
-    <div id="lack" class="note" role="alert" hidden=${!view.lack}>${view.lack}</div>
-    ${view.vocabularies.map((vocabulary) => html`<${Choices} key=${vocabulary.name} view=${view} vocabulary=${vocabulary} given=${value.labels[vocabulary.name] ?? []} proposal=${view.proposals(place)[vocabulary.name]} />`)}
+    ${view.vocabularies.map((vocabulary) => html`<${Choices} key=${vocabulary.name} view=${view} vocabulary=${vocabulary} given=${value.labels[vocabulary.name] ?? []} proposal=${view.proposals(place)[vocabulary.name]} />`)}</div>
     <${Note} value=${value} change=${(/** @type {any} */ more) => editor.set({ ...value, ...more })} />
     <${Manual} view=${view} manual=${editor.content.manual} />
   `;
@@ -211,10 +204,10 @@ function Choices({ view, vocabulary, given, proposal }) {
     <legend><span class="vocabulary-title">${title}</span> <span class="soft">${bounds}</span> <span class="proposed soft" data-proposed>${told}</span></legend>
     ${labels.map((label) => {
       const chance = proposal?.probabilities[label];
-      const key = view.editor.keys.shown(`${name}.${label}`);
-      return html`<label class="choice" key=${label} title=${says[label]}>
-        <input type=${isOne ? "radio" : "checkbox"} name=${name} value=${label} data-label=${label} checked=${given.includes(label)} aria-keyshortcuts=${key?.aria} onChange=${() => view.toggle(vocabulary, label)} />
-        <kbd aria-hidden="true">${key?.text}</kbd><span class="name">${label}</span><span class="says">${says[label]}</span>
+      const key = vocabulary.keys[labels.indexOf(label)] ?? "";
+      return html`<label class="choice" key=${label}>
+        <input type=${isOne ? "radio" : "checkbox"} name=${name} value=${label} data-label=${label} checked=${given.includes(label)} aria-keyshortcuts=${/[a-z]/.test(key) ? `Shift+${key.toUpperCase()}` : key} onChange=${() => view.toggle(vocabulary, label)} />
+        <kbd aria-hidden="true">${/[a-z]/.test(key) ? `⇧${key.toUpperCase()}` : key}</kbd><span class="name">${label}</span><span class="says">${says[label]}</span>
         <span class=${`chance ${(chance ?? 0) >= 0.5 ? "likely" : ""}`}>${chance !== undefined && `${Math.round(chance * 100)} %`}</span>
       </label>`;
     })}

@@ -32,7 +32,7 @@ export function Board({ view, editor }) {
     <div class="board-head">
       <div class="turn-head">
         <h2 id="board-title" tabindex="-1">Two chains</h2>
-        <${Act} editor=${editor} name="draw" class="second" text="Draw a link" disabled=${!editor.isOpen} />
+        <${Act} editor=${editor} name="add" id="draw" class="second" text="Draw a link" />
       </div>
       <p id="picking" class="picking" role="status" hidden=${!picking}>${picking && pickingText(view, picking)}</p>
     </div>

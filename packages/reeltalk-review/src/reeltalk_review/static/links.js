@@ -1,14 +1,12 @@
 // @ts-check
 /** Links between two chains: people draw, relabel, rewrite, keep or delete them. */
 
-import { problemsOf } from "./coherence.js";
 import { edit } from "./editor.js";
 import { Act, Answers, Note, Text } from "./fields.js";
 import { Board, reveal } from "./linkboard.js";
 import { html } from "./vendor/preact.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("./editor.js").Action} Action */
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {import("./workapi.js").Scene} Scene */
 /** @typedef {import("./linkboard.js").Side} Side */
@@ -43,12 +41,6 @@ import { html } from "./vendor/preact.js";
 /** The place for the statement that all links are there. */
 const BOARD = "board";
 const DECIDED = Object.freeze({ keep: "Kept", delete: "Deleted" });
-/** Mode of the keys while a link is drawn. */
-const PICKING = "picking";
-/** Mode while a link is shown. */
-const LINK = "link";
-/** Mode without a link. */
-const EMPTY = "empty";
 
 export class Links {
   /** @param {Editor} editor */
@@ -61,8 +53,6 @@ export class Links {
     this.drafted = new Set(this.pair.linkages.map(({ place }) => place));
     /** @type {import("./linkboard.js").Picking | null} */
     this.picking = null;
-    /** What the link lacks before it can be kept. */
-    this.lack = "";
     /** Index of the next draft. */
     this.nextDraft = 0;
     this.Top = Board;
@@ -162,8 +152,11 @@ export class Links {
     return this.editor.session.value(place).question ?? this.turnsOf(place)[1].question;
   }
 
-  mode() {
-    return this.picking ? PICKING : this.editor.place ? LINK : EMPTY;
+  /** @param {string} place */
+  saidOf(place) {
+    const { relations, question } = /** @type {LinkValue} */ (this.editor.session.value(place));
+    const [source, target] = this.turnsOf(place);
+    return { question: question ?? target?.question, answer: source?.question, about: relations.join(", ") };
   }
 
   submitting() {
@@ -194,7 +187,6 @@ export class Links {
     // What was undone or deleted may be no link any more.
     if (!places.includes(place)) editor.place = from !== null && places.includes(from) ? from : (places.find((each) => this.compare(each, place) > 0) ?? places.at(-1) ?? "");
     this.picking = null;
-    this.lack = "";
     this.nextDraft = 0;
     if (!editor.place) return;
     const [source, target] = this.endsOf(editor.place);
@@ -259,7 +251,6 @@ export class Links {
 
   /** @param {Partial<LinkValue>} more @param {boolean} [now] False while somebody types. */
   change(more, now = true) {
-    this.lack = "";
     this.editor.set({ ...this.editor.value, decision: null, ...more }, { now });
   }
 
@@ -280,7 +271,7 @@ export class Links {
   /** @param {Draft | undefined} [draft] The next one by default. */
   takeDraft(draft = this.drafts[this.nextDraft++ % this.drafts.length]) {
     if (!draft) {
-      this.editor.say("Nobody drafted a rewriting of this link.");
+      this.editor.refuse("Nobody drafted a rewriting of this link.");
       return;
     }
     const { question, references, method, skill } = draft;
@@ -292,7 +283,7 @@ export class Links {
   }
 
   toggleFits() {
-    if (this.editor.value.question === null) this.editor.say("The later question has its original words.");
+    if (this.editor.value.question === null) this.editor.refuse("The later question has its original words.");
     else this.change({ fits: !this.editor.value.fits });
   }
 
@@ -301,8 +292,8 @@ export class Links {
     const { editor } = this;
     if (!editor.isOpen || !editor.place) return;
     const value = { ...editor.value, ...(plain && { question: null, references: null, method: null, fits: false }) };
-    this.lack = decision === "keep" ? this._lackOf(value, plain) : "";
-    if (this.lack) editor.draw(() => document.getElementById("lack")?.scrollIntoView({ block: "nearest" }));
+    const lack = decision === "keep" ? this._lackOf(value, plain) : "";
+    if (lack) editor.refuse(lack, "relations");
     else editor.decide({ ...value, decision }, `${this.nameOf(editor.place)}: ${DECIDED[decision].toLowerCase()}.`);
   }
 
@@ -339,35 +330,39 @@ export class Links {
       return shown.length ? [{ start_s: Math.min(...shown.map((each) => each.start_s)), end_s: Math.max(...shown.map((each) => each.end_s)) }] : [];
     });
     if (parts.length) this.editor.playback.playParts(parts);
-    else this.editor.say("The times of the two scenes are not known.");
+    else this.editor.refuse("The times of the two scenes are not known.");
   }
 
-  /** @returns {Action[]} */
-  actions() {
+  /** @returns {import("./keys.js").Offers} */
+  offers() {
     const { editor } = this;
-    const numbers = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
-    const hasLink = () => this.mode() === LINK;
-    return [
-      { name: "pick", label: "Select a turn by its number", group: "While drawing", keys: numbers, range: "1–9", act: (key) => this.pick(Number(key) - 1), mode: PICKING },
-      { name: "pick-up", label: "The turn above", group: "While drawing", keys: ["ArrowUp", "k"], act: () => this.movePick(-1), mode: PICKING, repeats: true },
-      { name: "pick-down", label: "The turn below", group: "While drawing", keys: ["ArrowDown", "j"], act: () => this.movePick(1), mode: PICKING, repeats: true },
-      { name: "pick-this", label: "Select it", group: "While drawing", keys: ["Enter"], act: () => this.pick(), mode: PICKING },
-      { name: "keep", label: "Keep the link, and continue", group: "Links", keys: ["a", "Ctrl+Enter"], act: () => this.decide("keep"), mode: LINK, button: "Keep", first: true, when: hasLink },
-      { name: "keep-plain", label: "Keep it in its original words, and continue", group: "Links", keys: ["Shift+A"], act: () => this.decide("keep", true), mode: LINK },
-      { name: "delete", label: "Delete the link, and continue", group: "Links", keys: ["x", "Delete"], act: () => this.decide("delete"), mode: LINK, button: "Delete", when: hasLink },
-      { name: "draw", label: "Draw a link", group: "Links", keys: ["n"], act: () => this.startPicking() },
-      { name: "relation", label: "Its relation", group: "Links", keys: numbers.slice(0, 6), range: "1–6", act: (key) => this.change({ relations: [this.relations[Number(key) - 1]] }), mode: LINK },
-      { name: "skills", label: "Skills", group: "Links", keys: ["g"], act: () => this.focusFold("skills"), mode: LINK },
-      { name: "submit", label: "All links are there: submit", group: "Links", keys: ["f"], act: () => editor.submit() },
-      { name: "draft", label: "Start from the draft, then from the next", group: "The later question", keys: ["d"], act: () => this.takeDraft(), mode: LINK },
-      { name: "methods", label: "Ways to rewrite it", group: "The later question", keys: ["m"], act: () => this.focusFold("methods"), mode: LINK },
-      { name: "question", label: "Rewrite the question", group: "The later question", keys: ["q"], act: () => editor.focus("#question"), mode: LINK },
-      { name: "answer", label: "Rewrite the answer", group: "The later question", keys: ["w"], act: () => editor.focus("#reference-0"), mode: LINK },
-      { name: "own-words", label: "Restore the original words", group: "The later question", keys: ["r"], act: () => this.useOwnWords(), mode: LINK },
-      { name: "fits", label: "It fits the turns around it", group: "The later question", keys: ["c"], act: () => this.toggleFits(), mode: LINK },
-      { name: "play-scenes", label: "Play the earlier scene, then the later one", group: "Video", keys: ["p"], act: () => this.playScenes(), video: "Play both scenes" },
-      { name: "to-evidence", label: "Go to the earlier turn's evidence, then to the later one's", group: "Video", keys: ["v"], act: () => editor.place && editor.toPart(this.timesOf(editor.place).evidence, "Neither turn has evidence."), video: "To evidence" },
-    ];
+    const draw = { add: { act: () => this.startPicking() }, "play-parts": { act: () => this.playScenes(), video: "Play both scenes" } };
+    if (this.picking) {
+      return {
+        ...draw,
+        choose: { act: (key) => this.pick(Number(key) - 1) },
+        up: { act: () => this.movePick(-1) },
+        down: { act: () => this.movePick(1) },
+        confirm: { act: () => this.pick() },
+      };
+    }
+    if (!editor.place) return draw;
+    return {
+      ...draw,
+      accept: { act: () => this.decide("keep"), button: "Keep", first: true },
+      done: { act: () => this.decide("keep") },
+      "keep-plain": { act: () => this.decide("keep", true) },
+      reject: { act: () => this.decide("delete"), button: "Delete" },
+      choose: { act: (key) => this.relations[Number(key) - 1] && this.change({ relations: [this.relations[Number(key) - 1]] }) },
+      labels: { act: () => this.focusFold("skills") },
+      methods: { act: () => this.focusFold("methods") },
+      draft: { act: () => this.takeDraft() },
+      question: { act: () => editor.focus("#question") },
+      answer: { act: () => editor.focus("#reference-0") },
+      "own-words": { act: () => this.useOwnWords() },
+      fits: { act: () => this.toggleFits() },
+      "to-evidence": { act: () => editor.toPart(this.timesOf(editor.place).evidence, "Neither turn has evidence."), video: "To evidence" },
+    };
   }
 }
 
@@ -388,13 +383,11 @@ function Fields({ view, editor, place, value }) {
   const turn = (/** @type {string} */ name, /** @type {Turn} */ { question: asked, references: given }) => html`<div>
     <p class="about">${name}</p><p class="asked-text">${asked}</p><p class="answer-text">${given?.[0]}</p></div>`;
   return html`
-    <div id="lack" class="note" role="alert" hidden=${!view.lack}>${view.lack && html`<p>${view.lack}</p>
-      ${relations.length > 0 && html`<p class="actions"><${Act} editor=${editor} name="keep-plain" class="second" text="Keep in its original words" /></p>`}`}</div>
-    <div class="linked">${turn("Earlier turn", source)}${turn("Later turn, in its original words", target)}</div>
+    <div id="needed"><div class="linked">${turn("Earlier turn", source)}${turn("Later turn, in its original words", target)}</div>
     <fieldset id="relations" class="group choices">
       <legend>Relation of the later turn to the earlier one</legend>
       <${Choices} known=${vocabularies.relations.labels} given=${relations} numbered change=${(/** @type {string[]} */ given) => change({ relations: given })} />
-    </fieldset>
+    </fieldset></div>
     <details class="fold" id="skills-fold"><summary>Skills that it needs <span id="skills-told" class="told">${skills.join(", ") || "none given"}</span></summary>
       <fieldset id="skills" class="group choices"><legend class="unseen">Skills</legend>
         <${Choices} known=${vocabularies.skills.labels} says=${vocabularies.skills.says} given=${skills} change=${(/** @type {string[]} */ given) => change({ skills: given })} />
@@ -407,10 +400,12 @@ function Fields({ view, editor, place, value }) {
       <div id="wording">
         <${Text} label="Later question" id="question" value=${question ?? target.question} before=${isRewritten ? target.question : null} change=${(/** @type {string} */ text) => view.reword(text, answers)} />
         <${Answers} key=${place} value=${answers} before=${isRewritten ? own : null} change=${(/** @type {string[]} */ texts) => view.reword(question ?? target.question, texts)} />
-        ${isRewritten && html`<${Act} editor=${editor} name="own-words" class="quiet" text="Restore the original words" />`}
+        ${isRewritten
+          ? html`<${Act} editor=${editor} name="own-words" class="quiet" text="Restore the original words" />`
+          : html`<${Act} editor=${editor} name="keep-plain" class="second" text="Keep in its original words" />`}
       </div>
     </div>
-    <${Around} view=${view} editor=${editor} place=${place} value=${value} />
+    <${Around} view=${view} place=${place} value=${value} />
     <label class=${`choice fits ${isRewritten ? "" : "soft"}`}>
       <input type="checkbox" id="fits" checked=${fits} disabled=${!isRewritten} onChange=${() => view.toggleFits()} />
       <span>It fits the turns around it <kbd aria-hidden="true">${editor.keys.shown("fits")?.text}</kbd></span>
@@ -455,16 +450,11 @@ function Methods({ view, value: { method, relations }, change }) {
   </details>`;
 }
 
-/** The turns around the later one, and what may be wrong. @param {{view: Links, editor: Editor, place: string, value: LinkValue}} props */
-function Around({ view, editor, place, value }) {
-  const [source, target] = view.turnsOf(place);
+/** The turns around the later one. @param {{view: Links, place: string, value: LinkValue}} props */
+function Around({ view, place, value }) {
+  const [, target] = view.turnsOf(place);
   const [, index] = view.endsOf(place);
   const { [index - 1]: before, [index + 1]: after } = view.pair.after.turns;
-  const others = view.places
-    .filter((other) => other !== place && view.endsOf(other)[1] === index)
-    .map((other) => ({ name: view.nameOf(other), ...editor.session.value(other) }))
-    .filter(({ decision, question }) => decision !== "delete" && question !== null);
-  const problems = problemsOf(value, { source, target, before, after, drafts: view.drafts, others });
   const row = (/** @type {Turn | undefined} */ turn, /** @type {number} */ n, none = "") => html`<li class=${n === index ? "here" : ""} aria-current=${n === index ? "step" : undefined}>
     ${turn ? html`<p><span class="soft">${n + 1}</span> ${turn.question} <span class="soft">${turn.references?.[0]}</span></p>` : html`<p class="soft">${none}</p>`}</li>`;
   return html`<div class="around">
@@ -474,7 +464,6 @@ function Around({ view, editor, place, value }) {
       ${row({ question: value.question ?? target.question, references: value.references ?? target.references }, index)}
       ${row(after, index + 1, "It is the last turn of its chain.")}
     </ol>
-    ${problems.length > 0 && html`<ul id="problems" class="checks" aria-label="Possible problems">${problems.map((text) => html`<li class="flagged">${text}</li>`)}</ul>`}
   </div>`;
 }
 

@@ -9,7 +9,7 @@
  *     await outbox.settle();                   // true once everything is saved
  *
  * Events (CustomEvent): `state` {state, waiting, message}; `saved` {place, reply, newer}; `conflict` {place, mine, current};
- * `refused` {place, message, field}.
+ * `refused` {place}.
  *
  * One save runs at a time, and the saves of one place are in order. A save has the same key in every retry, so the server
  * makes the change once. Each tab has its own store. The next tab that opens the same work takes over the store of a
@@ -25,14 +25,17 @@ import { RefusedError, SignedOutError, UnreachedError, makeKey } from "./workapi
  * @property {Sent | null} sent Being sent, or to be sent again with its key.
  * @property {{value: any} | null} next Typed since then.
  * @property {{revision: number, value: any} | null} conflict The server's version, if it differs.
- * @property {boolean} refused True if the server refused the value.
+ * @property {Refusal | null} refused Why the server refused the value.
  */
+/** @typedef {{message: string, field: string | null, findings: import("./workapi.js").Finding[]}} Refusal */
 /** @typedef {"saved" | "saving" | "offline" | "signed-out" | "conflict" | "refused" | "closed"} State */
 /** @typedef {(place: string, save: {revision: number, value: any}, key: string) => Promise<any>} Send */
 
 const IDLE_MS = 1000;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 20_000;
+/** Longest wait for an answer before somebody can go on to the next place. */
+const LONGEST_WAIT_MS = 2000;
 /** Time for other tabs to answer that they are open. */
 const ROLL_CALL_MS = 150;
 const PREFIX = "reeltalk.outbox.";
@@ -101,6 +104,32 @@ export class Outbox extends EventTarget {
     return this._slots.get(place)?.conflict ?? null;
   }
 
+  /** Why the server refused what was entered at a place, or null. @param {string} place */
+  refusal(place) {
+    return this._slots.get(place)?.refused ?? null;
+  }
+
+  /** Whether the server has what was entered at a place. @param {string} place @returns {State} */
+  stateOf(place) {
+    const slot = this._slots.get(place);
+    if (!slot) return "saved";
+    if (slot.conflict) return "conflict";
+    if (slot.refused) return this._trouble.state === "closed" ? "closed" : "refused";
+    return this._tries ? this._trouble.state : "saving";
+  }
+
+  /** Waits until the server has answered about a place, is not reached, or needs too long. @param {string} place @returns {Promise<State>} */
+  async answered(place) {
+    const latest_ms = performance.now() + LONGEST_WAIT_MS;
+    while (this.stateOf(place) === "saving" && performance.now() < latest_ms) {
+      await new Promise((resolve) => {
+        this.addEventListener("state", resolve, { once: true });
+        setTimeout(resolve, LONGEST_WAIT_MS);
+      });
+    }
+    return this.stateOf(place);
+  }
+
   /** The places with unsaved text. */
   get places() {
     return [...this._slots.keys()];
@@ -123,10 +152,10 @@ export class Outbox extends EventTarget {
       sent: null,
       next: null,
       conflict: null,
-      refused: false,
+      refused: null,
     };
     slot.next = { value };
-    slot.refused = false;
+    slot.refused = null;
     this._slots.set(place, slot);
     this._store();
     if (now) this._idle.delete(place);
@@ -258,10 +287,10 @@ export class Outbox extends EventTarget {
       this._emit("conflict", { place, mine, current });
       return true;
     }
-    slot.refused = true;
+    slot.refused = { message: error.message, field: error.field, findings: error.body?.findings ?? [] };
     this._store();
     this._trouble = { state: error.status === 422 || error.status === 400 ? "refused" : "closed", message: error.message };
-    this._emit("refused", { place, message: error.message, field: error.field });
+    this._emit("refused", { place });
     return true;
   }
 
@@ -318,7 +347,7 @@ export class Outbox extends EventTarget {
         if (name !== this._prefix + this._tab) this._passedOver = true;
         continue;
       }
-      for (const [place, slot] of left) this._slots.set(place, { ...slot, conflict: null, refused: false });
+      for (const [place, slot] of left) this._slots.set(place, { ...slot, conflict: null, refused: null });
       if (name !== this._prefix + this._tab) localStorage.removeItem(name);
     }
     this._store();
@@ -346,7 +375,7 @@ export class Outbox extends EventTarget {
   _rename(tab) {
     const left = parse(read(localStorage, this._prefix + tab));
     for (const [place, slot] of left) {
-      if (!this._slots.has(place)) this._slots.set(place, { ...slot, conflict: null, refused: false });
+      if (!this._slots.has(place)) this._slots.set(place, { ...slot, conflict: null, refused: null });
     }
     if (this.kept) localStorage.removeItem(this._prefix + this._tab);
     this._tab = tab;

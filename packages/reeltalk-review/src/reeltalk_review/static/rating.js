@@ -1,5 +1,5 @@
 // @ts-check
-/** Rating: marks for answers on a judge's scale, all on one page. */
+/** Rating: marks for answers on a judge's scale. */
 
 import { edit } from "./editor.js";
 import { Note } from "./fields.js";
@@ -18,8 +18,8 @@ class Ratings {
   constructor(editor) {
     this.editor = editor;
     this.what = "rating";
-    this.strip = false;
-    this.without = ["play-scenes"];
+    /** @type {import("./actions.js").ActionName[]} */
+    this.without = ["play-parts"];
     /** @type {Criterion[]} */
     this.criteria = editor.content.scale.criteria;
     /** @type {Answer[]} */
@@ -34,15 +34,17 @@ class Ratings {
     return place === WHOLE ? "The rating" : `Answer ${Number(place) + 1}`;
   }
 
-  titleOf() {
-    const { source, name } = this.editor.content.scale;
-    return source || name;
+  /** @param {string} place */
+  stateOf(place) {
+    const isRated = this.isDecided(place, this.editor.session.value(place));
+    return isRated ? { kind: "accepted", text: "Rated", mark: "✓" } : { kind: "undecided", text: "To rate" };
   }
 
-  stateOf() {
-    const { places, session } = this.editor;
-    const left = session.openPlaces.length;
-    return left ? { kind: "undecided", text: `${left} of ${places.length} to rate` } : { kind: "accepted", text: "Everything is rated" };
+  /** @param {string} place */
+  saidOf(place) {
+    const found = this.answers.find(({ turn_index }) => String(turn_index) === place);
+    const { marks } = /** @type {Rating} */ (this.editor.session.value(place));
+    return { question: found?.question ?? "", answer: found?.answer, about: Object.values(marks).map(markText).join(" · ") };
   }
 
   draftOf() {
@@ -75,12 +77,10 @@ class Ratings {
     return { question: "Submit these ratings?", summary: `${length} ${length === 1 ? "answer is" : "answers are"} rated.` };
   }
 
-  /** @param {string | null} from */
-  placed(from) {
+  placed() {
     const { place, session } = this.editor;
     const { marks } = session.value(place);
     this.criterion = Math.max(0, this.criteria.findIndex(({ name }) => !(name in marks)));
-    if (from !== place) this.editor.draw(() => document.getElementById(`place-${place}`)?.scrollIntoView({ block: "nearest" }));
   }
 
   // ---- changing ----------------------------------------------------------------------------------------------------
@@ -95,7 +95,6 @@ class Ratings {
   give(place, criterion, mark) {
     const { editor } = this;
     if (!editor.isOpen) return;
-    if (editor.place !== place) editor.show(place);
     this.put(place, { marks: { ...editor.session.value(place).marks, [criterion.name]: mark } }, true);
     this.criterion = (this.criteria.indexOf(criterion) + 1) % this.criteria.length;
     editor.draw();
@@ -108,79 +107,50 @@ class Ratings {
     const criterion = this.criteria[this.criterion];
     const mark = marksOf(criterion).find((one) => String(one) === key);
     if (mark === undefined) {
-      editor.say(`${criterion.title} has no mark ${key}.`);
+      editor.refuse(`${criterion.title} has no mark ${key}.`);
       return;
     }
-    const wasOpen = editor.session.needs(place);
-    this.give(place, criterion, mark);
-    editor.say(`${criterion.title}: ${mark}.`);
-    if (wasOpen && !editor.session.needs(place)) this.go(editor.nextOpen() ?? undefined);
-  }
-
-  /** @param {string | undefined} place */
-  go(place) {
-    const { editor } = this;
-    if (place === undefined) {
-      editor.say(`${editor.session.openPlaces.length ? "There is no other answer" : "Everything is rated"}.`);
-      return;
+    const { marks, note, unsure } = editor.value;
+    const given = { marks: { ...marks, [criterion.name]: mark }, note, unsure };
+    if (editor.session.needs(place) && this.isDecided(place, given)) editor.decide(given, `${criterion.title}: ${mark}.`);
+    else {
+      this.give(place, criterion, mark);
+      editor.say(`${criterion.title}: ${mark}.`);
     }
-    editor.show(place);
-    editor.draw(() => {
-      const shown = document.getElementById(`place-${place}`);
-      shown?.focus({ preventScroll: true });
-      shown?.scrollIntoView({ block: "start" });
-    });
   }
 
-  /** @returns {import("./editor.js").Action[]} */
-  actions() {
+  /** @returns {import("./keys.js").Offers} */
+  offers() {
     const { editor } = this;
-    const digits = Array.from({ length: 10 }, (_, n) => `${n}`);
-    const by = (/** @type {number} */ steps) => this.go(editor.places[editor.places.indexOf(editor.place) + steps]);
-    return [
-      { name: "mark", label: "Give the next criterion this mark", group: "Decide", keys: digits, range: "0–9", act: (key) => this.giveByKey(key) },
-      { name: "next", label: "Next answer", group: "Go", keys: ["j"], act: () => by(1) },
-      { name: "previous", label: "Previous answer", group: "Go", keys: ["k"], act: () => by(-1) },
-      { name: "undecided", label: "Next answer that is not rated", group: "Go", keys: ["u"], act: () => this.go(editor.nextOpen() ?? undefined) },
-      { name: "note", label: "Write a note", group: "Fields", keys: ["e", "n"], act: () => editor.focus(`#place-${editor.place} textarea`) },
-      { name: "unsure", label: "Unsure, or sure", group: "Fields", keys: ["Shift+U"], act: () => this.put(editor.place, { unsure: !editor.value.unsure }, true) },
-      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked(), video: "To question" },
-    ];
+    return {
+      choose: { act: (key) => this.giveByKey(key) },
+      unsure: { act: () => this.put(editor.place, { unsure: !editor.value.unsure }, true) },
+      "to-asked": { act: () => this.toAsked(), video: "To question" },
+    };
   }
 
   toAsked() {
     const { asked_at_s } = this.timesOf(this.editor.place);
-    if (asked_at_s === null) this.editor.say("The question of this answer has no time.");
+    if (asked_at_s === null) this.editor.refuse("The question of this answer has no time.");
     else this.editor.seek(asked_at_s);
   }
 }
 
-/** @param {{view: Ratings, editor: Editor}} props */
-function Fields({ view, editor }) {
-  const isWhole = editor.places[0] === WHOLE;
+/** @param {{view: Ratings, editor: Editor, place: string, value: Rating}} props */
+function Fields({ view, editor, place, value }) {
+  const isWhole = place === WHOLE;
+  const { source, name } = editor.content.scale;
+  const shown = view.answers.filter(({ turn_index }) => isWhole || String(turn_index) === place);
   return html`
-    <p class="soft small">${isWhole ? "Rate all answers together." : "Rate each answer by itself. The reference is right, but it may not be the only right answer."} Nobody is told whose answers these are.</p>
-    <ol id="answers" class="rated">${view.answers.map(({ turn_index, question, options, references, answer }) => {
-      const about = html`
-        <p class="asked-text">${turn_index + 1}. ${question}</p>
-        ${options?.map((option) => html`<p class="small">– ${option}</p>`)}
-        ${references.map((text) => html`<p class="reference">Reference: ${text}</p>`)}
-        <p class="answer">${answer}</p>`;
-      return isWhole ? html`<li>${about}</li>` : html`<${Rated} key=${turn_index} view=${view} editor=${editor} place=${String(turn_index)} is="li">${about}<//>`;
-    })}</ol>
-    ${isWhole && html`<${Rated} view=${view} editor=${editor} place=${WHOLE} is="section" />`}`;
-}
-
-/** The fields of a place. @param {{view: Ratings, editor: Editor, place: string, is: "li" | "section", children?: any}} props */
-function Rated({ view, editor, place, is, children }) {
-  const value = /** @type {Rating} */ (editor.session.value(place));
-  const isHere = place === editor.place;
-  const kinds = [is === "section" && "rated", isHere && "here", view.isDecided(place, value) && "done"].filter(Boolean).join(" ");
-  return html`<${is} id=${`place-${place}`} class=${kinds} tabindex="-1" onFocusIn=${() => isHere || editor.show(place)} aria-label=${is === "section" ? "Rating" : undefined}>
-    ${children}
-    ${view.criteria.map((criterion, n) => html`<${Marks} view=${view} place=${place} criterion=${criterion} value=${value} isNext=${isHere && n === view.criterion} />`)}
-    <${Note} prefix=${`${place}-`} value=${value} change=${(/** @type {Partial<Rating>} */ more) => view.put(place, more)} />
-  <//>`;
+    <p class="soft small">${source || name}. ${isWhole ? "Rate all answers together." : "Rate each answer by itself. The reference is right, but it may not be the only right answer."} Nobody is told whose answers these are.</p>
+    <ol id="answers" class="rated">${shown.map(({ turn_index, question, options, references, answer }) => html`<li key=${turn_index}>
+      <p class="asked-text">${turn_index + 1}. ${question}</p>
+      ${options?.map((option) => html`<p class="small">– ${option}</p>`)}
+      ${references.map((text) => html`<p class="reference">Reference: ${text}</p>`)}
+      <p class="answer">${answer}</p>
+    </li>`)}</ol>
+    ${view.criteria.map((criterion, n) => html`<${Marks} key=${criterion.name} view=${view} place=${place} criterion=${criterion} value=${value} isNext=${n === view.criterion} />`)}
+    <${Note} value=${value} change=${(/** @type {Partial<Rating>} */ more) => view.put(place, more)} />`;
 }
 
 /** @param {{view: Ratings, place: string, criterion: Criterion, value: Rating, isNext: boolean}} props */

@@ -17,6 +17,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {string[]} places Those that must be decided.
  * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
  * @property {{name: string, title: string}[]} reasons For rejecting, in this project.
+ * @property {Record<string, import("./workapi.js").Finding[]>} [findings]
  * @typedef {"mine" | "theirs" | "edit"} Choice
  */
 
@@ -47,6 +48,8 @@ export class Session {
       const body = { ...save, active_s: this._active.take(place, key) };
       return ask(`${this._path}/entries/${encodeURIComponent(place)}`, { method: "PUT", body, key });
     });
+    /** @type {Map<string, import("./workapi.js").Finding[]>} What makes no sense in the server's values, by place. */
+    this.findings = new Map(Object.entries(reply.findings ?? {}));
     this._take(reply.entries);
   }
 
@@ -59,6 +62,7 @@ export class Session {
       this._editor.draw();
       this._steps = this._steps.then(() => this._merge(place, current));
     });
+    this.outbox.addEventListener("refused", (event) => this._editor.refused(/** @type {CustomEvent} */ (event).detail.place));
     window.setInterval(() => {
       this._active.tick(this._editor.place);
     }, 1000);
@@ -89,8 +93,9 @@ export class Session {
     return this._stale.has(place);
   }
 
-  /** True if there is no decision, or one that must be checked again. @param {string} place */
+  /** True if there is no decision, or one that was refused or must be checked again. @param {string} place */
   needs(place) {
+    if (this.outbox.refusal(place)) return true;
     const { view } = this._editor;
     const value = this.value(place);
     return this._stale.has(place) || (view.isDecided ? !view.isDecided(place, value) : (value?.decision ?? null) === null);
@@ -121,18 +126,19 @@ export class Session {
 
   /** @param {"undo" | "redo"} what */
   step(what) {
-    this._steps = this._steps.then(() => this._step(what)).catch((error) => this._editor.say(messageOf(error)));
+    this._steps = this._steps.then(() => this._step(what)).catch((error) => this._editor.refuse(messageOf(error)));
   }
 
   /** @param {"undo" | "redo"} what */
   async _step(what) {
     if (!this.isOpen) return;
     if (!(await this.outbox.settle())) {
-      this._editor.say("Not all is saved yet; undo works again when the server has everything.");
+      this._editor.refuse(`Not all is saved yet: ${what} works again when the server has everything.`);
       return;
     }
-    const { place, entries } = await ask(`${this._path}/${what}`, { method: "POST" });
+    const { place, entries, findings } = await ask(`${this._path}/${what}`, { method: "POST" });
     this.learn(entries);
+    if (findings) this.findings = new Map(Object.entries(findings));
     this._editor.show(place);
     this._editor.say(`${this._editor.view.nameOf(place)}: ${what === "undo" ? "taken back" : "done again"}.`);
   }
@@ -158,8 +164,9 @@ export class Session {
     location.reload();
   }
 
-  /** @param {{place: string, reply: {value: any, stale: string[] | null}, newer: boolean}} saved */
+  /** @param {{place: string, reply: {value: any, stale: string[] | null, findings?: import("./workapi.js").Finding[]}, newer: boolean}} saved */
   _saved({ place, reply, newer }) {
+    if (reply.findings) this.findings.set(place, reply.findings);
     if (reply.stale) this._stale = new Set(reply.stale);
     // The server may change a decision: accepting with changes becomes an edit.
     const isOther = !newer && this.value(place)?.decision !== reply.value?.decision;

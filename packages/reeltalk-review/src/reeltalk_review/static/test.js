@@ -19,14 +19,13 @@ class Test {
   constructor(editor) {
     this.editor = editor;
     this.what = "answer";
-    this.strip = false;
     this.submitText = "Submit the test";
     // Given answers stay, and the next question comes by itself.
-    this.without = ["undo", "redo", "next", "previous", "undecided", "play-scenes"];
+    /** @type {import("./actions.js").ActionName[]} */
+    this.without = ["undo", "redo", "next", "previous", "undecided", "play-parts"];
     this.count = editor.reply.places.length;
     /** True while the next question is requested. */
     this.isFetching = false;
-    this.Before = Before;
     this.Fields = Fields;
     editor.playback.until_s = this.questions.at(-1)?.until_s ?? null;
   }
@@ -56,11 +55,24 @@ class Test {
     return `Answer ${Number(place) + 1}`;
   }
 
+  /** Those that were asked. */
+  get places() {
+    return this.editor.reply.places.slice(0, Math.max(1, this.questions.length));
+  }
+
+  /** @param {string} place */
+  saidOf(place) {
+    const question = this.questions[Number(place)];
+    return { question: question?.question ?? "", answer: words(question, this.editor.session.value(place)) };
+  }
+
   titleOf() {
     return this.isDone ? `All ${this.count} questions are answered` : `Question ${this.current + 1} of ${this.count}`;
   }
 
-  stateOf() {
+  /** @param {string} place */
+  stateOf(place) {
+    if (place !== this.editor.place) return { kind: "accepted", text: "Answered", mark: "✓" };
     const { until_s } = this.editor.playback;
     const bound = until_s === null ? "You may watch the whole video." : `You may watch up to ${clock(until_s)}.`;
     const isStream = this.editor.content.mode === "streaming";
@@ -98,7 +110,7 @@ class Test {
 
   placed() {
     const { editor } = this;
-    editor.place = String(Math.min(this.current, this.count - 1));
+    editor.place = String(Math.min(this.current, this.places.length - 1));
     // While the next question is requested, the bound of the last one stays.
     editor.playback.until_s = this.isDone ? null : (this.questions[Math.min(this.current, this.questions.length - 1)]?.until_s ?? null);
     void this.goOn();
@@ -145,7 +157,7 @@ class Test {
     const { text, choice } = /** @type {Answer} */ (editor.value);
     const { options } = this.questions[this.current];
     if (options ? choice === null : !text.trim()) {
-      editor.notify(options ? "Choose one of the options." : "Write an answer. You may write that you do not know.");
+      editor.refuse(options ? "Choose one of the options." : "Write an answer. You may write that you do not know.", "answer-text");
       return;
     }
     this.type({ given: true }, true);
@@ -155,45 +167,37 @@ class Test {
 
   toAsked() {
     const { until_s } = this.editor.playback;
-    if (until_s === null) this.editor.say("This question has no time.");
+    if (until_s === null) this.editor.refuse("This question has no time.");
     else this.editor.seek(until_s);
   }
 
-  /** @returns {import("./editor.js").Action[]} */
-  actions() {
-    const digits = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
-    const mayGive = () => this.editor.isOpen && !this.isDone && !this.isWaiting;
-    return [
-      { name: "give", label: "Give the answer", group: "Decide", keys: ["a", "Ctrl+Enter"], act: () => this.give(), when: mayGive, button: "Give the answer", first: true },
-      { name: "choose", label: "Choose an option", group: "Decide", keys: digits, range: "1–9", act: (key) => this.choose(Number(key) - 1) },
-      { name: "answer", label: "Write", group: "Fields", keys: ["w"], act: () => this.editor.focus("#answer-text") },
-      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked(), video: "To question" },
-    ];
+  /** @returns {import("./keys.js").Offers} */
+  offers() {
+    const give = { act: () => this.give() };
+    const mayGive = this.editor.isOpen && !this.isDone && !this.isWaiting;
+    return {
+      ...(mayGive && { accept: { ...give, button: "Give the answer", first: true }, done: give }),
+      choose: { act: (key) => this.choose(Number(key) - 1) },
+      answer: { act: () => this.editor.focus("#answer-text") },
+      "to-asked": { act: () => this.toAsked(), video: "To question" },
+    };
   }
-}
-
-/** The questions before, with their answers. @param {{view: Test, editor: Editor}} props */
-function Before({ view, editor }) {
-  return html`<ol id="before" class="said-before">${view.questions.slice(0, view.current).map((question, n) => html`<li key=${n}>
-    <p class="asked-text">${n + 1}. ${question.question}</p>
-    <p class="answer-text">${words(question, editor.session.value(String(n)))}</p>
-  </li>`)}</ol>`;
 }
 
 /** @param {{view: Test, editor: Editor}} props */
 function Fields({ view, editor }) {
   const { current, questions, isDone } = view;
   const question = questions[current];
-  if (isDone) return null;
+  if (isDone) return html`<p class="asked-text">${questions[current - 1]?.question}</p><p class="answer-text">${words(questions[current - 1], editor.value)}</p>`;
   if (!question) return html`<p id="asking" class="soft">The next question appears when the server has your answer.</p>`;
   const value = /** @type {Answer} */ (editor.value);
-  return html`<div id="asking" key=${current}>
+  return html`<div id="asking" key=${current}><div id="needed">
     <p id="now" class="now">${question.question}</p>
     ${question.options
       ? html`<div class="choices" role="radiogroup" aria-labelledby="now">${question.options.map((option, n) => html`<label>
           <input type="radio" name="choice" value=${n} checked=${value.choice === n} onChange=${() => view.choose(n)} />${option}
         </label>`)}</div>`
-      : html`<${Text} id="answer-text" rows=${3} name="Your answer" value=${value.text} change=${(/** @type {string} */ text) => view.type({ text })} />`}
+      : html`<${Text} id="answer-text" rows=${3} name="Your answer" value=${value.text} change=${(/** @type {string} */ text) => view.type({ text })} />`}</div>
     <${Note} value=${value} change=${(/** @type {Partial<Answer>} */ more) => view.type(more)} />
   </div>`;
 }

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The bar below the video: thumbnails, scenes, a mark for every turn and every link, the evidence, and the playhead. The
+ * The bar below the video: scenes, a mark for every turn and every link, the evidence, and the playhead. The
  * edges of the current turn's evidence can be dragged, or moved by keys.
  */
 
@@ -8,7 +8,6 @@ import { clock } from "./elements.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
 /** @typedef {import("./player.js").Interval} Interval */
-/** @typedef {import("./thumbnails.js").Thumbnails} Thumbnails */
 /** @typedef {import("./watch.js").Playback} Playback */
 /** @typedef {import("./watch.js").Times} Times */
 /** @typedef {"start_s" | "end_s"} Side */
@@ -36,7 +35,6 @@ export function useTold(target, ...names) {
  */
 export function TimeBar({ playback, turns, current, links, onEvidence }) {
   const track = useRef(/** @type {any} */ (null));
-  const { thumbnails } = playback;
   /** @type {[{index: number, side: Side, interval: Interval} | null, (next: any) => void]} The edge that is dragged. */
   const [dragged, setDragged] = useState(/** @type {any} */ (null));
   /** @type {[number | null, (next: number | null) => void]} The time below the pointer. */
@@ -109,7 +107,6 @@ export function TimeBar({ playback, turns, current, links, onEvidence }) {
   return html`<div id="scene-bar" class="scene-bar" role="group" aria-label="Scene bar">
     <div class="track" ref=${track} onPointerDown=${press} onPointerMove=${move} onPointerUp=${drop} onPointerCancel=${() => setDragged(null)}
       onPointerLeave=${() => setHover(null)}>
-      <${Strip} thumbnails=${thumbnails} start_s=${start_s} end_s=${end_s} />
       ${scenes.map(
         (scene, index) => isSeen(scene) && html`<div key=${`scene ${scene.id}`} class=${`scene ${own.has(scene.id) ? "own" : ""}`} style=${place(scene)}
           ><span>${index + 1}</span></div>`,
@@ -137,8 +134,9 @@ export function TimeBar({ playback, turns, current, links, onEvidence }) {
             aria-valuenow=${part[side]} aria-valuetext=${clock(part[side])} onKeyDown=${(/** @type {KeyboardEvent} */ event) => edgeKey(event, index, side)}></div>`,
         ),
       )}
-      ${hover_s !== null && html`<${Preview} thumbnails=${thumbnails} time_s=${dragged ? dragged.interval[dragged.side] : hover_s} left=${left(hover_s)}
-        text=${hovered ? `Scene ${scenes.indexOf(hovered) + 1}${hovered.caption ? `: ${hovered.caption}` : ""}` : ""} />`}
+      ${hover_s !== null && html`<div class="preview" style=${{ left: `clamp(5rem, ${left(hover_s)}, 100% - 5rem)` }} aria-hidden="true">
+        <span>${clock(dragged ? dragged.interval[dragged.side] : hover_s)}</span>
+        ${hovered && html`<span class="caption">${`Scene ${scenes.indexOf(hovered) + 1}${hovered.caption ? `: ${hovered.caption}` : ""}`}</span>`}</div>`}
     </div>
     <div class="bounds"><span>${clock(start_s)}</span>
       <span class="together"><button type="button" id="zoom-out" class="quiet" data-key="zoom-out" data-quiet aria-label="Show more of the video in the bar"
@@ -196,39 +194,6 @@ function useWheel(track, playback, timeAt, length) {
     current.addEventListener("wheel", turn, { passive: false });
     return () => current.removeEventListener("wheel", turn);
   });
-}
-
-/** Pictures along the bar. @param {{thumbnails: Thumbnails, start_s: number, end_s: number}} props */
-function Strip({ thumbnails, start_s, end_s }) {
-  useTold(thumbnails, "loaded");
-  const canvas = useRef(/** @type {any} */ (null));
-  useLayoutEffect(() => {
-    const draw = () => {
-      const { current } = canvas;
-      current.width = current.clientWidth * devicePixelRatio;
-      current.height = current.clientHeight * devicePixelRatio;
-      const count = Math.max(1, Math.round(current.width / (current.height * thumbnails.ratio || 1)));
-      const width = current.width / count;
-      if (!thumbnails.ratio) return;
-      for (let n = 0; n < count; n++) thumbnails.draw(current, start_s + ((n + 0.5) / count) * (end_s - start_s), n * width, width);
-    };
-    const watched = new ResizeObserver(draw);
-    watched.observe(canvas.current);
-    return () => watched.disconnect();
-  }, [start_s, end_s, thumbnails.sheets]);
-  return html`<canvas class="strip-pictures" ref=${canvas} aria-hidden="true"></canvas>`;
-}
-
-/** The picture and the time below the pointer. @param {{thumbnails: Thumbnails, time_s: number, left: string, text: string}} props */
-function Preview({ thumbnails, time_s, left, text }) {
-  const canvas = useRef(/** @type {any} */ (null));
-  useLayoutEffect(() => {
-    if (!thumbnails.ratio) return;
-    canvas.current.width = Math.round(canvas.current.height * thumbnails.ratio);
-    thumbnails.draw(canvas.current, time_s, 0, canvas.current.width);
-  });
-  return html`<div class="preview" style=${{ left: `clamp(5rem, ${left}, 100% - 5rem)` }} aria-hidden="true">
-    <canvas ref=${canvas} height="90" hidden=${!thumbnails.ratio}></canvas><span>${clock(time_s)}</span>${text && html`<span class="caption">${text}</span>`}</div>`;
 }
 
 /** @param {import("./workapi.js").Link[]} links @param {Times[]} turns */

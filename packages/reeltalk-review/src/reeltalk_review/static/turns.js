@@ -1,8 +1,8 @@
 // @ts-check
 /** The review of the turns of a chain or a dialogue: accept, edit, reject or skip each of them. */
 
-import { About, isFlagged } from "./checks.js";
-import { clock, messageOf } from "./elements.js";
+import { Flags, Links, isFlagged } from "./checks.js";
+import { clock, messageOf, sentence } from "./elements.js";
 import { edit } from "./editor.js";
 import { Act, Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
 import { DECIDED, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
@@ -10,11 +10,7 @@ import { html } from "./vendor/preact.js";
 
 /** @typedef {import("./workapi.js").TurnValue} TurnValue */
 /** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("./editor.js").Action} Action */
 
-const DECIDING = "deciding";
-/** Mode while the panel of reasons is open. */
-const REJECTING = "rejecting";
 const COMPARED = /** @type {const} */ (["off", "draft", "last"]);
 const COMPARISONS = { off: "hidden", draft: "from the draft", last: "from the last revision" };
 const MARKS = Object.freeze({ accept: "✓", edit: "✎", reject: "✕", skip: "–" });
@@ -33,8 +29,7 @@ export class Turns {
     this.known = knownVocabularies(editor.content);
     this.reasons = editor.reply.reasons;
     this.Fields = Fields;
-    this.Before = Before;
-    this.Head = Compare;
+    this.Head = Head;
     this.Panel = Rejecting;
   }
 
@@ -65,6 +60,12 @@ export class Turns {
     };
   }
 
+  /** @param {string} place */
+  saidOf(place) {
+    const { question, references, options, correct_option, asked_at_s } = /** @type {TurnValue} */ (this.editor.session.value(place));
+    return { question, answer: references[0] ?? options?.[correct_option ?? -1], about: asked_at_s !== null && clock(asked_at_s) };
+  }
+
   /** @param {string} place @returns {TurnValue} */
   timesOf(place) {
     return this.editor.session.value(place);
@@ -73,10 +74,6 @@ export class Turns {
   /** @param {string} place @param {{evidence: import("./player.js").Interval[]}} change */
   moveEvidence(place, { evidence }) {
     this.editor.set({ ...this.editor.session.value(place), evidence, decision: null }, { place });
-  }
-
-  mode() {
-    return this.panelOpen ? REJECTING : DECIDING;
   }
 
   submitting() {
@@ -117,8 +114,13 @@ export class Turns {
     const value = /** @type {TurnValue} */ (editor.value);
     if (!editor.isOpen) return;
     if (decision === "accept" && !value.question.trim()) {
-      editor.say("A turn that is accepted needs a question.");
-      editor.focus("#question");
+      editor.refuse("A turn that is accepted needs a question.", "question");
+      return;
+    }
+    const found = decision === "accept" && editor.session.outbox.stateOf(editor.place) === "saved" ? editor.findings : [];
+    const stops = found.find(({ may_go_on }) => !may_go_on) ?? (value.kept_because?.trim() ? undefined : found[0]);
+    if (stops) {
+      editor.refuse(sentence(stops.text));
       return;
     }
     const reasons = decision === "reject" ? value.reasons : [];
@@ -157,9 +159,7 @@ export class Turns {
   stillRight() {
     const { editor } = this;
     if (!editor.session.isStale(editor.place)) return;
-    editor.set({ ...editor.value }, { now: true });
-    editor.say("Kept.");
-    editor.go(editor.nextOpen() ?? undefined);
+    editor.decide({ ...editor.value }, "Kept.");
   }
 
   /** @param {"start" | "end" | "interval" | "asked"} what */
@@ -184,10 +184,10 @@ export class Turns {
       if (place !== editor.place || this.compared !== "last") return;
       const last = versions.findLast(({ value }) => value?.decision && !isSameWork(value, editor.value));
       if (last) this.against = last.value;
-      else editor.say("There is no other revision. The draft is shown for comparison.");
+      else editor.refuse("There is no other revision. The draft is shown for comparison.");
       editor.draw();
     } catch (error) {
-      editor.say(messageOf(error));
+      editor.refuse(messageOf(error));
     }
   }
 
@@ -204,39 +204,51 @@ export class Turns {
     if (at && Math.abs(editor.time_s - at.start_s) < 0.1) editor.chosen = (editor.chosen + 1) % evidence.length;
     const to = evidence[editor.chosen];
     if (to) editor.seek(to.start_s);
-    else editor.say("This turn has no evidence.");
+    else editor.refuse("This turn has no evidence.");
     editor.draw();
   }
 
   toAsked() {
     const { asked_at_s } = this.editor.value;
-    if (asked_at_s === null) this.editor.say("This turn has no time at which it is asked.");
+    if (asked_at_s === null) this.editor.refuse("This turn has no time at which it is asked.");
     else this.editor.seek(asked_at_s);
   }
 
-  /** @returns {Action[]} */
-  actions() {
+  /** Opens the labels, and moves the focus to the first field. */
+  openLabels() {
+    const fold = document.getElementById("labels-fold");
+    if (fold instanceof HTMLDetailsElement) fold.open = true;
+    this.editor.focus(".labels input");
+  }
+
+  /** @returns {import("./keys.js").Offers} */
+  offers() {
     const { editor } = this;
-    const numbers = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
-    return [
-      { name: "accept", label: "Accept, with your changes if any, and continue", group: "Decide", keys: ["a", "Ctrl+Enter"], act: () => this.decide("accept"), mode: DECIDING, button: "Accept", first: true },
-      { name: "reject", label: "Reject: say why", group: "Decide", keys: ["r"], act: () => this.openPanel(), mode: DECIDING, button: "Reject" },
-      { name: "skip", label: "Skip, and continue", group: "Decide", keys: ["s"], act: () => this.decide("skip"), mode: DECIDING, button: "Skip" },
-      { name: "still-right", label: "Still right, though an earlier turn changed", group: "Decide", keys: ["y"], act: () => this.stillRight(), mode: DECIDING },
-      { name: "confirm", label: "Reject, and continue", group: "While rejecting", keys: ["Ctrl+Enter", "Enter", "r"], act: () => this.confirm(), mode: REJECTING },
-      { name: "reasons", label: "Tick a reason", group: "While rejecting", keys: numbers, range: "1–9", act: (key) => this.tick(this.reasons[Number(key) - 1]?.name), mode: REJECTING },
-      { name: "turns", label: "Go to a turn by its number", group: "Go", keys: numbers, range: "1–9", act: (key) => editor.go(editor.places[Number(key) - 1]), mode: DECIDING },
-      { name: "question", label: "Edit the question", group: "Fields", keys: ["q"], act: () => editor.focus("#question") },
-      { name: "answer", label: "Edit the answer", group: "Fields", keys: ["w"], act: () => editor.focus("#reference-0, #add-reference") },
-      { name: "labels", label: "Edit the labels", group: "Fields", keys: ["g"], act: () => editor.focus(".labels input") },
-      { name: "start-here", label: "Evidence starts here", group: "Fields", keys: ["i"], act: () => this.setTime("start") },
-      { name: "end-here", label: "Evidence ends here", group: "Fields", keys: ["o"], act: () => this.setTime("end") },
-      { name: "add-interval", label: "Add an interval of evidence here", group: "Fields", keys: ["n"], act: () => this.setTime("interval") },
-      { name: "asked-here", label: "Asked here", group: "Fields", keys: ["m"], act: () => this.setTime("asked") },
-      { name: "compare", label: "Show changes from the draft, from the last revision, or none", group: "Fields", keys: ["d"], act: () => this.nextComparison() },
-      { name: "to-evidence", label: "Go to the evidence, then to the next interval", group: "Video", keys: ["v"], act: () => this.toEvidence(), video: "To evidence" },
-      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked(), video: "To question" },
-    ];
+    const fields = {
+      question: { act: () => editor.focus("#question") },
+      answer: { act: () => editor.focus("#reference-0", "#add-reference") },
+      labels: { act: () => this.openLabels() },
+      "start-here": { act: () => this.setTime("start") },
+      "end-here": { act: () => this.setTime("end") },
+      add: { act: () => this.setTime("interval") },
+      "asked-here": { act: () => this.setTime("asked") },
+      compare: { act: () => this.nextComparison() },
+      "to-evidence": { act: () => this.toEvidence(), video: "To evidence" },
+      "to-asked": { act: () => this.toAsked(), video: "To question" },
+    };
+    if (this.panelOpen) {
+      const confirm = { act: () => this.confirm() };
+      return { ...fields, done: confirm, confirm, reject: confirm, choose: { act: (key) => this.tick(this.reasons[Number(key) - 1]?.name) } };
+    }
+    return {
+      ...fields,
+      accept: { act: () => this.decide("accept"), button: "Accept", first: true },
+      done: { act: () => this.decide("accept") },
+      reject: { act: () => this.openPanel(), button: "Reject" },
+      skip: { act: () => this.decide("skip"), button: "Skip" },
+      ...(editor.session.isStale(editor.place) && { fits: { act: () => this.stillRight() } }),
+      choose: { act: (key) => editor.go(editor.places[Number(key) - 1]) },
+    };
   }
 }
 
@@ -244,65 +256,32 @@ export class Turns {
 function Fields({ view, editor, place, value }) {
   const { against } = view;
   const type = view.type.bind(view);
+  const given = Object.values(value.labels).flat();
+  const wrong = (/** @type {string} */ name) => editor.findings.some(({ field }) => field.startsWith(name)) || undefined;
   return html`
-    <${About} content=${editor.content} place=${place} seek=${editor.seek.bind(editor)} />
-    <${Text} label="Question" id="question" value=${value.question} before=${against && against.question} change=${(/** @type {string} */ question) => type({ question })} />
-    <${Answers} key=${place} value=${value.references} before=${against && against.references} change=${(/** @type {string[]} */ references) => type({ references })} />
-    ${value.options && html`<${Options} value=${value.options} right=${value.correct_option} change=${(/** @type {string[]} */ options, /** @type {number | null} */ correct_option) => type({ options, correct_option })} />`}
-    <div class="times">
-      <${AskedAt} editor=${editor} value=${value.asked_at_s} change=${(/** @type {number | null} */ asked_at_s) => type({ asked_at_s })} />
-      <${Evidence} editor=${editor} value=${value.evidence} change=${(/** @type {any} */ evidence) => type({ evidence })} />
+    <div id="needed">
+      ${editor.session.isStale(place) && html`<div id="stale" class="note">
+        An earlier turn was changed or rejected after you decided this one. <${Act} editor=${editor} name="fits" text="Still right" /></div>`}
+      <${Text} label="Question" id="question" value=${value.question} before=${against && against.question} wrong=${wrong("question")} change=${(/** @type {string} */ question) => type({ question })} />
+      <${Answers} key=${place} editor=${editor} value=${value.references} before=${against && against.references} change=${(/** @type {string[]} */ references) => type({ references })} />
+      ${value.options && html`<${Options} value=${value.options} right=${value.correct_option} change=${(/** @type {string[]} */ options, /** @type {number | null} */ correct_option) => type({ options, correct_option })} />`}
+      <div class="times">
+        <${Evidence} editor=${editor} value=${value.evidence} change=${(/** @type {any} */ evidence) => type({ evidence })} />
+        <${AskedAt} editor=${editor} value=${value.asked_at_s} change=${(/** @type {number | null} */ asked_at_s) => type({ asked_at_s })} />
+      </div>
     </div>
-    <${Labels} known=${view.known} value=${value.labels} change=${(/** @type {any} */ labels) => type({ labels })} />
+    <details id="labels-fold" class="fold"><summary>Labels <span class="told">${given.join(", ") || "none"}</span></summary>
+      <${Labels} known=${view.known} value=${value.labels} change=${(/** @type {any} */ labels) => type({ labels })} />
+    </details>
     ${!view.panelOpen && html`<${Note} value=${value} change=${(/** @type {any} */ more) => type({ ...more, decision: value.decision })} />`}
+    <${Links} content=${editor.content} place=${place} seek=${editor.seek.bind(editor)} />
   `;
 }
 
-/** The turns before, as they are decided. @param {{editor: Editor, place: string, view: Turns}} props */
-function Before({ view, editor, place }) {
-  const { places, session } = editor;
-  const before = places.slice(0, places.indexOf(place));
-  return html`
-    <div id="stale" class="note" hidden=${!session.isStale(place)}>
-      <p>An earlier turn was changed or rejected after you decided this one. Check that this turn still fits.</p>
-      <${Act} editor=${editor} name="still-right" text="Still right" />
-    </div>
-    <section class="dialogue" aria-labelledby="dialogue-title">
-      <details id="dialogue-fold" open=${!matchMedia("(max-width: 60rem)").matches}>
-        <summary><h2 id="dialogue-title">Dialogue so far${before.length ? ` (${before.length})` : ""}</h2></summary>
-        <${Said} places=${before} valueOf=${(/** @type {string} */ each) => session.value(each)} view=${view} editor=${editor} />
-      </details>
-    </section>`;
-}
-
-/**
- * Turns as they were said, the last at the end of what is seen.
- * @param {{places: string[], valueOf: (place: string) => TurnValue, view: {nameOf: (place: string) => string}, editor: Editor}} props
- */
-export function Said({ places, valueOf, view, editor }) {
-  const toEnd = (/** @type {HTMLElement | null} */ shown) => shown?.scrollTo({ top: shown.scrollHeight });
-  return html`<div id="dialogue" class="dialogue-text" tabindex="0" role="group" aria-labelledby="dialogue-title" key=${places.length} ref=${toEnd}>
-    ${!places.length && html`<p class="soft">This is the first turn. There are no turns before it.</p>`}
-    <ol class="said-before">${places.map((place) => {
-      const { decision, asked_at_s, question, references } = valueOf(place);
-      const stale = editor.session.isStale(place);
-      return html`<li key=${place} class=${`${kindOf(decision)} ${stale ? "stale" : ""}`}>
-        <p class="about">
-          <button type="button" class="quiet" onClick=${() => editor.go(place)}>${view.nameOf(place)}</button>
-          ${asked_at_s !== null && html`<span>${clock(asked_at_s)}</span>`}
-          <span class="decided">${decision ? DECIDED[decision] : "Undecided"}</span>
-          ${stale && html`<span class="warn">look again</span>`}
-        </p>
-        <p class="asked-text">${question}</p>
-        ${references.slice(0, 1).map((text) => html`<p class="answer-text">${text}</p>`)}
-      </li>`;
-    })}</ol>
-  </div>`;
-}
-
-/** @param {{view: Turns}} props */
-function Compare({ view }) {
-  return html`<label class="compare">Changes
+/** The flags of checks, and from which version changes are shown. @param {{view: Turns, editor: Editor, place: string}} props */
+function Head({ view, editor, place }) {
+  return html`<${Flags} key=${place} content=${editor.content} place=${place} />
+    <label class="compare">Changes
     <select id="compare" value=${view.compared} onChange=${(/** @type {any} */ { target }) => void view.compare(target.value)}>
       ${COMPARED.map((name) => html`<option value=${name} selected=${name === view.compared}>${COMPARISONS[name]}</option>`)}
     </select></label>`;

@@ -9,7 +9,7 @@
  *
  * `Watch` fills the place that it is given: the picture takes what the bar and the controls leave. Its buttons act by
  * themselves, so nothing may bind them again; they carry `data-key` with the name of their action for the page's keys,
- * and `videoActions(playback)` gives these actions.
+ * and `videoOffers(playback)` gives these actions.
  *
  *     turns        [{asked_at_s, evidence}], the shown values of all turns
  *     current      index of the turn under review
@@ -23,7 +23,7 @@
  *
  *     open(time_s) seek(time_s) jump(seconds) step(frames) toggle() changeSpeed(±1) toggleLoop() playParts(intervals)
  *     time_s       of the shown frame, in seconds from the first frame; without a playable video, where the bar points
- *     mark_s       the same in whole milliseconds, never before the frame: for fields
+ *     mark_s       the same in whole milliseconds, never before the frame: for fields; markEnd_s is the end of the frame
  *     duration_s clips plays problem player
  *     until_s      null, or the time after which nothing may be watched
  *     learn(video) takes over the address of the captions, which in a test grows with its questions
@@ -31,28 +31,24 @@
  *     toggleBar() zoom(factor, at_s) changeVolume(±1) toggleMute() toggleCaptions() toggleTheatre() toggleFullScreen()
  *
  * and tells `moved` when another time is shown, and `changed` when something else is shown differently. Theatre sets the
- * attribute `data-theatre` of the document's root: the page's grid then has one column.
+ * attribute `data-theatre` of the document's root: the page then gives the film all that the buttons leave.
  */
 
 import { clock, sentence } from "./elements.js";
 import { Player } from "./player.js";
-import { Thumbnails } from "./thumbnails.js";
 import { TimeBar, useTold } from "./timebar.js";
 import { html, useEffect, useRef } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
 
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {import("./workapi.js").Scene} Scene */
-/** @typedef {import("./keys.js").Action} Action */
 /** @typedef {{asked_at_s?: number | null, evidence: Interval[]}} Times The shown times of a turn. */
-/** @typedef {import("./thumbnails.js").Sheet} Sheet */
 /**
  * @typedef {object} Video As the server describes it.
  * @property {number | null} duration_s
  * @property {string | null} playable
  * @property {string | null} problem
  * @property {string | null} [captions]
- * @property {Sheet[]} [thumbnails]
  */
 /** @typedef {{name: string, label: string, act: () => void, disabled?: boolean}} Button */
 
@@ -98,7 +94,6 @@ export class Playback extends EventTarget {
     this._silent_s = 0;
     this._part = 0;
     this.hasCaptions = Boolean(video?.captions);
-    this.thumbnails = new Thumbnails();
     this.sound = { volume: 1, muted: false, captions: false, ...readSound() };
     this.player.addEventListener("frame", () => this._moved());
     for (const name of ["state", "intervals", "end"]) this.player.addEventListener(name, () => this._changed());
@@ -128,7 +123,6 @@ export class Playback extends EventTarget {
       this.learn(video);
       this._changed();
       await this.seek(this._silent_s);
-      this.thumbnails.load(video.thumbnails ?? []);
     } catch (error) {
       this._fail(error instanceof Error ? error.message : String(error));
     }
@@ -140,6 +134,11 @@ export class Playback extends EventTarget {
 
   get mark_s() {
     return whole(this.time_s);
+  }
+
+  /** The end of the shown frame, so that an interval up to it has the frame; of the last frame the end of the film. */
+  get markEnd_s() {
+    return this.snap(this.time_s, 1);
   }
 
   /** @param {number} time_s */
@@ -332,7 +331,6 @@ export class Playback extends EventTarget {
   toggleTheatre() {
     document.documentElement.toggleAttribute("data-theatre");
     this._changed();
-    if (this.isTheatre) this.element.closest(".watch")?.scrollIntoView();
   }
 
   toggleFullScreen() {
@@ -394,31 +392,31 @@ function readSound() {
   }
 }
 
-/** @param {Playback} playback @returns {Action[]} */
-export function videoActions(playback) {
-  /** @param {string} name @param {string} label @param {string[]} keys @param {() => void} act @param {boolean} [repeats] */
-  const action = (name, label, keys, act, repeats = false) => ({ name, label, group: "Video", keys, act, repeats });
-  return [
-    action("play", "Play or pause", ["Space"], () => playback.toggle()),
-    action("step-back", "One frame back", [","], () => playback.step(-1), true),
-    action("step-on", "One frame forward", ["."], () => playback.step(1), true),
-    action("back", "1 s back", ["ArrowLeft"], () => void playback.jump(-1), true),
-    action("on", "1 s forward", ["ArrowRight"], () => void playback.jump(1), true),
-    action("far-back", "5 s back", ["Shift+ArrowLeft"], () => void playback.jump(-5), true),
-    action("far-on", "5 s forward", ["Shift+ArrowRight"], () => void playback.jump(5), true),
-    action("loop", "Loop the clip, or stop the loop", ["l"], () => playback.toggleLoop()),
-    action("slower", "Slower", ["-"], () => playback.changeSpeed(-1)),
-    action("faster", "Faster", ["+", "="], () => playback.changeSpeed(1)),
-    action("zoom", "Show the whole video or this part in the bar", ["b"], () => playback.toggleBar()),
-    action("zoom-in", "Show less of the video in the bar", ["]"], () => playback.zoom(0.5), true),
-    action("zoom-out", "Show more of the video in the bar", ["["], () => playback.zoom(2), true),
-    action("louder", "Louder", ["Shift+ArrowUp"], () => playback.changeVolume(1), true),
-    action("quieter", "Quieter", ["Shift+ArrowDown"], () => playback.changeVolume(-1), true),
-    action("mute", "Sound on or off", ["Shift+M"], () => playback.toggleMute()),
-    action("captions", "Captions on or off", ["Shift+C"], () => playback.toggleCaptions()),
-    action("theatre", "Large video, or small", ["Shift+T"], () => playback.toggleTheatre()),
-    action("full", "Full screen, or leave it", ["Shift+S"], () => playback.toggleFullScreen()),
-  ];
+/** What the keys of the video do. @param {Playback} playback @returns {import("./keys.js").Offers} */
+export function videoOffers(playback) {
+  /** @type {Record<string, () => unknown>} */
+  const acts = {
+    play: () => playback.toggle(),
+    "step-back": () => playback.step(-1),
+    "step-on": () => playback.step(1),
+    back: () => playback.jump(-1),
+    on: () => playback.jump(1),
+    "far-back": () => playback.jump(-5),
+    "far-on": () => playback.jump(5),
+    loop: () => playback.toggleLoop(),
+    slower: () => playback.changeSpeed(-1),
+    faster: () => playback.changeSpeed(1),
+    zoom: () => playback.toggleBar(),
+    "zoom-in": () => playback.zoom(0.5),
+    "zoom-out": () => playback.zoom(2),
+    louder: () => playback.changeVolume(1),
+    quieter: () => playback.changeVolume(-1),
+    mute: () => playback.toggleMute(),
+    captions: () => playback.toggleCaptions(),
+    theatre: () => playback.toggleTheatre(),
+    full: () => playback.toggleFullScreen(),
+  };
+  return Object.fromEntries(Object.entries(acts).map(([name, act]) => [name, { act }]));
 }
 
 /** Shapes of the buttons without words, in a square of 24. */

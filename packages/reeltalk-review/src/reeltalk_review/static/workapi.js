@@ -18,7 +18,9 @@
  * @property {string[]} reasons
  * @property {string} note
  * @property {boolean} [unsure]
+ * @property {string} [kept_because] Why it may stay although something is doubtful.
  */
+/** @typedef {{field: string, turn: number, text: string, may_go_on: boolean}} Finding What makes no sense in a value; `field` is its path. */
 
 /**
  * @typedef {{revision: number, value: TurnValue, stale: boolean, at?: string}} Entry

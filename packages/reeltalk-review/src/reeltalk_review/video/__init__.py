@@ -1,1 +1,1 @@
-"""Copies of videos that browsers play with every frame, and sheets of thumbnails. Functions for child processes."""
+"""Copies of videos that browsers play with every frame. Functions for child processes."""

@@ -149,7 +149,7 @@ def test_frames_have_the_times_of_what_is_served(client: TestClient, site: Revie
 )  # fmt: skip
 def test_no_other_name_is_known(client: TestClient, sha256: str, name: str) -> None:
     name = name.format(upper=sha256.upper(), short=sha256[:-1], long=sha256 + "0", sha256=sha256)
-    for address in (f"/media/{name}{part}" for part in ("", "/frames", "/captions", "/thumbnails/0/30")):
+    for address in (f"/media/{name}{part}" for part in ("", "/frames", "/captions")):
         answer = client.get(address)
         assert answer.status_code in (400, 404)
         assert answer.json()["error"]["message"]
@@ -164,7 +164,7 @@ def test_a_file_that_is_gone_says_so(client: TestClient, site: ReviewSite, sha25
     assert "file is missing" in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("part", ["", "/frames", "/captions", "/thumbnails/0/30"])
+@pytest.mark.parametrize("part", ["", "/frames", "/captions"])
 def test_strangers_get_nothing(site: ReviewSite, sha256: str, part: str) -> None:
     with TestClient(create_app(site.project), base_url="http://localhost") as stranger:
         answer = stranger.get(f"/media/{sha256}{part}", headers={"Range": "bytes=0-9"})

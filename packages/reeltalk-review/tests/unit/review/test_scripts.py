@@ -8,6 +8,8 @@ import check_scripts
 import pytest
 from places import REVIEW, doc_page
 
+from reeltalk_review.tasks.registry import TASKS
+
 STATIC = REVIEW / "static"
 TEMPLATES = REVIEW / "templates"
 SCRIPTS = sorted(STATIC.glob("*.js"))
@@ -65,51 +67,54 @@ def test_without_typescript_the_check_is_skipped_and_says_why(
     assert check_scripts.main(["--required"]) == 1
 
 
-def documented_keys(page: str, section: str) -> dict[str, list[str]]:
-    """What each key in the tables of a section of a how-to does."""
-    text = (doc_page(f"how-to/{page}")).read_text(encoding="utf-8")
-    part = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| ((?:<kbd>[^|]+</kbd>[ ,–]*)+) \| ([^|]+) \|$", part, re.MULTILINE)
-    return {does.strip(): re.findall("<kbd>([^<]+)</kbd>", keys) for keys, does in rows}
-
-
-@pytest.mark.parametrize(
-    ("page", "section", "scripts", "least"),
-    [
-        ("review.md", "Review a task", ("watch.js", "editor.js", "turns.js"), 24),
-        ("review-team.md", "Adjudication", ("watch.js", "editor.js", "adjudicate.js"), 8),
-        ("review-team.md", "Link chains", ("watch.js", "editor.js", "links.js"), 8),
-        ("review-team.md", "Tag turns", ("watch.js", "editor.js", "labels.js"), 6),
-    ],
+ACTION = re.compile(
+    r'name: "([^"]+)", group: "[^"]+", label: "([^"]+)", '
+    r'keys: (\["(?:[^"]+(?:", ")?)*"\]|[A-Z]+)(?:, range: "([^"]+)")?'
 )
-def test_keys_that_a_how_to_lists_do_what_it_says(
-    page: str, section: str, scripts: tuple[str, ...], least: int
-) -> None:
-    sources = [(STATIC / script).read_text(encoding="utf-8") for script in scripts]
-    source = "".join(sources).replace("${view.what}", "turn")
-    several = r'\[(?:"[^"]+"(?:, )?)*\]'
-    numbers = r"numbers(?:\.slice\(0, 6\))?"
-    found = re.findall(
-        rf"name: \"([^\"]+)\", label: [\"`]([^\"`]+)[\"`], group: \"[^\"]+\", keys: ({several}|{numbers})", source
-    )
-    found += re.findall(rf'action\("([^"]+)", "([^"]+)", ({several})', source)
-    # The view of a task may give other keys to actions of the editor.
-    others = re.search(r"this\.keys = \{(.+?)\};", sources[-1])
-    own_keys = dict(re.findall(rf'"?([\w-]+)"?: ({several})', others[1])) if others else {}
-    shown = {
-        "Space": "Space", "Escape": "Esc", "ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown": "↓",
-    }  # fmt: skip
-    keys: dict[str, list[str]] = {}
-    for name, label, listed in found:
-        given = {"numbers": ["1", "9"], "numbers.slice(0, 6)": ["1", "6"]}.get(listed) or re.findall(
-            '"([^"]+)"', own_keys.get(name, listed)
-        )
-        spelled = [re.sub(r"\b[a-z]$", lambda letter: letter.group().upper(), key) for key in given]
-        keys[label] = [re.sub(r"\w{5,}$", lambda word: shown.get(word.group(), word.group()), key) for key in spelled]
-    assert len(keys) > 12
-    documented = documented_keys(page, section)
-    assert len(documented) >= least
-    assert {does: keys.get(does) for does in documented} == documented
+RANGES = {"DIGITS": list("1234567890"), "LETTERS": [f"Shift+{letter}" for letter in "QWERTYUIASDF"]}
+
+
+def actions() -> dict[str, tuple[str, list[str], str]]:
+    """The label, the keys and the range of each action of the table."""
+    table = (STATIC / "actions.js").read_text(encoding="utf-8")
+    found = {}
+    for name, label, listed, spoken in ACTION.findall(table):
+        keys = RANGES.get(listed) or [key.replace(r"\\", "\\") for key in re.findall('"([^"]+)"', listed)]
+        assert name not in found
+        found[name] = (label, keys, spoken)
+    assert len(found) == table.count('name: "')
+    return found
+
+
+def test_a_key_means_one_act_everywhere() -> None:
+    keys = [key for _, listed, _ in actions().values() for key in listed]
+    assert len(keys) > 50
+    assert sorted(keys) == sorted(set(keys))
+    # No view has keys of its own: what it offers are names of the table, which the types check.
+    others = [script.name for script in SCRIPTS if script.name != "actions.js"]
+    assert [name for name in others if re.search(r"\bkeys: \[", (STATIC / name).read_text(encoding="utf-8"))] == []
+
+
+def test_labels_have_keys_that_no_other_action_has() -> None:
+    given = set(RANGES["LETTERS"]) | set(RANGES["DIGITS"])
+    for task in TASKS.values():
+        for vocabulary in getattr(task, "vocabularies", ()):
+            keys = {key if key.isdigit() else f"Shift+{key.upper()}" for key in vocabulary.keys}
+            assert keys <= given
+            assert len(vocabulary.keys) >= len(vocabulary.labels)
+
+
+def test_the_how_to_lists_every_key_and_what_it_does() -> None:
+    text = doc_page("how-to/review.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:<kbd>[^|]+</kbd>[ ,]*)+) \| ([^|]+) \|$", text, re.MULTILINE)
+    documented = {does.strip(): re.findall("<kbd>([^<]+)</kbd>", keys) for keys, does in rows}
+    arrows = {"Escape": "Esc", "ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown": "↓"}
+    expected = {}
+    for label, keys, spoken in actions().values():
+        spelled = [re.sub(r"\b[a-z]$", lambda letter: letter.group().upper(), key) for key in keys]
+        shown = [re.sub(r"\w{5,}$", lambda word: arrows.get(word.group(), word.group()), key) for key in spelled]
+        expected[label] = [spoken] if spoken else shown
+    assert documented == expected
 
 
 def test_the_tool_is_no_part_of_the_package() -> None:

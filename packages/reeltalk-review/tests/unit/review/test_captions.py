@@ -1,17 +1,14 @@
-"""Small pictures and captions of a video: what is made, who gets it, and that neither shows the future of a test."""
+"""Captions of a video: what is made, who gets it, and that they show nothing of the future of a test."""
 
 import re
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import cv2
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_videos import Numbered, number_of
+from sample_videos import Numbered
 from sqlalchemy import select
 from team import Browser, Team
 
@@ -30,7 +27,6 @@ from reeltalk_review.importing import add_queue, import_benchmark
 from reeltalk_review.playable import prepare_videos
 from reeltalk_review.tables import AssignmentRow, UnitRow, VideoRow
 from reeltalk_review.tasks.answering import answer_drafts
-from reeltalk_review.thumbnails import MOST, SHORTEST_S, Sheet, sheets_of
 
 FILM = Numbered("h264-captions.mp4", rate=Fraction(10), frames=400, options={"g": "10"})
 SAID = (
@@ -39,49 +35,6 @@ SAID = (
     (9.0, 12.0, "Ben", "I see\nit."),
     (30.0, 30.0, None, "Thanks."),
 )
-
-
-@given(
-    duration_s=st.floats(0.05, 20_000),
-    start=st.floats(0, 1),
-    length=st.floats(0, 1),
-)
-def test_every_part_of_every_video_is_on_a_sheet_that_is_at_most_four_times_as_long(
-    duration_s: float, start: float, length: float
-) -> None:
-    start_s = start * duration_s
-    end_s = min(duration_s, start_s + length * duration_s)
-    found = sheets_of(duration_s, start_s, end_s)
-    assert 0 < len(found) <= 2
-    whole, part = found[0], found[-1]
-    assert (whole.start_s, whole.start_s + whole.length_s >= duration_s) == (0, True)
-    for sheet in found:
-        assert 0 < sheet.frames <= MOST
-        assert sheet.times_s[0] >= sheet.start_s
-        assert (
-            sheet.times_s[-1] - sheet.every_s / 2 < duration_s <= sheet.start_s + sheet.length_s or sheet.frames == MOST
-        )
-        assert Sheet.at(sheet.start_s, sheet.length_s, duration_s) == sheet
-    if start_s < duration_s:
-        assert part.start_s <= start_s
-        assert part.start_s + part.length_s >= end_s - 1e-6
-        assert part.length_s <= max(4 * (end_s - start_s), 2 * SHORTEST_S)
-
-
-@pytest.mark.parametrize(
-    ("start_s", "length_s"),
-    [(0, 0), (0, 29), (0, 45), (0, 90), (7, 30), (-15, 30), (45, 30), (0, 120), (0, -30), (0, 2**70)],
-)
-def test_no_other_part_has_a_sheet(start_s: int, length_s: int) -> None:
-    assert Sheet.at(start_s, length_s, 40.0) is None
-    assert Sheet.at(0, 60, 40.0) is not None
-
-
-def test_a_video_of_unknown_length_has_none() -> None:
-    assert sheets_of(None, 0, 10) == sheets_of(0, 0, 10) == []
-
-
-# ---- from a server ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -128,73 +81,17 @@ def video_of(browser: Browser, assignment: str) -> dict[str, Any]:
     return found
 
 
-def pictures(browser: Browser, address: str) -> Any:
-    """The answer once the pictures are made."""
-    for _ in range(300):
-        answer = browser.get(address)
-        if answer.status_code != 202:
-            return answer
-        assert answer.content == b""
-        time.sleep(0.1)
-    raise AssertionError("the pictures were never made")
-
-
-def test_pictures_are_made_when_they_are_asked_for(team: Team) -> None:
-    ann = team.member("Ann", "annotator")
-    video = video_of(ann, ann.next("turns"))
-    whole, part = video["thumbnails"]
-    assert (whole["start_s"], whole["every_s"], whole["count"]) == (0, 1.0, 40)
-    assert (part["start_s"], part["every_s"], part["count"]) == (0, 0.5, 60)
-    assert ann.get(whole["address"]).status_code == 202
-    answer = pictures(ann, whole["address"])
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
-    assert answer.headers["cache-control"].startswith("private")
-    picture: Any = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
-    height, width = picture.shape[0] // 4, picture.shape[1] // whole["columns"]
-    tiles = [picture[n // 10 * height :][:height, n % 10 * width : (n % 10 + 1) * width] for n in range(whole["count"])]
-    assert [number_of(cv2.resize(tile, (320, 96))) for tile in tiles] == [5 + 10 * n for n in range(40)]
-    assert ann.get(whole["address"]).status_code == 200
-    assert ann.client.get(whole["address"], headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
-
-
-def test_only_whoever_may_see_the_video_gets_its_pictures_and_captions(team: Team) -> None:
-    owner, ann, ben = (team.member(*who) for who in (("Owen", "owner"), ("Ann", "annotator"), ("Ben", "annotator")))
-    video = video_of(ann, ann.next("turns"))
-    addresses = [video["thumbnails"][0]["address"], video["captions"]]
-    for address in addresses:
-        assert pictures(ann, address).status_code == 200
-        assert pictures(owner, address).status_code == 200
-        assert ben.get(address).status_code == 404
-        other = address.replace(video["sha256"], "0" * 64)
-        assert owner.get(other).status_code == 404
-
-
-def test_a_damaged_video_has_no_pictures_and_the_server_goes_on(team: Team) -> None:
-    ann = team.member("Ann", "annotator")
-    video = video_of(ann, ann.next("turns"))
-    whole, part = (sheet["address"] for sheet in video["thumbnails"])
-    path = next((team.project.benchmark / "media").rglob(f"{video['sha256']}*"))
-    content = path.read_bytes()
-    path.chmod(0o644)
-    path.write_bytes(content[:3000])
-    assert pictures(ann, whole).status_code == 404
-    path.write_bytes(content)
-    assert pictures(ann, part).status_code == 200
-    assert ann.get(whole).status_code == 404, "it is not tried again until the server starts"
-
-
-def test_a_page_that_is_asked_for_while_pictures_are_made_does_not_wait(team: Team) -> None:
-    ann = team.member("Ann", "annotator")
-    for sheet in video_of(ann, ann.next("turns"))["thumbnails"]:
-        assert ann.get(sheet["address"]).status_code == 202
-    begun = time.perf_counter()
-    assert ann.get("/").status_code == 200
-    assert time.perf_counter() - begun < 2
-
-
 def cues(text: str) -> list[tuple[str, str]]:
     assert text.startswith("WEBVTT\n")
     return [(found[1], found[2]) for found in re.finditer(r"^(\S+ --> \S+)\n(.*)\n", text, re.MULTILINE)]
+
+
+def test_only_whoever_may_see_the_video_gets_its_captions(team: Team) -> None:
+    owner, ann, ben = (team.member(*who) for who in (("Owen", "owner"), ("Ann", "annotator"), ("Ben", "annotator")))
+    video = video_of(ann, ann.next("turns"))
+    assert ann.get(video["captions"]).status_code == owner.get(video["captions"]).status_code == 200
+    assert ben.get(video["captions"]).status_code == 404
+    assert owner.get(video["captions"].replace(video["sha256"], "0" * 64)).status_code == 404
 
 
 def test_captions_are_what_is_said_as_text(team: Team) -> None:
@@ -271,12 +168,12 @@ def test_a_test_in_a_stream_shows_nothing_of_the_future(team: Team, role: str) -
     ann = team.member("Ann", role)
     assignment = ann.next("test")
     # Once the same person was given the video for something else.
-    other = give_turns(team, ann) if role == "owner" else None
+    if role == "owner":
+        give_turns(team, ann)
     sha256 = video_of(ann, assignment)["sha256"]
     heard = []
     for number, until_s in enumerate((3.0, 7.0, 12.0)):
         video = video_of(ann, assignment)
-        assert video["thumbnails"] == []
         assert video["captions"] == f"/media/{sha256}/captions?until_s={until_s:g}"
         for address in (video["captions"], f"/media/{sha256}/captions", f"/media/{sha256}/captions?until_s=40"):
             answer = ann.get(address)
@@ -284,14 +181,10 @@ def test_a_test_in_a_stream_shows_nothing_of_the_future(team: Team, role: str) -
             ends = [interval.split(":")[-1] for interval, _ in cues(answer.text)]
             assert all(float(end) <= until_s for end in ends)
         heard.append(len(ends))
-        assert ann.get(f"/media/{sha256}/thumbnails/0/60").status_code == 404
-        if other:
-            assert video_of(ann, other)["thumbnails"] == []
         ann.save(assignment, str(number), {"text": "An answer.", "given": True})
     assert heard == [1, 2, 3]
     assert ann.api("POST", f"/api/work/{assignment}/submit").status_code == 200
     assert len(cues(ann.get(f"/media/{sha256}/captions").text)) == 4
-    assert pictures(ann, f"/media/{sha256}/thumbnails/0/60").status_code == 200
 
 
 def test_without_a_file_there_is_nothing(team: Team) -> None:
@@ -300,4 +193,4 @@ def test_without_a_file_there_is_nothing(team: Team) -> None:
     with team.project.database.writing() as session:
         session.scalars(select(VideoRow).where(VideoRow.id == "film")).one().file = None
     video = video_of(ann, assignment)
-    assert (video["playable"], video["captions"], video["thumbnails"]) == (None, None, [])
+    assert (video["playable"], video["captions"]) == (None, None)
