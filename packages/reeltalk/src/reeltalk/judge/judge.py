@@ -70,8 +70,8 @@ class JudgeUnit:
 
     @property
     def epoch(self) -> int:
-        """Number of the play that its answers are of, from 0."""
-        return self.turns[0].epoch
+        """Number of the play that its answers are of, from 0; 0 of a unit without turns."""
+        return self.turns[0].epoch if self.turns else 0
 
     @property
     def answered(self) -> tuple[AnsweredTurn, ...]:
