@@ -287,20 +287,23 @@ def test_a_note_and_unsure_belong_to_every_decision(review: ServedReview, contex
     assert (found["decision"], found["note"], found["unsure"]) == ("accept", "Seen twice.", True)
 
 
-def test_a_time_after_the_end_is_told_while_one_types_and_not_saved(
+def test_a_time_after_the_end_is_told_while_one_types_and_cannot_be_accepted(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
     page = opened(review, context, name)
     page.fill("#end-0", "5000")
-    expect(page.locator(".finding")).to_have_text("The end of evidence 1 is 5000 s, but the video lasts only 40 s.")
-    expect(page.locator("#said")).to_contain_text("Turn 1 is not saved.")
-    expect(page.locator("#strip .refused")).to_have_count(1)
+    expect(page.locator(".finding")).to_have_text(
+        "Evidence 1 ends at 5000.00 s, but the video lasts only 40.00 s: end it by then."
+    )
     expect(page.locator("#end-0")).to_have_attribute("aria-invalid", "true")
-    expect(page.locator("#save-state")).to_contain_text("Not saved")
+    press(page, "Control+Enter")
+    expect(page.locator("#said")).to_contain_text("Evidence 1 ends at 5000.00 s")
+    expect(page.locator("#turn-title")).to_have_text("Turn 1 of 8")
+    expect(page.locator("#turn-state")).to_have_text("Undecided")
     page.fill("#end-0", "9.1")
     saved(page)
     expect(page.locator(".finding")).to_have_count(0)
-    page.fill("#asked-at", "41")
+    page.fill("#asked-at", "45")
     expect(page.locator("#asked-at")).to_have_attribute("aria-invalid", "true")
     page.fill("#asked-at", "")
     saved(page)

@@ -94,7 +94,7 @@ def test_the_editor_stays_at_a_refusal_and_submitting_leads_to_its_field(
     page = opened(review, context, name)
     page.fill("#end-0", "5000")
     press(page, "Control+Enter")
-    expect(page.locator("#said")).to_contain_text("Turn 1 is not saved. The end of evidence 1 is 5000 s")
+    expect(page.locator("#said")).to_contain_text("Turn 1 is not saved. Evidence 1 ends at 5000.00 s")
     expect(page.locator("#said")).to_be_in_viewport()
     expect(page.locator("#turn-title")).to_have_text("Turn 1 of 8")
     expect(number(page, 1)).to_have_text("1!")

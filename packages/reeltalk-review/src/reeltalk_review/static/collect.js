@@ -239,7 +239,7 @@ class Dialogue extends Component {
   async _finish() {
     try {
       await ask(`${this._path}/finish`, { method: "POST" });
-      location.assign("/pairs");
+      location.assign("/");
     } catch (error) {
       this._tell(error);
     }
