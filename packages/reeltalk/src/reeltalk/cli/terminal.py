@@ -74,7 +74,7 @@ def print_run(done: "RunReport", *, verbose: bool) -> int:
         done: The run: its standings beside the runs of the same benchmark in its folder.
         verbose: Also print every number and count of the run.
     """
-    for line in (*(done.text if verbose else ()), *done.end_lines()):
+    for line in (*(done.text if verbose else done.run.info.remarks), *done.end_lines()):
         print(line)
     for warning in done.warnings:
         print(f"warning: {warning}", file=sys.stderr)

@@ -25,7 +25,8 @@ def speech_notice(content: Content, scripts: Iterable[Script], *, shown: bool) -
         return None if content.speech else NO_SPEECH
     if not content.speech:
         return None
-    about = sum(Target.CONVERSATION in step.turn.labels.get(TARGETS, ()) for one in scripts for step in one.steps)
+    steps = (step for one in scripts if not one.epoch for step in one.steps)
+    about = sum(Target.CONVERSATION in step.turn.labels.get(TARGETS, ()) for step in steps)
     if not about:
         return None
     return f"{about:,} turns are tagged as questions about what is said, which is not shown; --subtitles shows it"
