@@ -205,7 +205,7 @@ def test_the_command_is_listed_and_runs(done: Mapping[str, Done]) -> None:
     assert "bench is not a run" in only_sentence(done["longest bench"])
     listed = done["--help"].out
     # Behind our own commands of its group.
-    assert listed.index("publish") < listed.index("Print the longest answer of each model.") < listed.index("Projects")
+    assert listed.index("compare") < listed.index("Print the longest answer of each model.") < listed.index("Projects")
     own = done["help longest"].out
     assert own.startswith("Usage: reeltalk longest [OPTIONS] RUN")
     assert "Folder that reeltalk evaluate wrote." in own
