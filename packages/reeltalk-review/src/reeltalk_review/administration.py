@@ -20,7 +20,7 @@ from reeltalk_review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
 from reeltalk_review.database import Database, ProjectSettings
 from reeltalk_review.describing import searched
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound
-from reeltalk_review.events import Transaction
+from reeltalk_review.events import ROWS, Transaction
 from reeltalk_review.naming import unit_names
 from reeltalk_review.people import clean_line, end_sessions
 from reeltalk_review.settling import OPEN, release_work, set_overlap
@@ -396,12 +396,13 @@ def events_after(session: Session, seq: int, limit: int, chosen: EventFilter = E
 def events_before(
     session: Session, seq: int | None, limit: int, chosen: EventFilter = EVERYTHING
 ) -> list[VisibleEvent]:
-    """The events before one, or the latest, last to first.
+    """The events before one, or the latest, last to first; those that only have hashes of rows tell people nothing.
 
     Raises:
         InvalidValue: The filter cannot be used.
     """
-    query = select(EventRow).where(*chosen.conditions()).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
+    told = EventRow.kind != ROWS, *chosen.conditions()
+    query = select(EventRow).where(*told).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
     return visible_events(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
 
 
