@@ -52,14 +52,6 @@ STATES: Final = {
 }
 """The states of a unit, with their names for people: nobody has it, somebody has begun it, some of its work is in,
 some of its work was returned, people differ, all is settled."""
-SORTS: Final = {
-    "order": "the order of the queue",
-    "name": "name",
-    "video": "video",
-    "turns": "turns",
-    "flags": "flags",
-    "disputed": "disagreement",
-}
 Yes = Literal["", "yes"]
 Short = Annotated[str, Field(max_length=200), AfterValidator(plain_text)]
 

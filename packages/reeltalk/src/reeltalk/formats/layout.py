@@ -96,16 +96,8 @@ def lost_beyond_dialogues(content: Content, *, options: bool) -> list[str]:
     return [f"{what}: {count:,}" for what, count in counts.items() if count]
 
 
-LONGEST_STEM: Final = 80
 LONGEST_NAME_BYTES: Final = 100
 """A longer name of a video, model or judge is not used as a file or folder name in an export."""
-FORBIDDEN: Final = frozenset('/\\:*?"<>|')
-
-
-def as_file_stem(text: str, *, otherwise: str) -> str:
-    """`text` as a name that every file system accepts; `otherwise` if no character is left."""
-    safe = "".join("_" if character in FORBIDDEN or not character.isprintable() else character for character in text)
-    return safe[:LONGEST_STEM].strip(". ") or otherwise
 
 
 FORM: Final = "form"
