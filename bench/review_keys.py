@@ -38,6 +38,7 @@ SIZES: Final = ((1366, 768), (1920, 1080))
 LATENCY_MS: Final = 100
 OPENINGS: Final = 5
 POLL_S: Final = 0.005
+SCENE_S: Final = 8.0
 GONE_ON: Final = "document.querySelector('#save-state').textContent.includes('All saved')"
 
 
@@ -46,12 +47,13 @@ def filled(chains: int) -> Content:
     found = content()
     found.chains, found.dialogues, found.linkages, found.gates = [], [], [], []
     for number in range(chains):
+        begins_s = SCENE_S * (number % 4)
         turns = tuple(
             Turn(
                 question=f"What does the person do at moment {number + 1}.{place + 1}?",
                 references=(f"She takes cup {place + 1}.",),
-                asked_at_s=16.0,
-                evidence=(Interval(start_s=8 + place, end_s=9.5 + place),),
+                asked_at_s=begins_s + SCENE_S,
+                evidence=(Interval(start_s=begins_s + place, end_s=begins_s + place + 1.5),),
                 labels={"cogme.target": ("Object",)},
             )
             for place in range(4)
