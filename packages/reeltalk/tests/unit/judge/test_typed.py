@@ -1,9 +1,12 @@
 """The judge of typed answers: which turns it scores, what its rows and numbers say."""
 
 import asyncio
+import json
 import re
 import tomllib
+from collections.abc import Iterable
 from statistics import mean
+from typing import Any
 
 import pytest
 from places import ROOT
@@ -91,14 +94,22 @@ def test_the_signature_names_the_rules_and_their_words() -> None:
     assert re.match(r"v\d+-[0-9a-f]{8}$", rules)
 
 
-def test_the_error_that_a_report_names_is_counted() -> None:
+def rates(cases: Iterable[dict[str, Any]]) -> tuple[str, str, str]:
+    """How many answers there are, and the shares of right and of wrong ones that are accepted."""
     right: list[bool] = []
     wrong: list[bool] = []
-    for name in ("review", "second_review"):
-        text = (ROOT / "tests" / "typed_answers" / f"{name}.toml").read_text(encoding="utf-8")
-        for case in tomllib.loads(text)["case"]:
-            key = AnswerKey.model_validate(case["key"])
-            for found, answers in ((right, case["right"]), (wrong, case["wrong"])):
-                found += [read_answer(case["question"], key, plain_answer(answer)).right for answer in answers]
-    told = f"{len(right) + len(wrong):,} answers", f"{mean(right):.1%}", f"{mean(wrong):.1%}"
+    for case in cases:
+        key = AnswerKey.model_validate(case["key"])
+        for found, answers in ((right, case["right"]), (wrong, case["wrong"])):
+            found += [read_answer(case["question"], key, plain_answer(answer)).right for answer in answers]
+    return f"{len(right) + len(wrong):,} answers", f"{mean(right):.1%}", f"{mean(wrong):.1%}"
+
+
+def test_the_errors_that_a_report_names_are_counted() -> None:
+    folder = ROOT / "tests" / "typed_answers"
+    reviews = (tomllib.loads((folder / f"{name}.toml").read_text("utf-8")) for name in ("review", "second_review"))
+    unseen = map(json.loads, (folder / "second_pairs_held_out.jsonl").read_text("utf-8").splitlines())
+
+    told = *rates(case for one in reviews for case in one["case"]), *rates(unseen)
+
     assert all(part.replace("%", " %") in ERRORS for part in told), told
