@@ -38,7 +38,7 @@ from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
 
 
 class RulePlayer:
-    """Answers by a rule that reads nothing but the turn: nothing, yes, the question again, or the reference.
+    """Answers by a rule that reads the turn alone: nothing, yes, the question again, or the reference.
 
     Args:
         name: The name in tables.
