@@ -30,6 +30,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "benchmark": "packages/reeltalk-build/tests/integration/test_construct_model.py",
     "block": "packages/reeltalk-build/tests/integration/test_construct_blocks.py",
     "writer": "packages/reeltalk-build/tests/integration/test_construct_model.py",
+    "sheet": "packages/reeltalk-build/tests/unit/construct/test_sheets.py",
+    "apply": "packages/reeltalk-build/tests/unit/construct/test_sheets.py",
     "rubrics": "packages/reeltalk-streaming/tests/integration/test_dead_servers.py",
     "run": "packages/reeltalk-build/tests/unit/construct/test_gate_step.py",
     "workers": "packages/reeltalk/tests/integration/test_speech.py",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CONSTRUCT_DEFAULTS, ASK_DEFAULTS = ConstructSettings(), AskSettings()
 CHECKS: Final = Group("Checks", sort_key=6)
+SHEETS: Final = Group("Sheets for people", sort_key=7)
 SETTINGS_GROUPS: Final = {
     START: ("limit",),
     Group("Chains, linkages and paths", sort_key=3): (
@@ -59,6 +60,8 @@ def construct(
     writer: Annotated[str, FIRST] = "graph",
     steps: tuple[Step, ...] = (),
     rubrics: Annotated[bool, FLAG] = False,
+    sheet: Annotated[int | None, Parameter(group=SHEETS)] = None,
+    apply: Annotated[tuple[Path, ...], Parameter(group=SHEETS)] = (),
     run: Annotated[tuple[Path, ...], Parameter(name=("--run", "--runs"))] = (),
     workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
@@ -71,7 +74,7 @@ def construct(
     Run it again to continue after an interruption: replies are kept, and steps whose inputs did not change are
     skipped. Exit code 1 if a model gave replies that cannot be used; if those are its first eight in a step, the step
     stops and shows one. With --rubrics, only write rubrics for existing open answers: the parts of a right answer, with
-    the tags that each part shows.
+    the tags that each part shows. With --sheet or --apply, write nothing but a sheet for people, or what they said.
 
     Example: `reeltalk construct benchmarks/kitchen --writer qwen3-vl --base-url http://localhost:8000/v1 --max-calls
     5000`; first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`.
@@ -87,6 +90,12 @@ def construct(
         Steps to run: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
     rubrics
         Write rubrics for existing chains or dialogues, for `reeltalk judge --protocols rubric-words`.
+    sheet
+        Draw so many turns by --seed for people to read: a page and a table in the folder BENCHMARK.sheet, without the
+        results of checks. Half are of paths and chains, half of dialogues, evenly over the tasks.
+    apply
+        Filled sheets. Their shares, with intervals and agreement, stand on the card and on the page of the
+        construction, beside those of the checks.
     run
         Runs with scores. Their correct answers show which turns are easy.
     workers
@@ -94,6 +103,12 @@ def construct(
     plan
         Forecast the requests to a language model, their tokens and their cost; send and write nothing.
     """
+    if sheet is not None or apply:
+        if settings != CONSTRUCT_DEFAULTS.model_copy(update={"seed": settings.seed}) or asking != ASK_DEFAULTS:
+            raise SettingError("--sheet and --apply take no other options of this command but --seed")
+        if plan or steps or run or rubrics or writer != "graph":
+            raise SettingError("--sheet and --apply construct nothing; leave out --writer, --steps, --run, --plan")
+        return _sheets(benchmark, sheet, apply, settings.seed)
     check_writer_options(writer, settings, asking, has_runs=bool(run), rubrics=rubrics)
     if rubrics:
         if plan or steps or run or workers is not None or executor != "local":
@@ -178,3 +193,33 @@ def _write_rubrics(benchmark: Path, writer: str, settings: ConstructSettings, as
     print_some([f"  no rubric for {reason}" for reason in found.unwritten], benchmark, most=REASONS_SHOWN)
     print(f"benchmark: {benchmark}")
     return 1 if found.unwritten else 0
+
+
+def _sheets(benchmark: Path, sheet: int | None, filled: tuple[Path, ...], seed: int) -> int:
+    from reeltalk.metrics.turn_checks import benchmark_quality, format_share
+    from reeltalk.metrics.turn_sheet import sheet_sentences
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk_build.construct.sheets import PAGE, TABLE, apply_sheets, read_sheets, write_sheet
+
+    opened = Benchmark.open(benchmark)
+    if filled:
+        found = read_sheets(opened, filled)
+        apply_sheets(opened, found)
+        people = "1 reader" if len(found.readers) == 1 else f"{len(found.readers)} readers"
+        print(f"sheets: {found.turns:,} turns by {people}; {found.empty:,} rows without a verdict")
+        read = benchmark_quality(opened).read
+        for line in sheet_sentences(read, format_share) if read is not None else ():
+            print(f"  {line}")
+    if sheet is not None:
+        if sheet < 1:
+            raise SettingError(f"--sheet {sheet}: at least 1 turn")
+        folder = benchmark.with_name(f"{benchmark.resolve().name}.sheet")
+        if folder.exists():
+            raise SettingError(f"{folder} exists; move it away, or give it another name")
+        drawn = write_sheet(opened, folder, items=sheet, seed=seed)
+        few = f"; the benchmark has no more than {drawn:,} for it" if drawn < sheet else ""
+        print(f"sheet: {drawn:,} turns{few}")
+        print(f"to read: {folder / PAGE}")
+        print(f"to fill in: {folder / TABLE}, or the page itself")
+    print(f"benchmark: {benchmark}")
+    return 0

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
+from reeltalk.metrics.turn_sheet import STEP as SHEET_STEP
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
@@ -200,10 +201,12 @@ def _kept(gates: Rows[GateResult], spec: StepSpec, *, same: bool) -> tuple[Seque
     by_step = KeyIndex(
         (step, place)
         for place, gate in enumerate(gates.raw())
-        if (step := gate["gate"].split(":")[0]) != spec.name and (same or _is_kept(gate, spec))
+        if (step := gate["gate"].split(":")[0]) != spec.name and (same or step == SHEET_STEP or _is_kept(gate, spec))
     )
     at = STEPS.index(spec.name)
-    earlier, later = ([place for step in some for place in by_step.values(step)] for some in (STEPS[:at], STEPS[at:]))
+    # What people said about turns stays; it is dropped where it is read, if the turns have other words by then.
+    parts = STEPS[:at], (*STEPS[at:], SHEET_STEP)
+    earlier, later = ([place for step in some for place in by_step.values(step)] for some in parts)
     return gates.at(earlier), gates.at(later)
 
 

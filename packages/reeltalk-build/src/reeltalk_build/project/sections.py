@@ -107,7 +107,7 @@ SECTIONS: Final = {
         _section("import", "import", "benchmark"),
         _section("questions", "graph questions", "benchmark", "proactive", "per_kind"),
         _section("streams", "graph questions", "benchmark", "proactive", "per_video", "turns"),
-        _section("construct", "construct", "benchmark", "out", "rubrics"),
+        _section("construct", "construct", "benchmark", "out", "rubrics", "sheet", "apply"),
         _section("evaluate", "evaluate", "benchmark", "out", "latency_s", "judge_latency_s"),
         _section("judge", "judge", "sources", "out", "bench", "format", "attack", "every"),
         _section("proactive", "proactive run", "benchmark", "out", "tune", "thresholds"),

@@ -19,12 +19,11 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import derive_id
 from reeltalk.schema.scoring import JudgedScore, ScoreState
-from reeltalk.schema.texts import printable
 from reeltalk.store.documents import read_text
 from reeltalk.store.rows import open_rows
 from reeltalk.store.runs import JUDGED, Run
 from reeltalk.store.score_frame import SCORE
-from reeltalk.store.text_tables import write_csv
+from reeltalk.store.text_tables import inert_cell, write_csv
 
 COLUMNS: Final = ("model", "unit_id", "turn_index", "criterion", "rater", "value")
 """Columns of a sheet; `item` may replace the first three."""
@@ -224,8 +223,6 @@ def _rated(cells: Mapping[str, str], file: Path, line: int, codes: Mapping[str, 
 SHEET_COLUMNS: Final = (
     ITEM, "video_id", "asked_at_s", "before", "question", "references", "answer", "criterion", "rater", "value",
 )  # fmt: skip
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet runs as a formula."""
 
 
 def rating_sheet(
@@ -264,7 +261,7 @@ def rating_sheet(
         asked = "" if turn.asked_at_s is None else f"{turn.asked_at_s:g}"
         cells = [item_code(place), turn.video_id, asked, *texts]
         for criterion in criteria:
-            rows.append([*map(_inert, cells), criterion, "", ""])
+            rows.append([*map(inert_cell, cells), criterion, "", ""])
     return write_csv(SHEET_COLUMNS, rows)
 
 
@@ -367,9 +364,3 @@ def _video_chance(seed: int, video: str) -> bytes:
 def _chance(seed: int, what: str, turn: AnsweredTurn) -> bytes:
     text = f"{seed} {what} {turn.unit_id} {turn.turn_index}"
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
-
-
-def _inert(cell: str) -> str:
-    """A cell that no spreadsheet runs; an answer may begin like a formula."""
-    shown = printable(cell)
-    return f"'{shown}" if shown.startswith(FORMULA) else shown

@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from reeltalk.metrics.counting import GRAPH
 from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
+from reeltalk.metrics.turn_sheet import (
+    ReadSheet,
+    SheetTurn,
+    alpha_text,
+    is_verdict,
+    measure_sheet,
+    sheet_sentences,
+    sheet_turns,
+)
 from reeltalk.metrics.uncertainty import MeanInterval, mean_interval, numbered_clusters
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import (
@@ -32,7 +41,7 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.identical import IdenticalUnits, SaidTexts, film_key
 from reeltalk.store.rows import rows_by
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, VIDEOS
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 
 if TYPE_CHECKING:
@@ -297,6 +306,8 @@ class Quality:
     """Models that wrote turns and judged them."""
     identical: tuple[IdenticalUnits, ...] = ()
     """Chains and dialogues that say the same about different clips, if they are many."""
+    read: ReadSheet | None = None
+    """What people said about turns on sheets."""
 
     @property
     def unseen(self) -> int:
@@ -314,6 +325,7 @@ def measure_quality(
     gates: Sequence[GateResult],
     rewrites: Iterable[Rewrite] = (),
     videos: Iterable[Video] = (),
+    read: Iterable[SheetTurn] = (),
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
@@ -322,12 +334,15 @@ def measure_quality(
         gates: Its gate results.
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
+        read: Its turns in their places, which are gone through if people filled in sheets about some.
     """
     import polars as pl
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
     said, writers = SaidTexts(), set[str]()
+    verdicts = [gate for gate in gates if is_verdict(gate)]
+    refused: dict[tuple[str, int], bool] = {}
 
     def noted() -> Iterator[QAChain | Dialogue]:
         for unit in units:
@@ -340,6 +355,8 @@ def measure_quality(
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
             found.faults.update(turn.faults)
+            if verdicts:
+                refused[turn.unit_id, turn.index] = bool(turn.flags)
             for name, outcome in turn.outcomes.items():
                 if outcome is GateOutcome.UNCHECKED and (result := turn.result(name)) is not None:
                     reasons[name][result.reason or "no reason given"] += 1
@@ -373,6 +390,7 @@ def measure_quality(
         for (name,), own in classes.sort("class", maintain_order=True).group_by("class", maintain_order=True)
     ]
     found.text = text_biases(gates)
+    found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
     found.writers = tuple(sorted(writers))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
@@ -388,7 +406,13 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
     """
     chains, dialogues = benchmark.table(CHAINS), benchmark.table(DIALOGUES)
     units = chain[QAChain | Dialogue](chains, dialogues)
-    return measure_quality(units, benchmark.table(GATES), benchmark.read(REWRITES), benchmark.read(VIDEOS))
+    return measure_quality(
+        units,
+        benchmark.table(GATES),
+        benchmark.read(REWRITES),
+        benchmark.read(VIDEOS),
+        sheet_turns(chains, dialogues, benchmark.read(PATHS)),
+    )
 
 
 def is_supported(turn: CheckedTurn) -> bool | None:
@@ -454,6 +478,8 @@ def _percent(share: float) -> str:
 def quality_sentences(found: Quality) -> Iterator[str]:
     """What a reader must know: what was not checked, the headline, and who judged."""
     yield from identical_sentences(found)
+    if found.read is not None:
+        yield from sheet_sentences(found.read, format_share)
     missing: dict[str, list[str]] = {}
     for count in found.not_made:
         if not (found.by_graph and count.check.name in BY_GRAPH):
@@ -494,6 +520,10 @@ def quality_card(found: Quality) -> list[str]:
     lines = ["## How far it was checked", "", *(f"- {escape_card(sentence)}" for sentence in sentences)]
     if not known:
         return [*lines, ""]
+    if found.read is not None:
+        people = [(column.title, format_share(column.yes), alpha_text(column.alpha)) for column in found.read.columns]
+        titles = ("Read by people, blind to the checks", "Turns with yes", "Agreement, α")
+        lines += ["", *markdown_table(titles, people, numbers=(False, False, False))]
     if found.checks:
         rows = [
             (count.check.title, format_share(count.passed), f"{count.flagged:,}", f"{count.unchecked:,}")

@@ -135,3 +135,13 @@ def markdown_block(text: str) -> list[str]:
 def on_one_line(text: str) -> str:
     """Text on one line, so that it cannot leave a comment, a cell, or a list item."""
     return " ".join(printable(text).split())
+
+
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of a cell that a spreadsheet runs as a formula."""
+
+
+def inert_cell(cell: str) -> str:
+    """A cell that no spreadsheet runs; a text of others may begin like a formula."""
+    shown = printable(cell)
+    return f"'{shown}" if shown.startswith(FORMULA) else shown
