@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.llm import Prices
+from reeltalk.llm.picture_tokens import frame_tokens
 from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, VIDEOS
@@ -109,6 +110,14 @@ def forecast_construction(
         "probe": int(asking.probe is not None),
         "attackers": len(asking.attacker),
     }
+    first_judge = next(iter(asking.judge), "")
+    names = {"writer": writer, "probe": asking.probe or "", "attackers": next(iter(asking.attacker), "")}
+    tokens_of_image = {
+        asks: frame_tokens(names.get(asks, first_judge), settings.frame_width_px)
+        if asking.image_tokens is None
+        else asking.image_tokens
+        for asks in models
+    }
     found: dict[tuple[Step, str], RequestEstimate] = {}
     for usual in USUAL:
         if writer == GRAPH and usual.step != "gates":
@@ -123,7 +132,7 @@ def forecast_construction(
         most = math.ceil(settings.frames * (1.4 if usual.asks == "judges" else 1.0))
         images = min(usual.images, most) if asking.sees == "images" else 0
         listed = LISTED_TOKENS if usual.images and not images and step != "gates" else 0
-        tokens_in = usual.tokens_in + listed + images * asking.image_tokens
+        tokens_in = usual.tokens_in + listed + images * tokens_of_image[usual.asks]
         requests = usual.requests * models[usual.asks] * units[usual.unit]
         line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt))
         line.add(requests, images, tokens_in, usual.tokens_out)

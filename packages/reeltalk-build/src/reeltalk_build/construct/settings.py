@@ -141,8 +141,9 @@ class AskSettings(RequestSettings):
     """Model that answers every question without the video, with its evidence, without it, and without the dialogue."""
     retry_unwritten: bool = False
     """Ask again, for another sample, whatever got no usable reply so far; nothing else is asked again."""
-    image_tokens: Count = 2048
-    """Most tokens that the server counts for one image."""
+    image_tokens: Count | None = None
+    """Most tokens that the server counts for one image. By default what the model's family counts for its size, and
+    2,048 for a model of no known family."""
 
     @field_validator("judge", "attacker", mode="before")
     @classmethod

@@ -142,7 +142,7 @@ def evaluate(
 
 
 def _plan(benchmark: Path, config: RunConfig, *, latency_s: float | None, judge_latency_s: float | None) -> int:
-    from reeltalk.evaluate.dry_run import forecast_lines
+    from reeltalk.evaluate.dry_run import forecast_lines, tokens_of_frame
     from reeltalk.llm.budget import prices_of
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.store.benchmark import Benchmark
@@ -158,7 +158,7 @@ def _plan(benchmark: Path, config: RunConfig, *, latency_s: float | None, judge_
         connections=config.limits.connections,
         latency_s=latency_s,
         judge_latency_s=judge_latency_s,
-        image_tokens=asking.image_tokens,
+        image_tokens=tokens_of_frame(config),
     ):
         print(line)
     return 0

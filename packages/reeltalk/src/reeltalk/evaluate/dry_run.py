@@ -32,6 +32,7 @@ from reeltalk.judge.protocol import official_sampling
 from reeltalk.judge.turns import judge_unit
 from reeltalk.llm.budget import Prices
 from reeltalk.llm.model import ALL_SAMPLING, AsyncModel, Message, Reply
+from reeltalk.llm.picture_tokens import frame_tokens
 from reeltalk.llm.replies import reply_key
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.overview import HasOverview, Overview
@@ -263,7 +264,7 @@ def forecast_evaluation(
     Raises:
         BenchmarkError: A golden history needs a reference that is withheld.
     """
-    asked = CountingModel(config.model, config.asking.sees == "images", config.asking.image_tokens)
+    asked = CountingModel(config.model, config.asking.sees == "images", tokens_of_frame(config))
     sends = official_sampling(judges).sends if config.judging.published else ALL_SAMPLING
     sampling: dict[str, Json] = {"temperature": 0} if "temperature" in sends else {}
     counting = {one.name: CountingModel(config.judge_model.judge or "judge", sampling=sampling) for one in judges}
@@ -294,6 +295,14 @@ def forecast_evaluation(
     asyncio.run(run())
     lines = [asked.line(ANSWERS), *(one.line(name) for name, one in counting.items())]
     return EvaluationForecast(tuple(lines), len(due), turns, tuple(due), told_only)
+
+
+def tokens_of_frame(config: RunConfig) -> int:
+    """Tokens that the model of a run counts for a frame."""
+    frames, stated = config.play.frames, config.asking.image_tokens
+    if stated is not None:
+        return stated
+    return frame_tokens(config.model, frames.square_px or frames.longest_side_px, square=frames.square_px is not None)
 
 
 def forecast_lines(

@@ -214,8 +214,9 @@ class ModelSettings(BaseModel):
     """Price of a million tokens of prompt."""
     price_out: Money | None = None
     """Price of a million tokens of reply."""
-    image_tokens: Count = 2048
-    """Most tokens that the server counts for one frame. A budget reserves this number."""
+    image_tokens: Count | None = None
+    """Most tokens that the server counts for one frame. By default what the model's family counts for its size, and
+    2,048 for a model of no known family; a budget then reserves a quarter more."""
 
     @model_validator(mode="after")
     def _frames_bound_the_memory(self) -> Self:

@@ -187,7 +187,7 @@ async def send_within(
     Raises:
         BudgetError: A limit would be passed.
     """
-    most = most_prompt_tokens(messages, schema, endpoint.image_tokens)
+    most = most_prompt_tokens(messages, schema, endpoint)
     while True:
         reserved = await budget.reserve(most, endpoint.max_tokens, endpoint.prices) if budget is not None else None
         # The reservation counts unless the server reports the usage.

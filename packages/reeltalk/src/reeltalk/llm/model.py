@@ -71,8 +71,9 @@ class Endpoint(BaseModel):
     """Wait before a request is sent again; each further one is twice as long, with jitter."""
     longest_wait_s: Annotated[float, Field(ge=0)] = 60.0
     """Longest wait before a request is sent again, even if the server asks for a longer one."""
-    image_tokens: Annotated[int, Field(ge=0)] = 2048
-    """Most tokens that the server counts for one picture. A budget reserves this number."""
+    image_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Most tokens that the server counts for one picture, which a budget reserves. None: what the model's family counts
+    for its size, and a quarter more."""
     price_in: Annotated[float, Field(ge=0)] | None = None
     """Price of a million tokens of prompt; a budget of money needs it."""
     price_out: Annotated[float, Field(ge=0)] | None = None

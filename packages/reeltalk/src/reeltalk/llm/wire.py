@@ -5,6 +5,7 @@ Answers are validated here, since the `openai` package accepts any body as an an
 
 import base64
 import json
+import math
 import re
 import tomllib
 from collections.abc import Collection, Sequence
@@ -18,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from reeltalk.errors import OF_ONE_REQUEST, FailureKind, ModelError, ReeltalkError
 from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import Endpoint, Message, Reply
+from reeltalk.llm.picture_tokens import ROOM, UNKNOWN, jpeg_size, picture_tokens
 from reeltalk.llm.retrying import Breaker, TransientError
 from reeltalk.llm.scrubbing import endpoint_address, public_address, scrub
 from reeltalk.schema.record import Json
@@ -389,12 +391,20 @@ def failure_kind(error: BaseException) -> FailureKind:
     return "other"
 
 
-def most_prompt_tokens(messages: Sequence[Message], schema: dict[str, Json] | None, image_tokens: int) -> int:
+def most_prompt_tokens(messages: Sequence[Message], schema: dict[str, Json] | None, endpoint: Endpoint) -> int:
     """Upper bound of the tokens of a prompt: the byte-level vocabularies of current models use at most one a byte."""
+
+    def of_picture(jpeg: bytes) -> int:
+        if endpoint.image_tokens is not None:
+            return endpoint.image_tokens
+        size = jpeg_size(jpeg)
+        counted = picture_tokens(endpoint.model, *size) if size is not None else None
+        return UNKNOWN if counted is None else math.ceil(ROOM * counted)
+
     tokens = len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace")) if schema is not None else 0
     for message in messages:
         text = message.text + "".join(message.captions)
-        tokens += len(text.encode("utf-8", "replace")) + MESSAGE_TOKENS + len(message.images) * image_tokens
+        tokens += len(text.encode("utf-8", "replace")) + MESSAGE_TOKENS + sum(map(of_picture, message.images))
     return tokens
 
 

@@ -239,7 +239,7 @@ def test_what_nobody_counted_counts_as_the_most_possible(told: Told) -> None:
     with model(told.server.base_url, budget=budget, max_tokens=100) as tiny:
         reply = tiny.ask(USER)
     # The 500 counts in full, and the 429, after which nothing was written, not at all.
-    most = most_prompt_tokens(USER, None, 0) + 100
+    most = most_prompt_tokens(USER, None, Endpoint(model="tiny")) + 100
     assert budget.spent.tokens == most + (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
 
 
