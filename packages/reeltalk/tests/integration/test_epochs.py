@@ -124,7 +124,7 @@ def test_epochs_are_told_in_terminal_report_and_csv(
         assert run(command(bench, tmp_path / "run", running.base_url, "--epochs", "4", "--verbose")) == 0
     told = capsys.readouterr().out
     assert "Every dialogue was played 4 times; the value of a turn is the mean of its answers." in told
-    assert "by typed, answers to one turn deviate by" in told
+    assert " to one turn deviate by " in told
     assert "answers: 144 (144 answered)" in told
     spreads = {one.metric: one for one in read_run(tmp_path / "run").info.spreads}
     assert spreads["typed"].deviation > 10

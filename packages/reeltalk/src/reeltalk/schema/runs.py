@@ -231,7 +231,7 @@ class RunInfo(Record):
         if epochs := self.epochs:
             found.append(f"Every dialogue was played {epochs} times; the value of a turn is the mean of its answers.")
         for one in self.spreads:
-            told = f"{one.model}: by {one.metric}, answers to one turn deviate by {one.deviation:.3g}"
+            told = f"Answers of {one.model} to one turn deviate by {one.deviation:.3g} ({one.metric})"
             if one.share is not None:
                 told += (
                     f", which makes {one.share:.0%} of the variance of the mean; twice as many epochs would narrow its "
