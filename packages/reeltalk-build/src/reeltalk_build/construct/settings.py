@@ -113,11 +113,11 @@ class RequestSettings(BaseModel):
     """Ask each server for one small reply before anything is decoded, to find out what is wrong with it and what it
     takes; where replies are kept already, before the first request that leaves."""
     max_calls: Count | None = None
-    """Hard limit: requests that may reach a server, repeated ones included."""
+    """Hard limit of all calls for this benchmark together: requests that may reach a server, repeated ones included."""
     max_tokens: Count | None = None
-    """Hard limit: tokens of prompts and replies."""
+    """The same of tokens of prompts and replies."""
     max_cost: Money | None = None
-    """Hard limit: money, by the prices given."""
+    """The same of money, by the prices given."""
     price_in: Money | None = None
     """Price of a million tokens of prompt."""
     price_out: Money | None = None

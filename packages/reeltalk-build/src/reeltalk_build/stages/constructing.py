@@ -48,7 +48,7 @@ class WritingModels:
 
     def __init__(self, asking: RequestSettings, store: ReplyStore, tell: Tell) -> None:
         self._asking, self._store, self._tell = asking, store, tell
-        self._budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost)
+        self._budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost, ledger=store)
         self._opened: list[Model] = []
         self._breakers: dict[str, Breaker] = {}
         self.watch = ReplyWatch()
@@ -116,9 +116,10 @@ class WritingModels:
         for model in self._opened:
             model.close()
         if self._opened:
-            spent = self._budget.spent
+            spent = self._budget.spent - self._budget.before
             money = f", {spent.cost:,.4f} in money" if self._asking.price_in is not None else ""
-            self._tell(f"{spent}{money}; {len(self._store):,} replies are kept")
+            whole = f"; {self._budget.spent} with earlier calls" if self._budget.before.calls else ""
+            self._tell(f"{spent}{money}{whole}; {len(self._store):,} replies are kept")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import asyncio
 import math
 import threading
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -47,6 +47,14 @@ class Spent:
     unreached: int = 0
     """Requests that reached no server. They are not among `calls`, and took no tokens."""
 
+    def __sub__(self, before: "Spent") -> "Spent":
+        return Spent(
+            self.calls - before.calls,
+            self.tokens - before.tokens,
+            self.cost - before.cost,
+            self.unreached - before.unreached,
+        )
+
     def __str__(self) -> str:
         """Requests and tokens for people."""
         unreached = f", {self.unreached:,} more requests reached no server" if self.unreached else ""
@@ -68,18 +76,34 @@ class Reservation:
         return self.prompt_tokens + self.completion_tokens
 
 
+class Ledger(Protocol):
+    """Remembers what was spent over several calls of a command."""
+
+    def spent(self) -> Spent:
+        """Usage of all calls so far."""
+
+    def add_spent(self, spent: Spent) -> None:
+        """Add the usage of a request."""
+
+
 class Budget:
     """Limits for all requests of a run; shared by models and threads."""
 
     def __init__(
-        self, max_calls: int | None = None, max_tokens: int | None = None, max_cost: float | None = None
+        self,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        *,
+        ledger: Ledger | None = None,
     ) -> None:
-        """Begin with nothing spent.
+        """Begin with what a ledger says, or with nothing spent.
 
         Args:
             max_calls: Most requests that reach a server, including those that are sent again.
             max_tokens: Most tokens of prompts and replies.
             max_cost: Most money, in the unit of the prices.
+            ledger: What earlier calls spent counts too, and it receives what this one spends.
 
         Raises:
             ValueError: A limit is negative or not a number.
@@ -88,13 +112,16 @@ class Budget:
             if limit is not None and not (math.isfinite(limit) and limit >= 0):
                 raise ValueError(f"{name} must be a number from 0, got {limit}")
         self.max_calls, self.max_tokens, self.max_cost = max_calls, max_tokens, max_cost
-        self._calls, self._tokens, self._cost, self._unreached = 0, 0, 0.0, 0
+        self._ledger = ledger
+        self.before = ledger.spent() if ledger is not None else Spent(0, 0, 0.0)
+        self._calls, self._tokens, self._cost = self.before.calls, self.before.tokens, self.before.cost
+        self._unreached = 0
         self._held: set[Reservation] = set()
         self._lock = threading.Lock()
 
     @property
     def spent(self) -> Spent:
-        """Usage so far, without reservations."""
+        """Usage so far without reservations, with that of earlier calls that a ledger knows."""
         with self._lock:
             return Spent(self._calls, self._tokens, self._cost, self._unreached)
 
@@ -158,10 +185,12 @@ class Budget:
             if not reached:
                 self._calls -= 1
                 self._unreached += 1
-            else:
-                self._tokens += prompt + completion
-                if reservation.prices is not None:
-                    self._cost += reservation.prices.cost(prompt, completion)
+                return
+            cost = reservation.prices.cost(prompt, completion) if reservation.prices is not None else 0.0
+            self._tokens += prompt + completion
+            self._cost += cost
+        if self._ledger is not None:
+            self._ledger.add_spent(Spent(1, prompt + completion, cost))
 
     def _fits(self, tokens: int, cost: float) -> bool:
         return (self.max_tokens is None or tokens <= self.max_tokens) and (
@@ -178,9 +207,10 @@ class Budget:
         if wanted is not None:
             more = f"; the next request may take {wanted.tokens:,} tokens"
             more += f" and {wanted.cost:.4f} in money" if self.max_cost is not None else ""
+        together = " by all calls together" if self.before.calls else ""
         return BudgetError(
-            f"the budget is spent: {', '.join(shown)}{more}; run again with a larger one to continue from the kept "
-            "replies"
+            f"the budget is spent{together}: {', '.join(shown)}{more}; run again with a larger one to continue from "
+            "the kept replies"
         )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.llm.budget import Spent
 from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import AsyncModel, Message, Model, Reply
 from reeltalk.llm.retrying import Breaker
@@ -114,6 +115,7 @@ class ReplyStore:
         self._begin_wal(busy_s)
         # A power cut may take the last replies, never the file.
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute("CREATE TABLE IF NOT EXISTS spent (calls INTEGER, tokens INTEGER, cost REAL)")
         if version == 0:
             self._connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
             self._connection.execute(
@@ -189,6 +191,27 @@ class ReplyStore:
                 "INSERT INTO dialects VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET dialect = excluded.dialect",
                 (model, address, dialect.model_dump_json()),
             )
+
+    def spent(self) -> Spent:
+        """What all requests of budgets with this ledger took so far.
+
+        Raises:
+            BenchmarkError: The file is damaged or locked.
+        """
+        sql = "SELECT total(calls), total(tokens), total(cost) FROM spent"
+        with self._lock, self._errors():
+            calls, tokens, cost = self._connection.execute(sql).fetchone()
+        return Spent(int(calls), int(tokens), cost)
+
+    def add_spent(self, spent: Spent) -> None:
+        """Count a request; it stays counted after SIGKILL.
+
+        Raises:
+            BenchmarkError: The file is damaged or locked, or the disk is full.
+        """
+        with self._lock, self._errors():
+            row = (spent.calls, spent.tokens, spent.cost)
+            self._connection.execute("INSERT INTO spent VALUES (?, ?, ?)", row)
 
     def __len__(self) -> int:
         with self._lock, self._errors():

@@ -4,12 +4,14 @@ import asyncio
 import random
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from reeltalk.errors import BudgetError, SettingError
 from reeltalk.llm import Budget, Prices, Spent
 from reeltalk.llm.budget import Reservation
+from reeltalk.llm.replies import ReplyStore
 from reeltalk_build.threads import map_threads
 
 
@@ -95,3 +97,28 @@ def test_wrong_limits_are_refused() -> None:
             Budget(**wrong)
     with pytest.raises(SettingError, match="needs the prices"):
         reserve(Budget(max_cost=1), 1, 1)
+
+
+def test_a_limit_holds_for_all_calls_together_where_a_ledger_remembers(tmp_path: Path) -> None:
+    prices = Prices(input=1.0, output=1.0)
+
+    def asked_until_spent(budget: Budget) -> int:
+        for asked in range(100):
+            try:
+                budget.settle(reserve(budget, 10, 10, prices), 5, 5)
+            except BudgetError:
+                return asked
+        raise AssertionError
+
+    for limit, asked in ((4, 4), (4, 0), (6, 2), (6, 0), (9, 3)):
+        with ReplyStore(tmp_path / "replies.sqlite") as store:
+            budget = Budget(max_calls=limit, ledger=store)
+            assert asked_until_spent(budget) == (budget.spent - budget.before).calls == asked
+    with ReplyStore(tmp_path / "replies.sqlite") as store:
+        assert (store.spent().calls, store.spent().tokens) == (9, 90)
+        assert store.spent().cost == pytest.approx(90 / 1e6)
+        budget = Budget(max_cost=95 / 1e6, ledger=store)
+        budget.settle(reserve(budget, 2, 2, prices), 0, 0, reached=False)
+        with pytest.raises(BudgetError, match="by all calls together"):
+            reserve(budget, 4, 4, prices)
+        assert store.spent().calls == 9
