@@ -33,7 +33,6 @@ from reeltalk_review.credentials import HashCost
 from reeltalk_review.database import PLAYABLE, ReviewProject
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.importing import import_benchmark
-from reeltalk_review.people import make_token
 from reeltalk_review.playable import ServedVideo, prepare_videos
 from reeltalk_review.settling import next_dispute
 from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
@@ -255,13 +254,13 @@ class ReviewSite:
     hashes: dict[str, str]
     """Of each video's original, by the file's name."""
 
-    def token(self, name: str, role: Role) -> str:
-        """A personal token of somebody new."""
+    def headers(self, name: str, role: Role) -> dict[str, str]:
+        """Headers of a request by somebody new, who is signed in."""
         with transaction(self.project.database, OPERATOR) as change:
             _, invitation = people.invite(change, self.project.secret, role)
             person = people.join_team(change, self.project.secret, invitation, name, PASSWORD, QUICK)
-            change.session.flush()
-            return make_token(change, self.project.secret, person.id, "test")[1]
+            cookie = people.start_session(change, self.project.secret, person.id)
+        return {"cookie": f"{cookie_name(self.project)}={cookie}"}
 
 
 def review_of(paths: Sequence[Path], folder: Path, *, content: Content | None = None) -> ReviewSite:

@@ -5,19 +5,15 @@ cover withheld values, and somebody who guesses a decision could check the guess
 --verify` checks the chain on the machine of the database.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any, Final
-from urllib.parse import urlencode
 
-from sqlalchemy import ColumnElement, Row, Select, Text, func, or_, select, type_coerce
+from sqlalchemy import Row, Text, func, or_, select, type_coerce
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.record import Json
 from reeltalk_review.access import Action, Role, may
 from reeltalk_review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
-from reeltalk_review.database import Database, ProjectSettings
+from reeltalk_review.database import ProjectSettings
 from reeltalk_review.describing import searched
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound
 from reeltalk_review.events import ROWS, Transaction
@@ -27,53 +23,21 @@ from reeltalk_review.settling import OPEN, release_work, set_overlap
 from reeltalk_review.tables import (
     AssignmentRow,
     EventRow,
-    InvitationRow,
     LiveDialogueRow,
     PersonRow,
     ProjectRow,
     QueueRow,
-    TokenRow,
     UnitRow,
     UnitWordsRow,
     canonical_json,
-    moment,
 )
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import spoken_place
 
-
-@dataclass(frozen=True)
-class Member:
-    """A person on the team as owners see them: amounts of work, but no content."""
-
-    row: PersonRow
-    unfinished: int
-    submitted: int
-
-
-def members(session: Session) -> list[Member]:
-    """All people by name; those who may sign in come first."""
-    counts: dict[tuple[str, str], int] = {
-        (person, state): count
-        for person, state, count in session.execute(
-            select(AssignmentRow.person_id, AssignmentRow.state, func.count()).group_by(
-                AssignmentRow.person_id, AssignmentRow.state
-            )
-        )
-    }
-    rows = session.scalars(select(PersonRow).order_by(PersonRow.disabled_at.is_not(None), PersonRow.sign_in)).all()
-    return [
-        Member(row, sum(counts.get((row.id, state), 0) for state in UNFINISHED), counts.get((row.id, "submitted"), 0))
-        for row in rows
-    ]
-
-
-def open_invitations(session: Session) -> list[InvitationRow]:
-    """Invitations that can still be used, newest first."""
-    query = select(InvitationRow).where(
-        InvitationRow.used_by.is_(None), InvitationRow.withdrawn_at.is_(None), InvitationRow.expires_at > moment()
-    )
-    return list(session.scalars(query.order_by(InvitationRow.created_at.desc(), InvitationRow.id)))
+LARGEST_OVERLAP: Final = 10
+LARGEST_POSITION: Final = 1000
+LONGEST_TITLE: Final = 80
+PROJECT: Final = "project"
 
 
 def change_role(change: Transaction, person_id: str, role: str, *, approval: bool) -> None:
@@ -97,8 +61,7 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
         raise InvalidValue(f"choose {', '.join(Role)}", field="role")
     if person.role == role:
         return
-    if person.role == Role.OWNER:
-        _keep_an_owner(change.session, person)
+    _keep_an_owner(change.session, person)
     before, person.role = person.role, role
     change.record("role", person.id, before={"role": before}, after={"role": role})
     if not may(role, Action.WORK):
@@ -108,7 +71,7 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
 
 
 def disable_account(change: Transaction, person_id: str, *, approval: bool) -> None:
-    """Close somebody's account: their sessions and tokens end, and their unfinished work goes to others.
+    """Close somebody's account: their sessions end, and their unfinished work goes to others.
 
     Args:
         change: The transaction.
@@ -122,24 +85,15 @@ def disable_account(change: Transaction, person_id: str, *, approval: bool) -> N
     person = _person(change.session, person_id)
     if person.disabled_at is not None:
         return
-    if person.role == Role.OWNER:
-        _keep_an_owner(change.session, person)
+    _keep_an_owner(change.session, person)
     person.disabled_at = change.at
     end_sessions(change, person.id)
-    for token in change.session.scalars(
-        select(TokenRow).where(TokenRow.person_id == person.id, TokenRow.revoked_at.is_(None))
-    ).all():
-        token.revoked_at = change.at
     change.record("disable", person.id)
     release_work(change, person.id, approval=approval)
 
 
 def enable_account(change: Transaction, person_id: str) -> None:
-    """Open an account again. Its tokens stay revoked.
-
-    Raises:
-        NotFound: There is no such person.
-    """
+    """Open an account again."""
     person = _person(change.session, person_id)
     if person.disabled_at is not None:
         person.disabled_at = None
@@ -154,18 +108,13 @@ def _person(session: Session, person_id: str) -> PersonRow:
 
 
 def _keep_an_owner(session: Session, leaving: PersonRow) -> None:
-    others = session.scalar(
-        select(func.count())
-        .select_from(PersonRow)
-        .where(PersonRow.role == Role.OWNER, PersonRow.disabled_at.is_(None), PersonRow.id != leaving.id)
+    if leaving.role != Role.OWNER or leaving.disabled_at is not None:
+        return
+    others = select(PersonRow.id).where(
+        PersonRow.role == Role.OWNER, PersonRow.disabled_at.is_(None), PersonRow.id != leaving.id
     )
-    if leaving.disabled_at is None and not others:
+    if session.scalars(others).first() is None:
         raise Conflict("this is the project's last owner; make somebody else an owner first", code="last_owner")
-
-
-LARGEST_OVERLAP = 10
-LONGEST_TITLE = 80
-PROJECT = "project"
 
 
 def change_queue(
@@ -185,7 +134,7 @@ def change_queue(
         change: The transaction.
         queue_id: Which queue.
         title: Its title for people.
-        position: Its place among the queues, 0 to 999.
+        position: Its place among the queues, from 0.
         overlap: How many people do each unit. Complete units stay complete.
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
@@ -193,22 +142,16 @@ def change_queue(
 
     Raises:
         NotFound: There is no such queue.
-        InvalidValue: A value cannot be used.
+        InvalidValue: The title cannot be used, or people do this work in pairs.
         Conflict: A unit already has more people than `overlap`.
     """
     queue = change.session.get(QueueRow, queue_id)
     if queue is None:
         raise NotFound("there is no such queue")
     title = clean_line(title, "a title", LONGEST_TITLE, field="title")
-    if not 0 <= position < 1000:
-        raise InvalidValue("the order is a number from 1 to 1000", field="position")
-    if not 1 <= overlap <= LARGEST_OVERLAP:
-        raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each task", field="overlap")
-    if order not in ORDERS:
-        raise InvalidValue(f"people get tasks in one of these orders: {', '.join(ORDERS)}", field="order")
-    if overlap != queue.overlap and queue.task not in TASKS:
-        raise InvalidValue("this kind of work is always done by two people", field="overlap")
     if overlap != queue.overlap:
+        if queue.task not in TASKS:
+            raise InvalidValue("this kind of work is always done by two people", field="overlap")
         set_overlap(change, queue, TASKS[queue.task], overlap, approval=approval)
     before = _queue(queue)
     queue.title, queue.position, queue.is_open = title, position, is_open
@@ -242,191 +185,65 @@ def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
     return settings
 
 
-MOST_EVENTS: Final = 500
-"""Most events in one answer."""
 TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
-        *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
+        *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup"),
         *("line", "guideline"),
         *("assign", "unassign"),
     }
 )
 """Kinds of events that contain no work. All others belong to a unit, or are withheld."""
-UNIT_EVENTS: Final = frozenset(
-    {
-        *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
-        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside"),
-        *("begin", "say", "finish", "judge"),
-    }
-)
-"""Kinds of events that belong to a unit, or to a dialogue of a pair."""
 
 
-@dataclass(frozen=True)
-class EventFilter:
-    """Which events to show. What is empty selects all."""
+def past_events(
+    session: Session, limit: int, *, before: int | None = None, person: str = "", unit: str = ""
+) -> list[dict[str, Any]]:
+    """Events without what may not be shown yet, last to first.
 
-    person: str = ""
-    """The author's id, or `operator`."""
-    kind: str = ""
-    queue: str = ""
-    """Id of a queue: it, its units, and the work on them."""
-    unit: str = ""
-    """A unit's id, or part of its name."""
-    day: str = ""
-    """A day in UTC, as `2026-11-22`."""
+    Places are withheld too: for drawn links and added labels, the place reveals the work. Events that only have hashes
+    of rows tell people nothing.
 
-    def conditions(self) -> list[ColumnElement[bool]]:
-        """As SQL about an event.
-
-        Raises:
-            InvalidValue: The day is no day.
-        """
-        found: list[ColumnElement[bool]] = []
-        if self.person:
-            found.append(EventRow.author == self.person)
-        if self.kind:
-            found.append(EventRow.kind == self.kind)
-        if self.queue:
-            units = select(UnitRow.id).where(UnitRow.queue_id == self.queue)
-            found.append(or_(EventRow.subject == self.queue, _is_about(units)))
-        if self.unit:
-            words = type_coerce(UnitWordsRow.words, Text()).contains(
-                canonical_json(searched(self.unit))[1:-1], autoescape=True
-            )
-            named = select(UnitWordsRow.unit_id).where(words)
-            found.append(_is_about(select(UnitRow.id).where(or_(UnitRow.id == self.unit, UnitRow.id.in_(named)))))
-        if self.day:
-            try:
-                first = datetime.fromisoformat(f"{self.day}T00:00:00+00:00")
-            except ValueError:
-                raise InvalidValue("a day is written as 2026-11-22", field="day") from None
-            found += [EventRow.at >= moment(first), EventRow.at < moment(first + timedelta(days=1))]
-        return found
-
-    def address(self) -> str:
-        """As the query of an address, with an `&` in front; empty if it selects all."""
-        given = {name: value for name, value in vars(self).items() if value}
-        return f"&{urlencode(given)}" if given else ""
-
-
-def _is_about(units: Select[str]) -> ColumnElement[bool]:
-    works = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units))
-    dialogues = select(LiveDialogueRow.id).where(LiveDialogueRow.unit_id.in_(units))
-    return or_(*(EventRow.subject.in_(subjects) for subjects in (units, works, dialogues)))
-
-
-@dataclass(frozen=True)
-class VisibleEvent:
-    """An event without what may not be shown yet."""
-
-    seq: int
-    at: str
-    author: str
-    kind: str
-    subject: str
-    unit: str | None
-    """Id of the unit that it belongs to."""
-    name: str | None
-    """The unit's name."""
-    place: str | None
-    before: Json
-    after: Json
-    withheld: bool
-    """True if place and values are left out."""
-
-    @property
-    def spoken_place(self) -> str:
-        """The place for people, who count from 1; empty if there is none."""
-        if self.place is None:
-            return ""
-        if self.kind == "say":
-            return f"message {int(self.place) + 1}"
-        return spoken_place(self.place)
-
-    def document(self) -> dict[str, Json]:
-        """As JSON for scripts."""
-        return dict(vars(self))
-
-
-def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEvent]:
-    """Events without what may not be shown yet.
-
-    Places are withheld too: for drawn links and added labels, the place reveals the work.
+    Args:
+        session: The database.
+        limit: How many.
+        before: The number of the event that they precede; by default the latest.
+        person: Only of this author, or of `operator`.
+        unit: Only about units of this id, or with this part of a name, and about the work on them.
     """
-    units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
-    names = unit_names(session, {unit.id for unit in units.values()})
-    found = []
+    query = select(EventRow).where(EventRow.kind != ROWS).order_by(EventRow.seq.desc()).limit(limit)
+    if before is not None:
+        query = query.where(EventRow.seq < before)
+    if person:
+        query = query.where(EventRow.author == person)
+    if unit:
+        words = type_coerce(UnitWordsRow.words, Text()).contains(canonical_json(searched(unit))[1:-1], autoescape=True)
+        named = select(UnitWordsRow.unit_id).where(words)
+        units = select(UnitRow.id).where(or_(UnitRow.id == unit, UnitRow.id.in_(named)))
+        works = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units))
+        dialogues = select(LiveDialogueRow.id).where(LiveDialogueRow.unit_id.in_(units))
+        query = query.where(or_(*(EventRow.subject.in_(subjects) for subjects in (units, works, dialogues))))
+    rows = session.scalars(query).all()
+    units_by_subject = _units(session, [row.subject for row in rows if row.kind not in TEAM_EVENTS])
+    names = unit_names(session, {found.id for found in units_by_subject.values()})
+    shown = []
     for row in rows:
-        unit = units.get(row.subject)
-        hidden = row.kind not in TEAM_EVENTS and (unit is None or unit.state == OPEN)
-        found.append(
-            VisibleEvent(
-                seq=row.seq,
-                at=row.at,
-                author=row.author,
-                kind=row.kind,
-                subject=row.subject,
-                unit=unit.id if unit is not None else None,
-                name=names[unit.id] if unit is not None else None,
-                place=None if hidden else row.place,
-                before=None if hidden else row.before,
-                after=None if hidden else row.after,
-                withheld=hidden,
-            )
-        )
-    return found
+        about = units_by_subject.get(row.subject)
+        event = {"seq": row.seq, "at": row.at, "author": row.author, "kind": row.kind, "subject": row.subject}
+        event |= {"unit": names[about.id] if about is not None else None, "withheld": True, "place": ""}
+        if row.kind in TEAM_EVENTS or (about is not None and about.state != OPEN):
+            place = spoken_place(row.place) if row.place is not None else ""
+            event |= {"withheld": False, "place": place, "before": row.before, "after": row.after}
+        shown.append(event)
+    return shown
 
 
-EVERYTHING: Final = EventFilter()
-
-
-def events_after(session: Session, seq: int, limit: int, chosen: EventFilter = EVERYTHING) -> list[VisibleEvent]:
-    """The events that follow one, first to last.
-
-    Raises:
-        InvalidValue: The filter cannot be used.
-    """
-    query = select(EventRow).where(EventRow.seq > seq, *chosen.conditions()).order_by(EventRow.seq)
-    return visible_events(session, session.scalars(query.limit(min(limit, MOST_EVENTS))).all())
-
-
-def events_before(
-    session: Session, seq: int | None, limit: int, chosen: EventFilter = EVERYTHING
-) -> list[VisibleEvent]:
-    """The events before one, or the latest, last to first; those that only have hashes of rows tell people nothing.
-
-    Raises:
-        InvalidValue: The filter cannot be used.
-    """
-    told = EventRow.kind != ROWS, *chosen.conditions()
-    query = select(EventRow).where(*told).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
-    return visible_events(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
-
-
-def all_events(database: Database, chosen: EventFilter) -> Iterator[VisibleEvent]:
-    """All events that a filter selects, first to last. They are read a few at a time.
-
-    Raises:
-        InvalidValue: The filter cannot be used.
-    """
-    last, found = 0, True
-    while found:
-        with database.reading() as session:
-            some = events_after(session, last, MOST_EVENTS, chosen)
-        yield from some
-        found = len(some) == MOST_EVENTS
-        last = some[-1].seq if some else last
-
-
-def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
+def _units(session: Session, subjects: list[str]) -> dict[str, Any]:
     """The unit of each subject that is one or is work on one, with its id and state.
 
     A complete unit is open again while work on it was returned. Its events are then withheld again.
     """
-    subjects = list(subjects)
     shown = (UnitRow.id, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (
@@ -434,5 +251,13 @@ def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .where(AssignmentRow.id.in_(subjects))
     )
-    rows: list[Row[Any]] = [*session.execute(own), *session.execute(work)]
-    return {row.subject: row for row in rows}
+    return {row.subject: row for query in (own, work) for row in session.execute(query)}
+
+
+def members(session: Session) -> list[Row[Any]]:
+    """All people with their numbers of unfinished and submitted units; those who may sign in come first, by name."""
+    unfinished = func.count().filter(AssignmentRow.state.in_(UNFINISHED))
+    submitted = func.count().filter(AssignmentRow.state == "submitted")
+    query = select(PersonRow, unfinished, submitted).outerjoin(AssignmentRow, AssignmentRow.person_id == PersonRow.id)
+    order = PersonRow.disabled_at.is_not(None), PersonRow.sign_in
+    return list(session.execute(query.group_by(PersonRow.id).order_by(*order)))

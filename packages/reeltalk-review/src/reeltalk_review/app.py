@@ -23,13 +23,12 @@ from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError, SettingError
 from reeltalk_review.access import Role
 from reeltalk_review.bundle import bundles
-from reeltalk_review.connections import BoundedServer, ConnectionPool, connection_limits
+from reeltalk_review.connections import BoundedServer, connection_limits
 from reeltalk_review.credentials import decoy_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.guard import JSON_ALONE, TOO_LARGE, TOO_LARGE_TO_SAVE, Address, Guard, LoginLimiter, json_error
-from reeltalk_review.idempotency import OneTimeSecrets
 from reeltalk_review.people import invite, withdraw
 from reeltalk_review.routes import (
     accounts,
@@ -69,7 +68,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     address = address or Address()
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
-    app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
+    app.state.login_limiter = LoginLimiter()
     # `include_router` would analyse all routes again for each application, at its first request.
     routes = [route for area in AREAS for route in area.router.routes]
     app.router.routes += routes
@@ -263,4 +262,4 @@ def run_server(
     sys.setswitchinterval(SWITCH_S)
     # uvicorn raises the signal again after it has closed everything.
     with contextlib.suppress(KeyboardInterrupt):
-        BoundedServer(config, ConnectionPool(connection_limits())).run(sockets=[listening])
+        BoundedServer(config, connection_limits()).run(sockets=[listening])

@@ -1,4 +1,4 @@
-"""Connections of the server: how many, from whom, and how long each may keep the server waiting.
+"""Connections of the server: how many there are, and how long each may keep the server waiting.
 
 uvicorn limits neither how long a request may take to arrive nor how large its head is, and asyncio accepts connections
 until no file descriptor is left. Here no connection is rejected because of others. If places run short, the connection
@@ -13,14 +13,12 @@ import resource
 import socket
 import sys
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reeltalk.errors import SettingError
-from reeltalk_review.guard import LARGEST_DRAINED
 
 KEPT_DESCRIPTORS: Final = 128
 """Descriptors for databases, logs and libraries."""
@@ -33,9 +31,6 @@ LARGEST_PIPELINE: Final = 16
 """Pipelined requests on one connection. Browsers send none."""
 RETRY_S: Final = 0.05
 """Seconds between two tries while no place or no descriptor is free."""
-IDLE_S: Final = 1.0
-"""A signed-in connection that has been idle for this many seconds may be closed. The browser opens another
-unnoticed."""
 OUT_OF: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 SIGNED_IN: Final = "signed_in"
 """Key of a request's state: true if somebody is signed in."""
@@ -49,11 +44,9 @@ class ConnectionLimits:
     """Number of connections at a time."""
     head_s: float = 10.0
     """Seconds in which the head of a request must arrive."""
-    body_s: float = 60.0
-    """Seconds in which the body must arrive."""
-    reading_s: float = 60.0
-    """Seconds in which the client must take the next part of an answer. Video players ask again for what they still
-    need."""
+    rest_s: float = 60.0
+    """Seconds in which a body must arrive, and in which the client must take the next part of an answer. Video players
+    ask again for what they still need."""
 
 
 def connection_limits() -> ConnectionLimits:
@@ -65,13 +58,15 @@ def connection_limits() -> ConnectionLimits:
     # One descriptor for the connection and one for the video that is sent through it.
     wanted = 2 * MOST_CONNECTIONS + KEPT_DESCRIPTORS
     descriptors, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
-    if descriptors != resource.RLIM_INFINITY and most > descriptors:
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    if descriptors == resource.RLIM_INFINITY:
+        descriptors = wanted
+    elif descriptors < allowed:
         # The system may allow fewer than it says.
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-            descriptors = most
-    possible = MOST_CONNECTIONS if descriptors == resource.RLIM_INFINITY else (descriptors - KEPT_DESCRIPTORS) // 2
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+            descriptors = allowed
+    possible = (descriptors - KEPT_DESCRIPTORS) // 2
     if possible < FEWEST_CONNECTIONS:
         raise SettingError(
             f"this process may open {descriptors:,} files, too few for browsers; raise it with 'ulimit -n {wanted}'"
@@ -79,94 +74,20 @@ def connection_limits() -> ConnectionLimits:
     return ConnectionLimits(min(MOST_CONNECTIONS, possible))
 
 
-class Phase(Enum):
-    """What a connection is doing."""
-
-    HEAD = auto()
-    """It waits for the head of a request."""
-    BODY = auto()
-    """It waits for the rest of a body."""
-    REST = auto()
-    """The answer was sent before the body arrived; the rest of the body is thrown away."""
-    ANSWER = auto()
-    """A whole request is being answered."""
-
-
-class ConnectionPool:
-    """The places of the connections.
-
-    Args:
-        limits: How many places there are.
-    """
-
-    def __init__(self, limits: ConnectionLimits) -> None:
-        self.limits = limits
-        # In the order in which they connected.
-        self._held: dict[Connection, None] = {}
-
-    def __len__(self) -> int:
-        """Number of taken places."""
-        return len(self._held)
-
-    def enter(self, connection: "Connection") -> None:
-        """Give a place to a connection."""
-        self._held[connection] = None
-
-    def leave(self, connection: "Connection") -> None:
-        """Take a connection's place back."""
-        self._held.pop(connection, None)
-
-    def free(self) -> bool:
-        """Close one waiting connection; returns False if none may be closed.
-
-        Connections that were never answered go first, then those that have waited longest. Signed-in people keep
-        theirs while there are others.
-        """
-        long_ago = asyncio.get_running_loop().time() - IDLE_S
-        may_end = [each for each in self._held if each.waits and (not each.signed_in or each.since < long_ago)]
-        if not may_end:
-            return False
-        found = min(may_end, key=lambda each: (each.signed_in, each.was_answered, each.since))
-        self.leave(found)
-        found.end()
-        return True
-
-    @property
-    def full(self) -> bool:
-        """True if no place is free."""
-        return len(self._held) >= self.limits.connections
-
-
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if its client keeps the server waiting."""
-
-    def __init__(self, places: ConnectionPool, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._places = places
-        self.signed_in = False
-        self.phase, self.since, self.received = Phase.HEAD, self.loop.time(), 0
-        self._deadline: asyncio.TimerHandle | None = None
-        self._reading: asyncio.TimerHandle | None = None
+    """A connection that knows since when its client keeps the server waiting."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._places.enter(self)
-        self._await(Phase.HEAD)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._places.leave(self)
-        for timer in (self._deadline, self._reading):
-            if timer is not None:
-                timer.cancel()
-        super().connection_lost(exc)
+        self.since, self._state = self.loop.time(), (self.cycle, False)
+        self._head_bytes = 0
 
     def data_received(self, data: bytes) -> None:
         """Take the next part of a request, or of several."""
-        self.received += len(data)
+        before, in_body = self.cycle, self.cycle is not None and self.cycle.more_body
         super().data_received(data)
-        self._look()
-        large = self.received > (LARGEST_HEAD if self.phase is Phase.HEAD else 2 * LARGEST_DRAINED)
-        if (large and self.phase is not Phase.ANSWER) or len(self.pipeline) > LARGEST_PIPELINE:
+        self._head_bytes = 0 if in_body or self.cycle is not before else self._head_bytes + len(data)
+        if self._head_bytes > LARGEST_HEAD or len(self.pipeline) > LARGEST_PIPELINE:
             self.end()
 
     def on_headers_complete(self) -> None:
@@ -175,68 +96,36 @@ class Connection(HttpToolsProtocol):
             # Raising here stops the parser, whose chunk may hold ten thousand more requests.
             raise ValueError("too many requests wait for an answer")
 
-    def on_response_complete(self) -> None:
-        """The last part of an answer was written, but perhaps not sent yet."""
-        super().on_response_complete()
-        self._look()
-
     def pause_writing(self) -> None:
         """The client takes the answer more slowly than it is made."""
         super().pause_writing()
-        if self._reading is None:
-            self.since, self.signed_in = self.loop.time(), self._is_signed_in()
-            self._reading = self.loop.call_later(self._places.limits.reading_s, self.end)
-
-    def resume_writing(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-        super().resume_writing()
+        self.since = self.loop.time()
 
     @property
     def waits(self) -> bool:
         """True if the client keeps the server waiting: it sends nothing, or does not take the answer."""
-        return self.phase is not Phase.ANSWER or self._reading is not None
+        cycle = self.cycle
+        return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 
     @property
-    def was_answered(self) -> bool:
-        """True if a request was answered on it."""
-        return self.cycle is not None and self.cycle.response_complete
+    def signed_in(self) -> bool:
+        """True if its last request came from somebody who is signed in."""
+        return self.cycle is not None and bool(self.cycle.scope["state"].get(SIGNED_IN))
+
+    def end_if_overdue(self, limits: ConnectionLimits) -> None:
+        """Close it if its client has kept the server waiting for too long."""
+        now, state = self.loop.time(), (self.cycle, self.cycle is not None and self.cycle.response_complete)
+        if state != self._state or not self.waits:
+            self._state, self.since = state, now
+        in_body = self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete
+        is_read = in_body or self.transport.get_write_buffer_size() > 0
+        if now - self.since > (limits.rest_s if is_read else limits.head_s):
+            self.end()
 
     def end(self) -> None:
         """Close it at once and free its descriptor. A normal close would wait until the written data is taken."""
+        self.connections.discard(self)
         self.transport.abort()
-
-    def _is_signed_in(self) -> bool:
-        # Requests for static files do not set it.
-        return self.cycle is not None and bool(self.cycle.scope["state"].get(SIGNED_IN, self.signed_in))
-
-    def _look(self) -> None:
-        cycle = self.cycle
-        if cycle is None or (cycle.response_complete and not cycle.more_body):
-            phase = Phase.HEAD
-        elif cycle.response_complete:
-            phase = Phase.REST
-        else:
-            phase = Phase.BODY if cycle.more_body else Phase.ANSWER
-        if phase is not self.phase:
-            self._await(phase)
-
-    def _await(self, phase: Phase) -> None:
-        if phase in (Phase.HEAD, Phase.REST):
-            self.signed_in, self.received = self._is_signed_in(), 0
-        self.phase, self.since = phase, self.loop.time()
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        limits = self._places.limits
-        if phase is Phase.ANSWER:
-            return
-        seconds = limits.body_s if phase is Phase.BODY else limits.head_s
-        if self.transport.get_write_buffer_size():
-            # The end of the previous answer is still being sent.
-            seconds = max(seconds, limits.reading_s)
-        self._deadline = self.loop.call_later(seconds, self.end)
 
 
 class BoundedServer(uvicorn.Server):
@@ -244,13 +133,18 @@ class BoundedServer(uvicorn.Server):
 
     Args:
         config: Configuration of the server.
-        places: The places for its connections.
+        limits: Limits of its connections.
     """
 
-    def __init__(self, config: uvicorn.Config, places: ConnectionPool) -> None:
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
         super().__init__(config)
-        self.places = places
+        self.limits = limits
         self._accepting: list[asyncio.Task[None]] = []
+
+    @property
+    def held(self) -> "set[Connection]":
+        """The connections."""
+        return cast("set[Connection]", self.server_state.connections)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to accept connections on listening sockets."""
@@ -260,6 +154,12 @@ class BoundedServer(uvicorn.Server):
         for listening in sockets or []:
             listening.setblocking(False)
             self._accepting.append(asyncio.get_running_loop().create_task(self._accept(listening)))
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close connections whose time is up; ten times a second."""
+        for connection in list(self.held):
+            connection.end_if_overdue(self.limits)
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting connections, and finish the answers that were begun."""
@@ -272,7 +172,7 @@ class BoundedServer(uvicorn.Server):
         loop, told = asyncio.get_running_loop(), False
         while True:
             # While all connections are being answered, others wait in the operating system's queue.
-            while self.places.full and not self.places.free():
+            while len(self.held) >= self.limits.connections and not self._free():
                 await asyncio.sleep(RETRY_S)
             try:
                 accepted, _ = await loop.sock_accept(listening)
@@ -280,7 +180,7 @@ class BoundedServer(uvicorn.Server):
                 # A client that went away before it was accepted does not matter. Without a free descriptor, retrying
                 # at once would keep the process busy.
                 if error.errno in OUT_OF:
-                    self.places.free()
+                    self._free()
                     if not told:
                         sys.stderr.write(f"no connection can be accepted just now: {error.strerror}\n")
                         told = True
@@ -291,7 +191,12 @@ class BoundedServer(uvicorn.Server):
             except OSError:
                 accepted.close()
 
-    def _connection(self) -> Connection:
-        return Connection(
-            self.places, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
+    def _connection(self) -> Any:
+        return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    def _free(self) -> bool:
+        """Close the connection that has waited longest; signed-in people keep theirs while there are others."""
+        waiting = [connection for connection in self.held if connection.waits]
+        if waiting:
+            min(waiting, key=lambda connection: (connection.signed_in, connection.since)).end()
+        return bool(waiting)

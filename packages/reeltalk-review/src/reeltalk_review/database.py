@@ -314,16 +314,20 @@ DATABASE: Final = "review.db"
 PLAYABLE: Final = "playable"
 
 
+LeaseMinutes = Annotated[int, Field(ge=1, le=24 * 60)]
+LeastAgreement = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
+
+
 class ProjectSettings(BaseModel):
     """Settings that owners can change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    lease_minutes: Annotated[int, Field(ge=1, le=24 * 60)] = 30
+    lease_minutes: LeaseMinutes = 30
     """How long a unit is held for somebody who does nothing in it. Every save renews the time."""
     approval: bool = False
     """True: an adjudicator looks at every unit, even without disagreement."""
-    least_agreement: Annotated[float, Field(ge=-1, le=1)] | None = None
+    least_agreement: LeastAgreement | None = None
     """Krippendorff's alpha of decisions below which settled work is not applied."""
     reasons: tuple[OwnReason, ...] = ()
     """The project's own reasons for rejecting a turn."""

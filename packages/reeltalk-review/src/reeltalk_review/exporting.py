@@ -1,6 +1,6 @@
 """Exports a whole project as JSON Lines and restores it: the work of people with authors and times, on any database.
 
-Passwords, invitations, sessions, tokens and request keys are never exported. People in a restored project can sign in
+Passwords, invitations, sessions and request keys are never exported. People in a restored project can sign in
 after an operator has given them a new password (`reeltalk review invite --reset`).
 """
 

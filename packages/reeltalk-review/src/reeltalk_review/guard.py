@@ -3,20 +3,19 @@
 It rejects requests that no route needs and adds headers that protect the browser. A page of another site can give its
 own name this machine's address (DNS rebinding) and would then pass for this site. So the server answers only to names
 that it was started with.
-
-Tries to sign in or join are counted in memory. The tables stay small under a flood of failed sign-ins.
 """
 
 import hashlib
 import ipaddress
 import math
+import re
 import threading
 import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -49,38 +48,25 @@ class Address:
         return name is not None and (name in self.names or (self.any_ip and _is_ip(name)))
 
     def warnings(self, host: str) -> list[str]:
-        """Warnings for the operator about who can read the traffic.
-
-        Args:
-            host: The address that the server listens on.
-        """
-        if host not in WILDCARDS and (host.lower() == "localhost" or _is_loopback(host)):
+        """Warnings for the operator, who listens on `host`, about who can read the traffic."""
+        if host.lower() == "localhost" or (_is_ip(host) and ipaddress.ip_address(host).is_loopback):
             return []
-        found = [
-            f"--host {host}: other machines reach this server directly, without TLS: passwords, cookies and videos can "
-            "be read and changed on the way. Listen on 127.0.0.1 behind a proxy that speaks HTTPS, with "
-            "--public-host NAME --behind-https; the how-to about reviewing has a configuration for nginx."
-        ]
-        if self.proxies:
-            found = [
-                f"--host {host}: let no machine but the proxy reach this port, for the server itself does not speak TLS"
+        if not self.proxies:
+            return [
+                f"--host {host}: other machines reach this server directly, without TLS: passwords, cookies and videos "
+                "can be read and changed on the way. Listen on 127.0.0.1 behind a proxy that speaks HTTPS, with "
+                "--public-host NAME --behind-https; the how-to about reviewing has a configuration for nginx."
             ]
-            if set(self.proxies) <= set(_trusted(THIS_MACHINE)):
-                found[0] += "; name a proxy on another machine with --proxy ADDRESS, or all people count as one address"
-        return found
+        alone = f"--host {host}: let no machine but the proxy reach this port, for the server itself does not speak TLS"
+        if set(self.proxies) <= set(_trusted(THIS_MACHINE)):
+            alone += "; name a proxy on another machine with --proxy ADDRESS, or all people count as one address"
+        return [alone]
 
     def url(self, host: str, port: int, public_hosts: Sequence[str] = ()) -> str:
-        """The URL for people, as `http://127.0.0.1:8765`.
-
-        Args:
-            host: The address that the server listens on.
-            port: The port.
-            public_hosts: Given host names; the first one is used.
-        """
-        if self.behind_https and public_hosts:
-            return f"https://{_bracketed(public_hosts[0])}"
+        """The URL for people, as `http://127.0.0.1:8765`, of a server that listens on `host`."""
         name = public_hosts[0] if public_hosts else "127.0.0.1" if host in WILDCARDS else host
-        return f"http://{_bracketed(name)}:{port}"
+        shown = f"[{name}]" if ":" in name else name
+        return f"https://{shown}" if self.behind_https and public_hosts else f"http://{shown}:{port}"
 
 
 def server_address(
@@ -99,30 +85,26 @@ def server_address(
     """
     names = set(LOCAL)
     for given in public_hosts:
-        name = host_name(given)
-        if name is None or given != given.strip() or (":" in given and not _is_ip(given)):
+        if host_name(given) != given.lower():
             raise SettingError(f"--public-host {given!r}: give a name alone, as review.example.org")
-        names.add(name)
+        names.add(given.lower())
     if host not in WILDCARDS:
         names.add(host.lower())
     trusted = _trusted(proxies or (THIS_MACHINE if behind_https else ()))
     return Address(frozenset(names), host in WILDCARDS, behind_https, trusted)
 
 
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]{1,253}?)\.?)(?::\d+)?", re.ASCII | re.IGNORECASE)
+
+
 def host_name(host: str) -> str | None:
     """The name in a `Host` header, in lower case, without port and brackets; None if it is not valid."""
     if _is_ip(host):
         return host.lower()
-    if host.startswith("["):
-        name, closed, port = host[1:].partition("]")
-        good = closed and _is_ip(name) and (not port or (port.startswith(":") and port[1:].isdecimal()))
-        return name.lower() if good else None
-    name, colon, port = host.partition(":")
-    if colon and not port.isdecimal():
+    found = _HOST.fullmatch(host)
+    if found is None or (found[1] and not _is_ip(found[1])):
         return None
-    name = name.lower().removesuffix(".")
-    good = 0 < len(name) <= 253 and name.isascii() and all(c.isalnum() or c in "-._" for c in name)
-    return name if good else None
+    return (found[1] or found[2]).lower()
 
 
 def _trusted(proxies: Sequence[str]) -> tuple[str, ...]:
@@ -139,14 +121,6 @@ def _trusted(proxies: Sequence[str]) -> tuple[str, ...]:
             # The form in which a socket that listens on :: sees it.
             found.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
     return tuple(found)
-
-
-def _is_loopback(host: str) -> bool:
-    return _is_ip(host) and ipaddress.ip_address(host).is_loopback
-
-
-def _bracketed(name: str) -> str:
-    return f"[{name}]" if ":" in name else name
 
 
 def _is_ip(text: str) -> bool:
@@ -288,49 +262,6 @@ def network_of(address: str | None) -> str:
     return found.compressed
 
 
-Value = TypeVar("Value")
-MOST_KEYS: Final = 10_000
-"""How many keys are remembered. The key with the oldest try is forgotten first."""
-FREE_TRIES: Final = 5
-"""Tries for a name from one address before there is a wait."""
-LONGEST_WAIT_S: Final = 15 * 60.0
-TOO_MANY: Final = "there were too many tries"
-LONGEST_PAUSE_S: Final = 5.0
-"""How long a paced try may be delayed. A try that would wait longer is refused."""
-
-
-class BackOff:
-    """Exponential back-off: some tries are free, each further one doubles the next wait.
-
-    Args:
-        free: Number of free tries.
-        most_keys: How many keys are remembered.
-    """
-
-    def __init__(self, free: int = FREE_TRIES, *, most_keys: int = MOST_KEYS) -> None:
-        self._free, self._most_keys = free, most_keys
-        self._tries: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._tries)
-
-    def wait_s(self, key: bytes, now: float) -> float:
-        """Seconds until a try is accepted; 0 if it is accepted now."""
-        return max(0.0, self._tries.get(key, (0, now))[1] - now)
-
-    def count(self, key: bytes, now: float) -> None:
-        """Count a try before its cost is spent, so that parallel tries count too."""
-        count, until = self._tries.get(key, (0, now))
-        # After a long pause, counting starts again.
-        count = 1 if now - until >= LONGEST_WAIT_S else count + 1
-        wait_s = min(LONGEST_WAIT_S, 2.0 ** min(count - self._free, 20)) if count >= self._free else 0.0
-        _put(self._tries, key, (count, now + wait_s), self._most_keys)
-
-    def forget(self, key: bytes) -> None:
-        """Forget all tries of a key."""
-        self._tries.pop(key, None)
-
-
 @dataclass(frozen=True)
 class Rate:
     """How many tries are accepted at once, and the seconds for each further one."""
@@ -339,93 +270,61 @@ class Rate:
     every_s: float
 
 
-class Pace:
-    """Accepts some tries at once and further ones at a steady rate: the generic cell rate algorithm.
+FREE_TRIES: Final = 5
+"""Tries for a name from one address before there is a wait."""
+OF_NAME_HERE: Final = Rate(FREE_TRIES, 60.0)
+"""Of tries for a name from one address, who may have mistyped a password or be guessing it."""
+OF_NAME: Final = Rate(100, 2.0)
+"""Of tries for a name from anywhere. It limits how much many addresses together can guess."""
+OF_ADDRESS: Final = Rate(100, 0.25)
+"""Of tries from one address. It limits the processor time spent on passwords."""
+MOST_KEYS: Final = 10_000
+"""How many names and addresses are remembered. That with the oldest try is forgotten first."""
+
+
+class LoginLimiter:
+    """Limits tries to sign in and to join, in memory: the generic cell rate algorithm.
+
+    Whoever guesses at a name from one address soon waits for each further try. The wait affects neither other names
+    from that address nor the same name from other addresses.
 
     Args:
-        rate: The rate.
-        most_keys: How many keys are remembered.
+        clock: Returns the time in seconds and never goes back.
     """
 
-    def __init__(self, rate: Rate, *, most_keys: int = MOST_KEYS) -> None:
-        self._rate, self._most_keys = rate, most_keys
-        self._due: OrderedDict[bytes, float] = OrderedDict()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._due: OrderedDict[str, float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._due)
 
-    def wait_s(self, key: bytes, now: float) -> float:
-        """Seconds to wait before a try that is counted now may run."""
-        return max(0.0, self._due.get(key, now) - (self._rate.at_once - 1) * self._rate.every_s - now)
-
-    def count(self, key: bytes, now: float) -> None:
-        _put(self._due, key, max(self._due.get(key, now), now) + self._rate.every_s, self._most_keys)
-
-    def forgive(self, key: bytes) -> None:
-        """Take a try back because it was successful."""
-        if key in self._due:
-            self._due[key] -= self._rate.every_s
-
-
-class LoginLimiter:
-    """Limits tries to sign in and to join.
-
-    Five wrong passwords for a name from one address are accepted at once. Further tries wait, twice as long each time,
-    up to a quarter of an hour. The wait affects neither other names from that address nor the same name from other
-    addresses. Many tries from one address, or for one name from many addresses, are paced.
-
-    Args:
-        clock: Returns the time in seconds and never goes back.
-        of_address: The rate of all tries from one address. It limits the processor time spent on passwords.
-        of_name: The rate of all tries for one name. It limits how much many addresses together can guess.
-    """
-
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        of_address: Rate = Rate(100, 0.25),
-        of_name: Rate = Rate(100, 2.0),
-    ) -> None:
-        self._clock, self._lock = clock, threading.Lock()
-        self._here = BackOff()
-        self._address, self._name = Pace(of_address), Pace(of_name)
-
-    def hit(self, name: str, address: str) -> float:
-        """Count a try to sign in; returns after how many seconds it may run.
+    def hit(self, name: str, address: str) -> None:
+        """Count a try before its cost is spent, so that parallel tries count too.
 
         Raises:
             TooManyRequests: There were too many tries; this one is not counted.
         """
-        now, here, at_name, at_address = self._clock(), _hashed((name, address)), _hashed((name,)), _hashed((address,))
+        now = self._clock()
+        here, everywhere = _hashed(name, address), _hashed(name)
+        rates = {here: OF_NAME_HERE, everywhere: OF_NAME, _hashed(address, "address"): OF_ADDRESS}
         with self._lock:
-            pause_s = max(self._address.wait_s(at_address, now), self._name.wait_s(at_name, now))
-            wait_s = self._here.wait_s(here, now) or (pause_s if pause_s > LONGEST_PAUSE_S else 0.0)
-            if wait_s:
-                raise TooManyRequests(TOO_MANY, wait_s=math.ceil(wait_s))
-            self._here.count(here, now)
-            self._address.count(at_address, now)
-            self._name.count(at_name, now)
-        return pause_s
+            due = {key: max(self._due.get(key, now), now) for key in rates}
+            wait_s = max(due[key] - now - (rate.at_once - 1) * rate.every_s for key, rate in rates.items())
+            if wait_s > 0:
+                raise TooManyRequests("there were too many tries", wait_s=math.ceil(wait_s))
+            for key, rate in rates.items():
+                self._due[key] = due[key] + rate.every_s
+                self._due.move_to_end(key)
+            while len(self._due) > MOST_KEYS:
+                self._due.popitem(last=False)
 
     def reset(self, name: str, address: str) -> None:
-        """The password was right: earlier mistakes no longer count."""
+        """The password was right: what was mistyped before no longer counts."""
         with self._lock:
-            self._here.forget(_hashed((name, address)))
-            self._address.forgive(_hashed((address,)))
-            self._name.forgive(_hashed((name,)))
+            self._due.pop(_hashed(name, address), None)
 
 
-def _put(remembered: "OrderedDict[bytes, Value]", key: bytes, value: Value, most: int) -> None:
-    remembered[key] = value
-    remembered.move_to_end(key)
-    while len(remembered) > most:
-        remembered.popitem(last=False)
-
-
-def _hashed(key: tuple[str, ...]) -> bytes:
+def _hashed(*key: str) -> str:
     # A fixed size, however long a name is sent.
-    found = hashlib.blake2b(digest_size=16)
-    for part in key:
-        found.update(len(part).to_bytes(8, "big") + part.encode("utf-8", "surrogatepass"))
-    return found.digest()
+    return hashlib.sha256(repr(key).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""People and how they sign in: invitations, sessions, personal tokens, and links to reset a password."""
+"""People and how they sign in: invitations, sessions, and links to reset a password."""
 
 import secrets
 import unicodedata
@@ -22,13 +22,24 @@ from reeltalk_review.credentials import (
 )
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound, Unauthorized
 from reeltalk_review.events import Transaction
-from reeltalk_review.tables import InvitationRow, PasswordRow, PersonRow, ResetRow, SessionRow, TokenRow, moment
+from reeltalk_review.tables import (
+    InvitationRow,
+    PasswordRow,
+    PersonRow,
+    ResetRow,
+    SessionRow,
+    canonical_json,
+    moment,
+)
 
 SESSION_DAYS: Final = 14
 """How long an unused browser stays signed in."""
 LONGEST_SESSION_DAYS: Final = 90
 """How long a browser stays signed in at most."""
 INVITATION_DAYS: Final = 7
+RESET_DAYS: Final = 3
+SHOWN_AGAIN: Final = timedelta(minutes=5)
+"""How long a form that is sent again, as by a double click, shows the link that it made."""
 LONGEST_NAME: Final = 80
 LONGEST_NOTE: Final = 200
 """Characters of an invitation's note."""
@@ -43,8 +54,6 @@ class User:
     role: str
     csrf: str
     """The token that every change from their browser must carry."""
-    by_token: bool = False
-    """True for a script with a personal token. It needs no CSRF token: no browser sends a personal token by itself."""
     slides: bool = False
     """True if the session should be extended now; once a day."""
 
@@ -86,9 +95,18 @@ def names_by_id(session: Session) -> dict[str, str]:
 
 
 def invite(
-    change: Transaction, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS
+    change: Transaction, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS, form: str = ""
 ) -> tuple[str, str]:
-    """Make an invitation; returns its id and the token of its link, which is shown once.
+    """Make an invitation; returns its id and the token of its link, which only this answer holds.
+
+    Args:
+        change: The transaction.
+        secret: The project's secret.
+        role: The role of who joins.
+        note: A note for owners.
+        days: How long the link works.
+        form: Key of a page's form. Sent again, it makes no other invitation: it gets the same token for some minutes,
+            and none afterwards.
 
     Raises:
         InvalidValue: There is no such role, or the note or the days cannot be used.
@@ -98,10 +116,16 @@ def invite(
     note = clean_line(note, "a note", LONGEST_NOTE, field="note") if note.strip() else ""
     if not 1 <= days <= 90:
         raise InvalidValue("an invitation is valid for 1 to 90 days", field="days")
-    token, now = secrets.token_urlsafe(24), datetime.now(UTC)
+    # From the form, so that it need not be remembered; nobody guesses it without both the form's key and the secret.
+    made_by = [change.author, form or secrets.token_hex(16), role, note, days]
+    token, now = keyed_hash(secret, f"invitation {canonical_json(made_by)}")[:48], datetime.now(UTC)
+    stored = keyed_hash(secret, token)
+    made = change.session.scalars(select(InvitationRow).where(InvitationRow.token == stored)).one_or_none()
+    if made is not None:
+        return made.id, token if made.created_at > moment(now - SHOWN_AGAIN) else ""
     row = InvitationRow(
         id=secrets.token_hex(8),
-        token=keyed_hash(secret, token),
+        token=stored,
         role=role,
         note=note,
         created_by=change.author,
@@ -303,62 +327,6 @@ def slide_session(session: Session, secret: bytes, token: str) -> None:
 def _slid(created_at: str, now: datetime) -> str:
     longest = datetime.fromisoformat(created_at) + timedelta(days=LONGEST_SESSION_DAYS)
     return moment(min(now + timedelta(days=SESSION_DAYS), longest))
-
-
-TOKEN_DAYS: Final = 90
-
-
-def make_token(
-    change: Transaction, secret: bytes, person_id: str, label: str, days: int = TOKEN_DAYS
-) -> tuple[str, str]:
-    """Make a personal token; returns its id and the token, which is shown once.
-
-    Raises:
-        InvalidValue: The label or the days cannot be used.
-    """
-    label = clean_line(label, "a label", LONGEST_NAME, field="label")
-    if not 1 <= days <= 366:
-        raise InvalidValue("a token is valid for 1 to 366 days", field="days")
-    token = f"rt_{secrets.token_urlsafe(32)}"
-    row = TokenRow(
-        id=secrets.token_hex(8),
-        token=keyed_hash(secret, token),
-        person_id=person_id,
-        label=label,
-        created_at=change.at,
-        expires_at=moment(datetime.now(UTC) + timedelta(days=days)),
-    )
-    change.session.add(row)
-    change.record("token", row.id, after={"person": person_id, "label": label, "expires_at": row.expires_at})
-    return row.id, token
-
-
-def revoke_token(change: Transaction, person_id: str, token_id: str) -> None:
-    """Make a personal token useless.
-
-    Raises:
-        NotFound: The person has no such token.
-    """
-    row = change.session.get(TokenRow, token_id)
-    if row is None or row.person_id != person_id:
-        raise NotFound("you have no such token")
-    if row.revoked_at is None:
-        row.revoked_at = change.at
-        change.record("revoke", row.id)
-
-
-def person_of_token(session: Session, secret: bytes, token: str) -> User | None:
-    """The person of a personal token; None if it is unknown, revoked or expired."""
-    row = session.scalars(select(TokenRow).where(TokenRow.token == keyed_hash(secret, token))).one_or_none()
-    if row is None or row.revoked_at is not None or row.expires_at < moment():
-        return None
-    person = session.get(PersonRow, row.person_id)
-    if person is None or person.disabled_at is not None:
-        return None
-    return User(person.id, person.name, person.role, "", by_token=True)
-
-
-RESET_DAYS: Final = 3
 
 
 def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RESET_DAYS) -> str:

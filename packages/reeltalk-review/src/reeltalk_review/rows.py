@@ -15,7 +15,7 @@ from reeltalk_review.tables import Base, JsonText, canonical_json
 UNRECORDED: Final = frozenset({"events", "chain", "requests", "unit_words"})
 """Tables whose rows no event has a hash of: the history itself, what only keeps a request from counting twice, and
 words to search by, which follow from units."""
-NEVER_EXPORTED: Final = frozenset({"invitations", "passwords", "sessions", "tokens", "resets"})
+NEVER_EXPORTED: Final = frozenset({"invitations", "passwords", "sessions", "resets"})
 """Tables that would give access. A restored project lacks their rows, which gives nobody more."""
 READ_AT_ONCE: Final = 2000
 _KEYS_AT_ONCE: Final = 400

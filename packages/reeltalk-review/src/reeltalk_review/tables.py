@@ -149,21 +149,6 @@ class ResetRow(Base):
     expires_at: Mapped[str] = mapped_column(Text)
 
 
-class TokenRow(Base):
-    """A personal token for scripts."""
-
-    __tablename__ = "tokens"
-
-    id: Mapped[str] = mapped_column(Text, primary_key=True)
-    token: Mapped[str] = mapped_column(Text, unique=True)
-    """Keyed hash."""
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
-    label: Mapped[str] = mapped_column(Text)
-    created_at: Mapped[str] = mapped_column(Text)
-    expires_at: Mapped[str] = mapped_column(Text)
-    revoked_at: Mapped[str | None] = mapped_column(Text)
-
-
 class VideoRow(Base):
     """A video of the benchmark, and how browsers are served it."""
 
@@ -456,13 +441,11 @@ class DutyRow(Base):
 
 
 class GuidelineRow(Base):
-    """A version of a queue's guideline. Versions are only ever added."""
+    """A queue's guideline, where a lead wrote one. The history has the earlier ones."""
 
     __tablename__ = "guidelines"
 
     queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"), primary_key=True)
-    version: Mapped[int] = mapped_column(primary_key=True)
-    """From 1."""
     text: Mapped[str] = mapped_column(JsonText)
     """Markdown, as a JSON string, which may hold any character."""
     author: Mapped[str] = mapped_column(Text)

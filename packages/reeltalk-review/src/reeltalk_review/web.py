@@ -21,10 +21,10 @@ from reeltalk_review.bundle import bundles
 from reeltalk_review.connections import SIGNED_IN
 from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import ReviewProject
-from reeltalk_review.errors import Forbidden, Unauthorized
+from reeltalk_review.errors import ApiError, Forbidden, Unauthorized
 from reeltalk_review.events import transaction
 from reeltalk_review.guard import Address, LoginLimiter, network_of
-from reeltalk_review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
+from reeltalk_review.people import LONGEST_SESSION_DAYS, User, person_of_session, slide_session
 from reeltalk_review.tables import canonical_json
 from reeltalk_review.tasks.task import spoken_place
 
@@ -84,7 +84,15 @@ def _sentence(text: object) -> str:
     return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?")) else ".")
 
 
-def page(request: Request, template: str, person: User | None, *, status: int = 200, **values: Any) -> HTMLResponse:
+def page(
+    request: Request,
+    template: str,
+    person: User | None,
+    *,
+    problem: ApiError | None = None,
+    status: int = 200,
+    **values: Any,
+) -> HTMLResponse:
     """A rendered page.
 
     Args:
@@ -92,7 +100,8 @@ def page(request: Request, template: str, person: User | None, *, status: int = 
         template: The template's name, as `home.html`. It gets `person`, `project`, `here` (the address), `paths` (all
             addresses of the application) and `navigation`, in addition to the values.
         person: Who looks; None if nobody is signed in.
-        status: The HTTP status.
+        problem: Why what they asked for was not done; it gives the HTTP status.
+        status: The HTTP status otherwise.
         **values: Values for the template.
     """
     html = (
@@ -100,6 +109,7 @@ def page(request: Request, template: str, person: User | None, *, status: int = 
         .get_template(template)
         .render(
             person=person,
+            problem=problem,
             project=request.app.state.project,
             here=request.url.path,
             paths=request.app.state.paths,
@@ -111,7 +121,7 @@ def page(request: Request, template: str, person: User | None, *, status: int = 
             **values,
         )
     )
-    return HTMLResponse(html, status_code=status)
+    return HTMLResponse(html, status_code=status if problem is None else problem.status)
 
 
 def plain_json(value: Json) -> Json:
@@ -216,21 +226,11 @@ def is_https(request: Request) -> bool:
 
 
 def current_user(request: Request, project: ProjectHere) -> User | None:
-    """The person who asks, by the session's cookie or a personal token; None if nobody is signed in."""
-    person = _somebody(request, project)
-    setattr(request.state, SIGNED_IN, person is not None)
-    return person
-
-
-def _somebody(request: Request, project: ReviewProject) -> User | None:
-    authorization = request.headers.get("authorization", "")
+    """The person of the session's cookie; None if nobody is signed in."""
+    cookie = cookie_of(request)
     with project.database.glancing() as session:
-        if authorization:
-            # A request with a token is never treated as the cookie's person, even if the token is no longer valid.
-            scheme, _, token = authorization.partition(" ")
-            return person_of_token(session, project.secret, token.strip()) if scheme.lower() == "bearer" else None
-        cookie = cookie_of(request)
         person = person_of_session(session, project.secret, cookie) if cookie else None
+    setattr(request.state, SIGNED_IN, person is not None)
     if person is not None and person.slides and cookie is not None:
         # If nothing can be written, reading must still work.
         with contextlib.suppress(ReeltalkError), transaction(project.database, person.id) as change:
@@ -270,16 +270,11 @@ def require_api(action: Action) -> Any:
 
 
 def require_form(action: Action) -> Any:
-    """Like `require`, for a form that changes something. It must carry the session's CSRF token in a field.
-
-    Forms are for browsers: nobody invites people, changes a password or makes another token with a personal token.
-    """
+    """Like `require`, for a form that changes something. It must carry the session's CSRF token in a field."""
 
     async def change(
         request: Request, person: Annotated[User, require(action)], csrf: Annotated[str, Form(max_length=200)] = ""
     ) -> User:
-        if person.by_token:
-            raise Forbidden("personal tokens are for addresses under /api/ and /media/; sign in for this")
         check_csrf(request, person, csrf)
         return person
 
@@ -292,8 +287,6 @@ def check_csrf(request: Request, person: User, token: str) -> None:
     Raises:
         Forbidden: The token is wrong, or the request comes from another site.
     """
-    if person.by_token:
-        return
     # As bytes, since `compare_digest` refuses text that is not ASCII.
     if not hmac.compare_digest(token.encode(), person.csrf.encode()):
         raise Forbidden("this page is older than your session; reload it and try again", code="csrf")

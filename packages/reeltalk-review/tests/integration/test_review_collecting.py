@@ -16,6 +16,7 @@ from reeltalk_review.collecting import CollectSettings, collecting_drafts
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.guiding import write_guideline
 from reeltalk_review.importing import add_queue
+from reeltalk_review.tables import QueueRow
 
 pytestmark = pytest.mark.browser
 LEAST_SHARE = 0.3
@@ -120,7 +121,8 @@ def test_the_video_is_large_and_every_button_is_within_reach(
     review: ServedReview, browser: Browser, name: str, dialogue: str, full: bool
 ) -> None:
     with transaction(review.project.database, OPERATOR) as change:
-        write_guideline(change, "collect", "Ask *short* questions.", based_on=0, says="")
+        queue = change.session.get_one(QueueRow, "collect")
+        write_guideline(change, queue, "Ask *short* questions.", based_on="", says="")
     review.join(f"{name} judges", "adjudicator")
     asks, answers = review.team[f"{name} asks"], review.team[f"{name} answers"]
     path = f"/dialogues/{dialogue}"

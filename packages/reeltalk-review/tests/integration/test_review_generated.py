@@ -36,7 +36,6 @@ def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Pat
     found.dialogue("owner", "annotator", said=1)
     found.video()
     found.invitation()
-    found.token_id("owner")
     return found
 
 

@@ -122,7 +122,7 @@ def site(frames: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
 
 @pytest.fixture(scope="module")
 def page(site: tuple[ReviewSite, float], browser: "Browser") -> "Iterator[Page]":
-    headers = {"Authorization": f"Bearer {site[0].token(f'Somebody in {browser.browser_type.name}', Role.OWNER)}"}
+    headers = site[0].headers(f"Somebody in {browser.browser_type.name}", Role.OWNER)
     with serving(create_app(site[0].project)) as address:
         tab = browser.new_context(extra_http_headers=headers).new_page()
         tab.goto(address)
@@ -150,7 +150,7 @@ def test_it_opens_and_every_seek_lands_on_its_frame(site: tuple[ReviewSite, floa
 def test_times_of_frames_are_sent_compressed(site: tuple[ReviewSite, float], frames: int) -> None:
     review, _ = site
     (sha256,) = review.hashes.values()
-    headers = {"Authorization": f"Bearer {review.token('A script', Role.OWNER)}"}
+    headers = review.headers("A script", Role.OWNER)
     with serving(create_app(review.project)) as address, httpx.Client(base_url=address, headers=headers) as client:
         packed = client.get(f"/media/{sha256}/frames")
         plain = client.get(f"/media/{sha256}/frames", headers={"Accept-Encoding": "identity"})

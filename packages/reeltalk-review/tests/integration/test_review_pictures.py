@@ -71,7 +71,7 @@ def site(full: bool, tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
 
 @pytest.fixture(scope="module")
 def page(site: ReviewSite, browser: "Browser") -> "Iterator[Page]":
-    headers = {"Authorization": f"Bearer {site.token(f'A viewer in {browser.browser_type.name}', Role.OWNER)}"}
+    headers = site.headers(f"A viewer in {browser.browser_type.name}", Role.OWNER)
     with serving(create_app(site.project)) as address:
         tab = browser.new_context(extra_http_headers=headers).new_page()
         tab.goto(address)

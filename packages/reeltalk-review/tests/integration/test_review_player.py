@@ -42,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
 
 @pytest.fixture(scope="module")
 def tab(site: ReviewSite, browser: "Browser") -> "Iterator[Page]":
-    headers = {"Authorization": f"Bearer {site.token('player', Role.OWNER)}"}
+    headers = site.headers("player", Role.OWNER)
     with serving(create_app(site.project)) as address:
         opened = browser.new_context(extra_http_headers=headers).new_page()
         opened.goto(address)

@@ -18,10 +18,10 @@ from team import PASSWORD, Browser, Team
 
 from reeltalk_review.assigning import give_back
 from reeltalk_review.backups import make_backup
-from reeltalk_review.guiding import guideline_of
 from reeltalk_review.people import make_reset
 from reeltalk_review.tables import (
     AssignmentRow,
+    GuidelineRow,
     InvitationRow,
     LiveDialogueRow,
     PersonRow,
@@ -175,22 +175,10 @@ LINES: Final[tuple[Line, ...]] = (
     get("/api/session", "own", ALL, lambda w, b: "/api/session"),
     get("/account", "page", ALL, lambda w, b: "/account"),
     form("/account/password", "own", ALL, lambda w, b: Ask("/account/password", form=passwords())),
-    form("/account/tokens", "own", ALL, lambda w, b: Ask("/account/tokens", form={"label": "a", "key": key()})),
-    form("/account/tokens/{token_id}/revoke", "own", ALL, lambda w, b: Ask(revoking(w.token_id(b)), form={})),
-    form(
-        "/account/tokens/{token_id}/revoke",
-        "another's",
-        ALL,
-        lambda w, b: Ask(revoking(w.token_id("other")), form={}),
-        404,
-    ),
-    form("/account/tokens/{token_id}/revoke", "none", ALL, lambda w, b: Ask(revoking("0"), form={}), 404),
     form("/account/sign-out-everywhere", "own", ALL, lambda w, b: Ask("/account/sign-out-everywhere", form={})),
     form("/sign-out", "own", PUBLIC, lambda w, b: Ask("/sign-out", form={})),
     # Guidelines.
     get("/guidelines/{queue_id}", "queue", ALL, lambda w, b: "/guidelines/turns"),
-    get("/guidelines/{queue_id}", "version that came with reeltalk", ALL, lambda w, b: "/guidelines/turns?version=0"),
-    get("/guidelines/{queue_id}", "no version", ALL, lambda w, b: "/guidelines/turns?version=9999", 404),
     get("/guidelines/{queue_id}", "none", ALL, lambda w, b: "/guidelines/none", 404),
     get("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: "/setup/queues/turns/guideline"),
     get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
@@ -227,12 +215,8 @@ LINES: Final[tuple[Line, ...]] = (
         "/history",
         "of somebody",
         OWNER,
-        lambda w, b: f"/history?person={b.id}&kind=save&queue=turns&unit=film&day=2026-01-01",
+        lambda w, b: f"/history?person={b.id}&unit=film",
     ),
-    get("/history", "of no day", OWNER, lambda w, b: "/history?day=2026-13-01", 422),
-    get("/api/events", "as CSV", OWNER, lambda w, b: "/api/events?format=csv&kind=submit"),
-    get("/api/events", "of no day", OWNER, lambda w, b: "/api/events?day=x", 422),
-    get("/api/events", "feed", OWNER, lambda w, b: "/api/events?after=2&limit=5"),
     form(
         "/team/invitations", "new", OWNER, lambda w, b: Ask("/team/invitations", form={"role": "reader", "key": key()})
     ),
@@ -459,10 +443,6 @@ def passwords() -> dict[str, str]:
     return {"current": PASSWORD, "password": PASSWORD}
 
 
-def revoking(token_id: str) -> str:
-    return f"/account/tokens/{token_id}/revoke"
-
-
 def withdrawing(invitation_id: str) -> Ask:
     return Ask(f"/team/invitations/{invitation_id}/withdraw", form={})
 
@@ -482,9 +462,9 @@ def queue(world: World) -> str:
 
 def guiding(world: World, queue_id: str) -> Ask:
     with world.team.project.database.reading() as session:
-        queue = session.get(QueueRow, queue_id)
-        version = guideline_of(session, queue).version if queue is not None else 0
-    text = {"text": f"Look well, {key()}.", "based_on": str(version), "says": "Look.", "action": "save"}
+        written = session.get(GuidelineRow, queue_id)
+        based_on = written.at if written is not None else ""
+    text = {"text": f"Look well, {key()}.", "based_on": based_on, "says": "Look."}
     return Ask(f"/setup/queues/{queue_id}/guideline", form=text)
 
 
@@ -664,12 +644,6 @@ def by_turns(number: int, line: Line) -> tuple[list[str], list[str]]:
     return may[at:] + may[:at], may_not[at_not:] + may_not[:at_not]
 
 
-def asking_by_turns(number: int, line: Line) -> list[str]:
-    """Who asks by a line with a token in a quick run: one who may and one who may not."""
-    may, may_not = by_turns(number, line)
-    return may[:1] + may_not[:1]
-
-
 def test_everybody_gets_what_the_table_says_and_nobody_more(world: World, reliability: Reliability) -> None:
     tally = reliability("review", "requests by every role at every address, about every kind of object", NOT_ALLOWED)
     # In a quick run one of those who may asks, all who may not, and those without a role take turns.
@@ -745,43 +719,3 @@ def events(world: World) -> int:
 
     with world.team.project.database.reading() as session:
         return session.scalars(select(ChainRow.seq)).one()
-
-
-def test_a_token_does_what_its_person_may_by_the_api_and_nothing_by_forms(
-    world: World, reliability: Reliability
-) -> None:
-    tally = reliability("review", "requests by every role with a token in place of a session", NOT_ALLOWED)
-    scripts = {who: Browser(who, world.browsers[who].id, world.client(), "") for who in ROLES}
-    for script in scripts.values():
-        script.client.headers["authorization"] = f"Bearer {world.token_of(script)}"
-    wrong = []
-    lines = [line for line in LINES if line.route not in OPEN_DOORS | {"/sign-out", "/static/{path}"}]
-    # In a quick run one role tries each form, each time another one, and others take turns; sessions do not.
-    quick = [
-        ROLES[number % len(ROLES) :][:1] if line.is_form else asking_by_turns(number, line)
-        for number, line in enumerate(lines)
-    ]
-    many = len(lines) * len(ROLES)
-    turns = reliability.count(sum(map(len, quick)), full=many, release=many) < many
-    for line, few in zip(lines, quick, strict=True):
-        asked = Asked(world, line)
-        for who in few if turns else ROLES:
-            script = scripts[who]
-            # A token gets nothing by a form, whatever that is about.
-            asked.is_for_all |= line.is_form
-            answer = send(script, line, asked.by(who), csrf=None)
-            if line.is_form and who in line.may:
-                problem = None if answer.status_code == 403 else f"{line.name} by a token: {answer.status_code}"
-            else:
-                problem = wrongly_answered(world, line, who, answer)
-            wrong.append(problem)
-            assert "set-cookie" not in answer.headers
-    found = [problem for problem in wrong if problem is not None]
-    tally.tried, tally.failed = len(wrong), len(found)
-    assert found == []
-
-
-@pytest.mark.parametrize("header", ["Bearer ", "Bearer rt_wrong", "Basic T3duZXI6cHc=", "rt_wrong", "Bearer é"])
-def test_whoever_sends_a_token_that_is_not_good_is_nobody_even_with_a_good_cookie(world: World, header: str) -> None:
-    answer = world.browsers["owner"].client.get("/api/events", headers={b"authorization": header.encode("latin-1")})
-    assert answer.status_code == 401

@@ -1,11 +1,9 @@
 """Joining, signing in and out, resetting a password, and the account page."""
 
-import asyncio
 import sys
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import func, select
 
@@ -15,14 +13,11 @@ from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk_review.events import transaction
-from reeltalk_review.idempotency import form_key, make_secret_once
 from reeltalk_review.people import User, person_of_reset, reset_password
-from reeltalk_review.tables import PersonRow, SessionRow, TokenRow, moment
+from reeltalk_review.tables import PersonRow, SessionRow, moment
 from reeltalk_review.web import (
-    FormNumber,
     FormText,
     ProjectHere,
-    ShortText,
     check_csrf,
     cookie_of,
     current_user,
@@ -45,7 +40,7 @@ def show_invitation(request: Request, token: str, project: ProjectHere) -> Respo
     """The form in which an invited person chooses a name and a password."""
     with project.database.reading() as session:
         invitation = people.invitation_of(session, project.secret, token)
-        return page(request, "join.html", None, token=token, role=invitation.role, name="", problem=None)
+        return page(request, "join.html", None, token=token, role=invitation.role, name="")
 
 
 @router.post("/join/{token}", response_class=HTMLResponse)
@@ -62,7 +57,7 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
     except InvalidValue as error:
         with project.database.reading() as session:
             role = people.invitation_of(session, project.secret, token).role
-        return page(request, "join.html", None, status=422, token=token, role=role, name=name, problem=error)
+        return page(request, "join.html", None, token=token, role=role, name=name, problem=error)
     except NotFound:
         with project.database.reading() as session:
             found = people.find_joined(session, project.secret, token, name, password)
@@ -78,11 +73,11 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
 def show_sign_in(request: Request, person: Somebody, next: str = "/") -> Response:
     if person is not None:
         return RedirectResponse(_inside(next), status_code=303)
-    return page(request, "sign_in.html", None, next=_inside(next), name="", problem=None)
+    return page(request, "sign_in.html", None, next=_inside(next), name="")
 
 
 @router.post("/sign-in", response_class=HTMLResponse)
-async def sign_in(
+def sign_in(
     request: Request, project: ProjectHere, name: FormText, password: FormText, next: FormText = "/"
 ) -> Response:
     """Sign in by name and password."""
@@ -90,11 +85,11 @@ async def sign_in(
     limiter, address = login_limiter(request)
     compared = people.sign_in_name(name)
     try:
-        # A waiting try occupies no thread, so the work of others continues during any number of tries.
-        await asyncio.sleep(limiter.hit(compared, address))
-        cookie = await run_in_threadpool(_new_session, request, project, name, password)
+        limiter.hit(compared, address)
+        with project.database.reading() as session:
+            row = people.find_by_password(session, name, password)
     except (Unauthorized, TooManyRequests) as error:
-        answer = page(request, "sign_in.html", None, status=error.status, next=_inside(next), name=name, problem=error)
+        answer = page(request, "sign_in.html", None, next=_inside(next), name=name, problem=error)
         if isinstance(error, TooManyRequests):
             answer.headers["retry-after"] = str(error.wait_s)
         else:
@@ -102,6 +97,10 @@ async def sign_in(
             sys.stderr.write(f"sign-in from {address}: {error}\n")
         return answer
     limiter.reset(compared, address)
+    with transaction(project.database, row.id) as change:
+        # A new sign-in in this browser ends the session before it.
+        people.end_session(change, project.secret, cookie_of(request) or "")
+        cookie = people.start_session(change, project.secret, row.id)
     return _signed_in(request, cookie, _inside(next))
 
 
@@ -118,21 +117,12 @@ def sign_out(
     """End this browser's session. Nothing happens if it has ended, as after a double click."""
     refuse_other_sites(request)
     answer = RedirectResponse("/sign-in", status_code=303)
-    if person is not None and not person.by_token:
+    if person is not None:
         check_csrf(request, person, csrf)
         with transaction(project.database, person.id) as change:
             people.end_session(change, project.secret, cookie_of(request) or "")
         put_cookie(request, answer, None)
     return answer
-
-
-def _new_session(request: Request, project: ReviewProject, name: str, password: str) -> str:
-    with project.database.reading() as session:
-        row = people.find_by_password(session, name, password)
-    with transaction(project.database, row.id) as change:
-        # A new sign-in in this browser ends the session before it.
-        people.end_session(change, project.secret, cookie_of(request) or "")
-        return people.start_session(change, project.secret, row.id)
 
 
 def _inside(address: str) -> str:
@@ -152,7 +142,7 @@ def show_reset(request: Request, token: str, project: ProjectHere) -> Response:
     """The form for a new password."""
     with project.database.reading() as session:
         name = person_of_reset(session, project.secret, token).name
-    return page(request, "reset.html", None, token=token, name=name, problem=None)
+    return page(request, "reset.html", None, token=token, name=name)
 
 
 @router.post("/reset/{token}", response_class=HTMLResponse)
@@ -165,7 +155,7 @@ def reset(request: Request, token: str, project: ProjectHere, password: FormText
     except InvalidValue as error:
         with project.database.reading() as session:
             name = person_of_reset(session, project.secret, token).name
-        return page(request, "reset.html", None, status=422, token=token, name=name, problem=error)
+        return page(request, "reset.html", None, token=token, name=name, problem=error)
     return RedirectResponse("/sign-in", status_code=303)
 
 
@@ -176,7 +166,7 @@ Self = Annotated[User, require_form(Action.LOOK)]
 def show_account(
     request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], done: str = ""
 ) -> Response:
-    """The forms to change the password, make and revoke tokens, and sign out everywhere."""
+    """The forms to change the password and to sign out everywhere."""
     return _page(request, project, person, done=done)
 
 
@@ -194,42 +184,9 @@ def change_password(
                 change, change.session.get_one(PersonRow, person.id), current, password, keep=_here(request, project)
             )
     except InvalidValue as error:
-        return _page(request, project, person, problem=error, at="password")
+        return _page(request, project, person, problem=error)
     limiter.reset(person.id, address)
     return RedirectResponse("/account?done=password", status_code=303)
-
-
-@router.post("/account/tokens", response_class=HTMLResponse)
-def make_token(
-    request: Request,
-    project: ProjectHere,
-    person: Self,
-    label: ShortText,
-    key: ShortText,
-    days: FormNumber = people.TOKEN_DAYS,
-) -> Response:
-    """Make a personal token and show it once."""
-    try:
-        with transaction(project.database, person.id) as change:
-            token = make_secret_once(
-                change,
-                request.app.state.one_time_secrets,
-                person.id,
-                key,
-                "token",
-                lambda: people.make_token(change, project.secret, person.id, label, days)[1],
-            )
-    except InvalidValue as error:
-        return _page(request, project, person, problem=error, at="token", label=label)
-    return _page(request, project, person, token=token or "")
-
-
-@router.post("/account/tokens/{token_id}/revoke")
-def revoke_token(project: ProjectHere, person: Self, token_id: str) -> Response:
-    """Make a personal token useless."""
-    with transaction(project.database, person.id) as change:
-        people.revoke_token(change, person.id, token_id)
-    return RedirectResponse("/account?done=token", status_code=303)
 
 
 @router.post("/account/sign-out-everywhere")
@@ -248,32 +205,15 @@ def _here(request: Request, project: ReviewProject) -> str:
 
 
 def _page(
-    request: Request,
-    project: ReviewProject,
-    person: User,
-    *,
-    problem: ApiError | None = None,
-    at: str = "",
-    token: str | None = None,
-    label: str = "",
-    done: str = "",
+    request: Request, project: ReviewProject, person: User, *, problem: ApiError | None = None, done: str = ""
 ) -> Response:
     with project.database.reading() as session:
-        own = select(TokenRow).where(TokenRow.person_id == person.id, TokenRow.revoked_at.is_(None))
         browsers = select(func.count()).where(SessionRow.person_id == person.id, SessionRow.expires_at >= moment())
         return page(
             request,
             "account.html",
             person,
-            status=problem.status if problem is not None else 200,
-            tokens=session.scalars(own.order_by(TokenRow.created_at.desc(), TokenRow.id)).all(),
             browsers=session.scalar(browsers) or 0,
-            now=moment(),
             problem=problem,
-            at=at,
-            token=token,
-            label=label,
-            done=done if done in ("password", "token") else "",
-            key=form_key(),
-            days=people.TOKEN_DAYS,
+            done=done == "password",
         )

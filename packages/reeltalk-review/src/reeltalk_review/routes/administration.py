@@ -1,38 +1,27 @@
 """Pages of owners: the team and its invitations, queues and settings, and the history of all changes."""
 
-from typing import Annotated, Any
+import secrets
+from collections.abc import Callable
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from pydantic import AfterValidator, BaseModel, ValidationError
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import AfterValidator
 from sqlalchemy import func, select
 
-from reeltalk.schema.record import Json
 from reeltalk.schema.review import REASON_TITLES
 from reeltalk_review import administration, people
-from reeltalk_review.access import Action, may
-from reeltalk_review.administration import (
-    MOST_EVENTS,
-    TEAM_EVENTS,
-    UNIT_EVENTS,
-    EventFilter,
-    VisibleEvent,
-    all_events,
-    events_after,
-    events_before,
-)
+from reeltalk_review.access import ALLOWED, Action
+from reeltalk_review.administration import LARGEST_OVERLAP, LARGEST_POSITION, past_events
 from reeltalk_review.assigning import ORDERS
-from reeltalk_review.database import ProjectSettings, ReviewProject
+from reeltalk_review.database import LeaseMinutes, LeastAgreement, ReviewProject
 from reeltalk_review.duties import assign_queue, queue_duties
 from reeltalk_review.errors import ApiError, Conflict, InvalidValue
-from reeltalk_review.events import OPERATOR, transaction
-from reeltalk_review.idempotency import form_key, make_secret_once
+from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.people import User
 from reeltalk_review.reasons import read_reasons
-from reeltalk_review.sheets import CSV, Format, stream_csv
-from reeltalk_review.tables import QueueRow, UnitRow, canonical_json
+from reeltalk_review.tables import InvitationRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
-from reeltalk_review.tasks.task import spoken_place
 from reeltalk_review.web import (
     FormNumber,
     FormText,
@@ -46,9 +35,12 @@ from reeltalk_review.web import (
 )
 
 router = APIRouter()
+ON_A_PAGE = 50
+LARGEST_SEQ = 2**31 - 1
 Owner = Annotated[User, require(Action.MANAGE)]
-Names = Annotated[list[ShortText], Form(max_length=1000, default_factory=list)]
 ChangingOwner = Annotated[User, require_form(Action.MANAGE)]
+Chosen = Annotated[str, Query(max_length=100), AfterValidator(plain_text)]
+Ticked = Annotated[bool, Form()]
 
 
 @router.get("/team", response_class=HTMLResponse)
@@ -63,21 +55,14 @@ def invite(
     project: ProjectHere,
     person: ChangingOwner,
     role: ShortText,
-    key: ShortText,
+    key: Annotated[str, Form(min_length=8, max_length=100)],
     note: ShortText = "",
     days: FormNumber = people.INVITATION_DAYS,
 ) -> Response:
     """Make an invitation and show its link once."""
     try:
         with transaction(project.database, person.id) as change:
-            token = make_secret_once(
-                change,
-                request.app.state.one_time_secrets,
-                person.id,
-                key,
-                "invitation",
-                lambda: people.invite(change, project.secret, role, note, days=days)[1],
-            )
+            token = people.invite(change, project.secret, role, note, days=days, form=key)[1]
     except InvalidValue as error:
         return _team_page(request, project, person, problem=error, note=note)
     return _team_page(request, project, person, link=link_to(request, f"/join/{token}") if token else "")
@@ -96,32 +81,45 @@ def change_role(
     request: Request, project: ProjectHere, person: ChangingOwner, person_id: str, role: ShortText
 ) -> Response:
     """Give somebody another role."""
-    try:
-        with transaction(project.database, person.id) as change:
-            administration.change_role(change, person_id, role, approval=project.settings.approval)
-    except (InvalidValue, Conflict) as error:
-        return _team_page(request, project, person, problem=error)
+    approval = project.settings.approval
+
+    def give_role(change: Transaction) -> None:
+        administration.change_role(change, person_id, role, approval=approval)
+
     # An owner who gave the role up may not see this page any more.
-    return RedirectResponse("/" if person_id == person.id else "/team", status_code=303)
+    return _change_team(request, project, person, give_role, "/" if person_id == person.id else "/team")
 
 
 @router.post("/team/people/{person_id}/disable", response_class=HTMLResponse)
 def disable(request: Request, project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
     """Close somebody's account."""
-    try:
-        with transaction(project.database, person.id) as change:
-            administration.disable_account(change, person_id, approval=project.settings.approval)
-    except Conflict as error:
-        return _team_page(request, project, person, problem=error)
-    return RedirectResponse("/team", status_code=303)
+    approval = project.settings.approval
+
+    def close(change: Transaction) -> None:
+        administration.disable_account(change, person_id, approval=approval)
+
+    return _change_team(request, project, person, close)
 
 
 @router.post("/team/people/{person_id}/enable")
-def enable(project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
+def enable(request: Request, project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
     """Open somebody's account again."""
-    with transaction(project.database, person.id) as change:
-        administration.enable_account(change, person_id)
-    return RedirectResponse("/team", status_code=303)
+    return _change_team(request, project, person, lambda change: administration.enable_account(change, person_id))
+
+
+def _change_team(
+    request: Request,
+    project: ReviewProject,
+    person: User,
+    make: Callable[[Transaction], None],
+    then: str = "/team",
+) -> Response:
+    try:
+        with transaction(project.database, person.id) as change:
+            make(change)
+    except (InvalidValue, Conflict) as error:
+        return _team_page(request, project, person, problem=error)
+    return RedirectResponse(then, status_code=303)
 
 
 def _team_page(
@@ -133,19 +131,20 @@ def _team_page(
     link: str | None = None,
     note: str = "",
 ) -> Response:
+    can_be_used = (InvitationRow.used_by.is_(None), InvitationRow.withdrawn_at.is_(None))
+    invitations = select(InvitationRow).where(*can_be_used, InvitationRow.expires_at > moment())
     with project.database.reading() as session:
         return page(
             request,
             "team.html",
             person,
-            status=problem.status if problem is not None else 200,
-            members=administration.members(session),
-            invitations=administration.open_invitations(session),
-            names=people.names_by_id(session),
             problem=problem,
+            members=administration.members(session),
+            invitations=session.scalars(invitations.order_by(InvitationRow.created_at.desc(), InvitationRow.id)).all(),
+            names=people.names_by_id(session),
             link=link,
             note=note,
-            key=form_key(),
+            key=secrets.token_urlsafe(18),
             days=people.INVITATION_DAYS,
         )
 
@@ -153,7 +152,7 @@ def _team_page(
 @router.get("/setup", response_class=HTMLResponse)
 def show_setup(request: Request, project: ProjectHere, person: Owner, saved: str = "") -> Response:
     """Queues and settings, each with its form."""
-    return _setup_page(request, project, person, saved=saved)
+    return _setup_page(request, project, person, saved=saved == "yes")
 
 
 @router.post("/setup/queues/{queue_id}", response_class=HTMLResponse)
@@ -163,11 +162,11 @@ def change_queue(
     person: ChangingOwner,
     queue_id: str,
     title: ShortText,
-    position: FormNumber,
-    overlap: FormNumber,
-    people: Names,
-    is_open: ShortText = "",
-    order: ShortText = ORDERS[0],
+    position: Annotated[int, Form(ge=1, le=LARGEST_POSITION)],
+    overlap: Annotated[int, Form(ge=1, le=LARGEST_OVERLAP)],
+    people: Annotated[list[ShortText], Form(max_length=1000, default_factory=list)],
+    is_open: Ticked = False,
+    order: Annotated[str, Form(pattern=f"^({'|'.join(ORDERS)})$")] = ORDERS[0],
 ) -> Response:
     """Change a queue, and whom it is for."""
     try:
@@ -178,39 +177,31 @@ def change_queue(
                 title=title,
                 position=position - 1,
                 overlap=overlap,
-                is_open=is_open == "yes",
+                is_open=is_open,
                 approval=project.settings.approval,
                 order=order,
             )
             assign_queue(change, queue_id, people)
     except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=queue_id)
-    return RedirectResponse("/setup?saved=queue", status_code=303)
+    return RedirectResponse("/setup?saved=yes", status_code=303)
 
 
 @router.post("/setup/settings", response_class=HTMLResponse)
 def change_settings(
-    request: Request,
     project: ProjectHere,
     person: ChangingOwner,
-    lease_minutes: ShortText,
-    approval: ShortText = "",
-    least_agreement: ShortText = "",
+    lease_minutes: Annotated[LeaseMinutes, Form()],
+    approval: Ticked = False,
+    least_agreement: Annotated[LeastAgreement | None, Form()] = None,
 ) -> Response:
     """Change the project's settings."""
-    try:
-        given = _settings(lease_minutes, approval, least_agreement)
-        with transaction(project.database, person.id) as change:
-            settings = administration.change_settings(
-                change,
-                lease_minutes=given.lease_minutes,
-                approval=given.approval,
-                least_agreement=given.least_agreement,
-            )
-    except (InvalidValue, Conflict) as error:
-        return _setup_page(request, project, person, problem=error, at=administration.PROJECT)
+    with transaction(project.database, person.id) as change:
+        settings = administration.change_settings(
+            change, lease_minutes=lease_minutes, approval=approval, least_agreement=least_agreement
+        )
     project.settings = settings
-    return RedirectResponse("/setup?saved=settings", status_code=303)
+    return RedirectResponse("/setup?saved=yes", status_code=303)
 
 
 @router.post("/setup/reasons", response_class=HTMLResponse)
@@ -222,26 +213,7 @@ def change_reasons(request: Request, project: ProjectHere, person: ChangingOwner
     except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at="reasons", typed=reasons)
     project.settings = settings
-    return RedirectResponse("/setup?saved=reasons", status_code=303)
-
-
-def _settings(lease_minutes: str, approval: str, least_agreement: str) -> ProjectSettings:
-    try:
-        # A browser sends texts; the settings are strict about numbers, and say which field is wrong.
-        return ProjectSettings.model_validate_strings(
-            {
-                "lease_minutes": lease_minutes.strip(),
-                "approval": "true" if approval == "yes" else "false",
-                **({"least_agreement": least_agreement.strip()} if least_agreement.strip() else {}),
-            }
-        )
-    except ValidationError as error:
-        field = str(error.errors()[0]["loc"][0])
-        wanted = {
-            "lease_minutes": "a task is held for 1 to 1440 whole minutes",
-            "least_agreement": "the least agreement is a number from -1 to 1, or empty",
-        }
-        raise InvalidValue(wanted.get(field, f"{field} cannot be used"), field=field) from None
+    return RedirectResponse("/setup?saved=yes", status_code=303)
 
 
 def _setup_page(
@@ -251,139 +223,53 @@ def _setup_page(
     *,
     problem: ApiError | None = None,
     at: str = "",
-    saved: str = "",
+    saved: bool = False,
     typed: str | None = None,
 ) -> Response:
+    can_work = PersonRow.disabled_at.is_(None), PersonRow.role.in_(ALLOWED[Action.WORK])
     with project.database.reading() as session:
-        counts: dict[str, int] = dict(
-            session.execute(select(UnitRow.queue_id, func.count()).group_by(UnitRow.queue_id)).all()
-        )
         queues = session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all()
-        team = [member.row for member in administration.members(session) if member.row.disabled_at is None]
+        duties = {row.id: queue_duties(session, row.id) for row in queues if row.task in TASKS}
         return page(
             request,
             "setup.html",
             person,
-            status=problem.status if problem is not None else 200,
+            problem=problem,
             queues=queues,
-            workers=[row for row in team if may(row.role, Action.WORK)],
-            assigned={
-                row.id: {duty.person_id for duty in queue_duties(session, row.id)}
-                for row in queues
-                if row.task in TASKS
-            },
-            counts=counts,
+            workers=session.scalars(select(PersonRow).where(*can_work).order_by(PersonRow.sign_in)).all(),
+            assigned={queue: {duty.person_id for duty in found} for queue, found in duties.items()},
+            counts=dict(session.execute(select(UnitRow.queue_id, func.count()).group_by(UnitRow.queue_id)).all()),
             settings=project.settings,
             reasons=REASON_TITLES.values(),
             typed=typed,
-            largest_overlap=administration.LARGEST_OVERLAP,
-            problem=problem,
+            largest_overlap=LARGEST_OVERLAP,
             at=at,
-            saved=saved in ("queue", "settings", "reasons"),
+            saved=saved,
         )
-
-
-ON_A_PAGE = 50
-LARGEST_SEQ = 2**31 - 1
-
-
-Chosen = Annotated[str, Query(max_length=100), AfterValidator(plain_text)]
-
-
-async def event_filter(
-    person: Chosen = "", kind: Chosen = "", queue: Chosen = "", unit: Chosen = "", day: Chosen = ""
-) -> EventFilter:
-    """Which events an address selects."""
-    return EventFilter(person, kind, queue, " ".join(unit.split()), day)
-
-
-Filter = Annotated[EventFilter, Depends(event_filter)]
-
-
-class HistoryEvent(BaseModel):
-    """A change. Place and values are withheld until all work on the unit is in."""
-
-    seq: int
-    at: str
-    author: str
-    kind: str
-    subject: str
-    unit: str | None
-    name: str | None
-    place: str | None
-    before: Any
-    after: Any
-    withheld: bool
-
-
-class HistoryPage(BaseModel):
-    """Events, first to last."""
-
-    events: list[HistoryEvent]
-    last: int
-    """Ask for the events after this one next."""
 
 
 @router.get("/history", response_class=HTMLResponse)
 def show_history(
     request: Request,
     project: ProjectHere,
-    person: Owner,
-    chosen: Filter,
+    shown_to: Owner,
+    person: Chosen = "",
+    unit: Chosen = "",
     before: Annotated[int | None, Query(ge=1, le=LARGEST_SEQ)] = None,
 ) -> Response:
     """Events, newest first, a page at a time."""
-    problem = None
+    unit = " ".join(unit.split())
     with project.database.reading() as session:
-        try:
-            events = events_before(session, before, ON_A_PAGE + 1, chosen)
-        except InvalidValue as error:
-            problem, events = error, []
+        events = past_events(session, ON_A_PAGE + 1, before=before, person=person, unit=unit)
         names = people.names_by_id(session)
-        return page(
-            request,
-            "history.html",
-            person,
-            status=problem.status if problem is not None else 200,
-            events=events[:ON_A_PAGE],
-            older=events[ON_A_PAGE - 1].seq if len(events) > ON_A_PAGE else None,
-            latest=before is None,
-            names={**names, OPERATOR: "a command", "": "nobody yet"},
-            team=sorted(names.items(), key=lambda entry: entry[1].casefold()),
-            queues=session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all(),
-            kinds=sorted(TEAM_EVENTS | UNIT_EVENTS),
-            chosen=chosen,
-            problem=problem,
-        )
-
-
-@router.get("/api/events", response_model=HistoryPage, responses=CSV)
-def pull_events(
-    project: ProjectHere,
-    person: Owner,
-    chosen: Filter,
-    after: Annotated[int, Query(ge=0, le=LARGEST_SEQ)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = 100,
-    format: Format = "json",
-) -> Any:
-    """The events after one, first to last. Ask again from the last until none come. As CSV you get all at once."""
-    if format == "csv":
-        with project.database.reading() as session:
-            names = people.names_by_id(session)
-        chosen.conditions()
-        rows = (_line(event, names) for event in all_events(project.database, chosen))
-        return stream_csv("history", rows, ("number", *_COLUMNS))
-    with project.database.reading() as session:
-        found = events_after(session, after, limit, chosen)
-    return JSONResponse({"events": [event.document() for event in found], "last": found[-1].seq if found else after})
-
-
-_COLUMNS = ("at", "author", "kind", "subject", "name", "place", "before", "after", "withheld")
-
-
-def _line(event: VisibleEvent, names: dict[str, str]) -> dict[str, Json]:
-    line = {name: getattr(event, name) for name in _COLUMNS}
-    for name in ("before", "after"):
-        line[name] = canonical_json(line[name]) if line[name] is not None else None
-    author = names.get(event.author, event.author)
-    return {**line, "number": event.seq, "author": author, "place": event.place and spoken_place(event.place)}
+    return page(
+        request,
+        "history.html",
+        shown_to,
+        events=events[:ON_A_PAGE],
+        older=len(events) > ON_A_PAGE,
+        latest=before is None,
+        names={**names, OPERATOR: "a command", "": "nobody yet"},
+        team=sorted(names.items(), key=lambda entry: entry[1].casefold()),
+        chosen={"person": person, "unit": unit},
+    )

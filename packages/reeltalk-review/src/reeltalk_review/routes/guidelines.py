@@ -1,63 +1,64 @@
-"""Guidelines: everybody reads them, owners write them, and earlier versions stay."""
+"""Guidelines of queues: everybody reads them, owners write them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import AfterValidator
 from sqlalchemy.orm import Session
 
 from reeltalk_review.access import Action
-from reeltalk_review.errors import ApiError, Conflict, InvalidValue, NotFound
+from reeltalk_review.errors import Conflict, InvalidValue, NotFound
 from reeltalk_review.events import transaction
 from reeltalk_review.guiding import (
     LONGEST_GUIDELINE,
     LONGEST_LINE,
-    Guideline,
-    guideline_of,
-    guideline_versions,
+    guideline_text,
     line_of,
     render_guideline,
     write_guideline,
 )
 from reeltalk_review.people import User, names_by_id
-from reeltalk_review.tables import QueueRow
-from reeltalk_review.web import FormNumber, ProjectHere, ShortText, page, plain_text, require, require_form
+from reeltalk_review.tables import GuidelineRow, QueueRow
+from reeltalk_review.web import ProjectHere, ShortText, page, plain_text, require, require_form
 
 router = APIRouter()
-Owner = Annotated[User, require(Action.MANAGE)]
-LARGEST_VERSION = 10**6
 
 
 @router.get("/guidelines/{queue_id}", response_class=HTMLResponse)
 def show_guideline(
-    request: Request,
-    project: ProjectHere,
-    queue_id: str,
-    person: Annotated[User, require(Action.LOOK)],
-    version: Annotated[int | None, Query(ge=0, le=LARGEST_VERSION)] = None,
+    request: Request, project: ProjectHere, queue_id: str, person: Annotated[User, require(Action.LOOK)]
 ) -> Response:
-    """A version of a queue's guideline, and the other versions."""
+    """A queue's guideline."""
     with project.database.reading() as session:
         queue = _queue(session, queue_id)
-        shown = guideline_of(session, queue, version)
         return page(
             request,
             "guideline.html",
             person,
             queue=queue,
-            shown=shown,
-            html=render_guideline(shown.text),
-            versions=guideline_versions(session, queue),
+            html=render_guideline(guideline_text(session, queue)),
+            written=session.get(GuidelineRow, queue_id),
             names=names_by_id(session),
         )
 
 
 @router.get("/setup/queues/{queue_id}/guideline", response_class=HTMLResponse)
-def edit_guideline(request: Request, project: ProjectHere, queue_id: str, person: Owner) -> Response:
+def edit_guideline(
+    request: Request, project: ProjectHere, queue_id: str, person: Annotated[User, require(Action.MANAGE)]
+) -> Response:
     """The form in which an owner writes a queue's guideline and its line."""
     with project.database.reading() as session:
         queue = _queue(session, queue_id)
-        return _form(request, session, person, queue, guideline_of(session, queue))
+        written = session.get(GuidelineRow, queue_id)
+        return _form(
+            request,
+            person,
+            queue=queue,
+            text=guideline_text(session, queue),
+            based_on=written.at if written is not None else "",
+            says=line_of(queue),
+        )
 
 
 @router.post("/setup/queues/{queue_id}/guideline", response_class=HTMLResponse)
@@ -66,47 +67,23 @@ def save_guideline(
     project: ProjectHere,
     queue_id: str,
     person: Annotated[User, require_form(Action.MANAGE)],
-    text: Annotated[str, Form(max_length=2 * LONGEST_GUIDELINE)],
-    based_on: FormNumber,
+    text: Annotated[str, Form(max_length=2 * LONGEST_GUIDELINE), AfterValidator(plain_text)],
+    based_on: ShortText = "",
     says: ShortText = "",
 ) -> Response:
-    """Write a guideline as the next version."""
-    try:
-        text = plain_text(text)
-    except ValueError as error:
-        raise InvalidValue(f"the guideline {error}", field="text") from None
+    """Write a queue's guideline."""
     try:
         with transaction(project.database, person.id) as change:
-            write_guideline(change, queue_id, text, based_on=based_on, says=says)
+            write_guideline(change, _queue(change.session, queue_id), text, based_on=based_on, says=says)
     except (InvalidValue, Conflict) as error:
         with project.database.reading() as session:
             queue = _queue(session, queue_id)
-            return _form(request, session, person, queue, Guideline(based_on, text, None, None), says, error)
+        return _form(request, person, queue=queue, text=text, based_on=based_on, says=says, problem=error)
     return RedirectResponse(f"/guidelines/{queue_id}", status_code=303)
 
 
-def _form(
-    request: Request,
-    session: Session,
-    person: User,
-    queue: QueueRow,
-    shown: Guideline,
-    says: str | None = None,
-    problem: ApiError | None = None,
-) -> Response:
-    return page(
-        request,
-        "guideline_form.html",
-        person,
-        status=problem.status if problem is not None else 200,
-        queue=queue,
-        shown=shown,
-        current=guideline_of(session, queue).version,
-        problem=problem,
-        line=line_of(queue) if says is None else says,
-        most=LONGEST_LINE,
-        longest=LONGEST_GUIDELINE,
-    )
+def _form(request: Request, person: User, **values: Any) -> Response:
+    return page(request, "guideline_form.html", person, most=LONGEST_LINE, longest=LONGEST_GUIDELINE, **values)
 
 
 def _queue(session: Session, queue_id: str) -> QueueRow:

@@ -35,7 +35,6 @@ from reeltalk_review.tables import (
     PairRow,
     PersonRow,
     QueueRow,
-    TokenRow,
     UnitRow,
     VideoRow,
     moment,
@@ -117,17 +116,6 @@ class World:
     def changing(self) -> Any:
         """A transaction."""
         return transaction(self.team.project.database, OPERATOR)
-
-    def token_of(self, browser: Browser) -> str:
-        """A new personal token of somebody."""
-        with self.changing() as change:
-            return people.make_token(change, self.team.project.secret, browser.id, "for a script")[1]
-
-    def token_id(self, whose: str | Browser) -> str:
-        """A token's id."""
-        person = whose.id if isinstance(whose, Browser) else self.browsers[whose].id
-        with self.changing() as change:
-            return people.make_token(change, self.team.project.secret, person, "for a script")[0]
 
     def invitation(self, role: str = "annotator") -> tuple[str, str]:
         """The id and the link's token of a fresh invitation."""
@@ -309,7 +297,6 @@ def known(world: World) -> dict[str, list[str]]:
             "unit_id": UnitRow.id,
             "queue_id": QueueRow.id,
             "person_id": PersonRow.id,
-            "token_id": TokenRow.id,
             "invitation_id": InvitationRow.id,
             "video_id": VideoRow.id,
             "sha256": VideoRow.sha256,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,15 @@ from reeltalk_review.connections import (
     LARGEST_HEAD,
     SIGNED_IN,
     BoundedServer,
+    Connection,
     ConnectionLimits,
-    ConnectionPool,
 )
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = ASK.replace(b"/", b"/large", 1)
 POST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
-SHORT = ConnectionLimits(connections=20, head_s=0.5, body_s=0.5, reading_s=0.5)
-LONG = ConnectionLimits(connections=20, head_s=60, body_s=60, reading_s=60)
+SHORT = ConnectionLimits(connections=20, head_s=0.5, rest_s=0.5)
+LONG = ConnectionLimits(connections=20, head_s=60, rest_s=60)
 PATIENCE_S = 30.0
 
 
@@ -51,11 +51,11 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextlib.contextmanager
-def serving(limits: ConnectionLimits) -> "Iterator[tuple[Callable[[], socket.socket], ConnectionPool]]":
-    """A server in a thread; what opens a connection to it, and its places."""
-    listening, places = listen("127.0.0.1", 0), ConnectionPool(limits)
+def serving(limits: ConnectionLimits) -> "Iterator[tuple[Callable[[], socket.socket], Set[Connection]]]":
+    """A server in a thread; what opens a connection to it, and those that it holds."""
+    listening = listen("127.0.0.1", 0)
     config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_level="error", timeout_keep_alive=60)
-    server = BoundedServer(config, places)
+    server = BoundedServer(config, limits)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     address = listening.getsockname()
     thread.start()
@@ -64,7 +64,7 @@ def serving(limits: ConnectionLimits) -> "Iterator[tuple[Callable[[], socket.soc
         def connect() -> socket.socket:
             return opened.enter_context(socket.create_connection(address, timeout=PATIENCE_S))
 
-        yield connect, places
+        yield connect, server.held
     server.should_exit = True
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
@@ -166,13 +166,13 @@ def test_without_a_descriptor_the_server_neither_ends_nor_spins() -> None:
 import resource, sys, uvicorn
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_connections import app
-from reeltalk_review.connections import BoundedServer, ConnectionLimits, ConnectionPool
+from reeltalk_review.connections import BoundedServer, ConnectionLimits
 from reeltalk_review.app import listen
 listening = listen("127.0.0.1", 0)
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_level="error")
 print(listening.getsockname()[1], flush=True)
-BoundedServer(config, ConnectionPool(ConnectionLimits(connections=1000))).run(sockets=[listening])
+BoundedServer(config, ConnectionLimits(connections=1000)).run(sockets=[listening])
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:

@@ -15,7 +15,7 @@ from reeltalk_review.database import Database, ReviewProject, sqlite_url
 from reeltalk_review.events import OPERATOR, broken_links, transaction
 from reeltalk_review.exporting import LEFT_OUT, SECRET, export_project, exported_tables, restore_project
 from reeltalk_review.importing import import_benchmark
-from reeltalk_review.people import invite, join_team, make_token, start_session
+from reeltalk_review.people import invite, join_team, start_session
 from reeltalk_review.tables import (
     AssignmentRow,
     Base,
@@ -97,7 +97,7 @@ def test_a_project_moves_between_sqlite_and_postgresql(
         again.close()
 
 
-def test_no_password_session_or_token_leaves(tmp_path: Path) -> None:
+def test_no_password_session_or_link_leaves(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     with transaction(project.database, OPERATOR) as change:
         token = invite(change, project.secret, "owner")[1]
@@ -105,18 +105,17 @@ def test_no_password_session_or_token_leaves(tmp_path: Path) -> None:
     with transaction(project.database, "") as change:
         person = join_team(change, project.secret, token, "Ada", "a horse, a battery")
         cookie = start_session(change, project.secret, person.id)
-        key = make_token(change, project.secret, person.id, "script")[1]
         stored = change.session.get_one(PasswordRow, person.id).hash
     export_project(project.database, tmp_path / "out")
     written = b"".join(files(tmp_path / "out").values()).decode()
     with project.database.reading() as session:
         hashes = [
             row[0]
-            for name in ("sessions", "tokens", "invitations")
+            for name in ("sessions", "invitations")
             for row in session.execute(select(Base.metadata.tables[name].c.token))
         ]
-    assert len(hashes) == 4
-    for secret in (token, spare, cookie, key, stored, "argon2", *hashes):
+    assert len(hashes) == 3
+    for secret in (token, spare, cookie, stored, "argon2", *hashes):
         assert secret not in written
 
 

@@ -30,14 +30,19 @@ def team(tmp_path: Path, database: str) -> Iterator[Team]:
     found.project.database.close()
 
 
-def write(owner: Browser, text: str, *, based_on: int = 0, says: str = "") -> int:
-    answer = owner.form("/setup/queues/turns/guideline", text=text, based_on=str(based_on), says=says)
+def write(owner: Browser, text: str, *, based_on: str = "", says: str = "") -> int:
+    answer = owner.form("/setup/queues/turns/guideline", text=text, based_on=based_on, says=says)
     return int(answer.status_code)
+
+
+def shown_at(owner: Browser) -> str:
+    """When the guideline that the form shows was written."""
+    return str(owner.get("/setup/queues/turns/guideline").text.split('name="based_on" value="')[1].split('"')[0])
 
 
 @pytest.mark.parametrize("kind", [*TASKS, "collect"])
 def test_every_kind_of_work_comes_with_a_guideline_with_examples(kind: str) -> None:
-    html = render_guideline(default_guideline(kind).text)
+    html = render_guideline(default_guideline(kind))
     assert 'class="language-good"' in html
     assert f"{kind}, version" not in html
 
@@ -81,20 +86,23 @@ def test_nothing_in_a_guideline_is_executed_or_loaded() -> None:
     assert "<td>1</td>" in html
 
 
-def test_a_guideline_is_written_in_versions(team: Team) -> None:
+def test_an_owner_writes_a_guideline_and_the_history_keeps_the_one_before(team: Team) -> None:
     owner, browser = team.member("Olga", "owner"), team.member("Ada", "annotator")
     assignment = browser.next("turns")
     assert "Watch the evidence" in browser.get(f"/work/{assignment}").text
-    assert write(owner, "Look **twice**.", says="Look at questions.") == 303
+    assert "It came with reeltalk" in browser.get("/guidelines/turns").text
+    assert (shown_at(owner), write(owner, "Look **twice**.", says="Look at questions.")) == ("", 303)
     assert "Look at questions." in browser.get("/").text
     assert "<strong>twice</strong>" in browser.get(f"/work/{assignment}").text
-    assert "Watch the evidence" in browser.get("/guidelines/turns?version=0").text
-    assert write(owner, "Another.", based_on=0) == 409, "somebody wrote a version meanwhile"
-    assert write(owner, "Look **twice**.", based_on=1, says="Look at questions.") == 303, "nothing changed"
-    assert write(owner, "Look thrice.", based_on=1, says="Look at questions.") == 303
+    assert "By Olga" in browser.get("/guidelines/turns").text
+    assert write(owner, "Another.") == 409, "somebody wrote one meanwhile"
+    assert write(owner, "Look **twice**.", says="Look at questions.") == 303, "nothing changed"
+    assert write(owner, "Look thrice.", based_on=shown_at(owner), says="Look at questions.") == 303
     with team.project.database.reading() as session:
-        kinds = [event.kind for event in session.scalars(select(EventRow))]
-    assert [kinds.count(kind) for kind in ("guideline", "line")] == [2, 1]
+        events = list(session.scalars(select(EventRow).order_by(EventRow.seq)))
+    texts = [event.after["text"] for event in events if event.kind == "guideline"]
+    assert texts == ["Look **twice**.\n", "Look thrice.\n"]
+    assert [event.kind for event in events].count("line") == 1
 
 
 @pytest.mark.parametrize("text", [" ", "x" * 50_001])

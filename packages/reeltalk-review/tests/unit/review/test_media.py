@@ -51,7 +51,7 @@ def content(sha256: str) -> bytes:
 @pytest.fixture(scope="module")
 def client(site: ReviewSite) -> Iterator[TestClient]:
     """Signed in as somebody who may see everything."""
-    headers = {"Authorization": f"Bearer {site.token('reader', Role.READER)}"}
+    headers = site.headers("reader", Role.READER)
     with TestClient(create_app(site.project), base_url="http://localhost", headers=headers) as opened:
         yield opened
 
@@ -173,7 +173,7 @@ def test_strangers_get_nothing(site: ReviewSite, sha256: str, part: str) -> None
 
 
 def test_annotators_get_the_videos_of_their_own_work(site: ReviewSite, sha256: str) -> None:
-    headers = {"Authorization": f"Bearer {site.token('annotator', Role.ANNOTATOR)}"}
+    headers = site.headers("annotator", Role.ANNOTATOR)
     other = site.hashes[STRANGE.make()[0].name]
     with TestClient(create_app(site.project), base_url="http://localhost", headers=headers) as annotator:
         own = [f"/media/{sha256}", f"/media/{sha256}/frames"]

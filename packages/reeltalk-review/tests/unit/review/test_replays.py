@@ -14,9 +14,10 @@ from reeltalk_review.app import create_app
 from reeltalk_review.assigning import next_unit
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.events import OPERATOR, transaction
-from reeltalk_review.people import make_token
+from reeltalk_review.people import start_session
 from reeltalk_review.tables import EntryRow, EventRow
 from reeltalk_review.verifying import verify_history
+from reeltalk_review.web import cookie_name
 
 
 @pytest.fixture
@@ -28,8 +29,10 @@ def project(tmp_path: Path, database_kind: str) -> Iterator[ReviewProject]:
 
 def signed_in(project: ReviewProject, person: str) -> TestClient:
     with transaction(project.database, OPERATOR) as change:
-        token = make_token(change, project.secret, person, "test")[1]
-    return TestClient(create_app(project), base_url="http://localhost", headers={"Authorization": f"Bearer {token}"})
+        cookie = start_session(change, project.secret, person)
+    client = TestClient(create_app(project), base_url="http://localhost", cookies={cookie_name(project): cookie})
+    client.headers["x-csrf-token"] = client.get("/api/session").json()["csrf"]
+    return client
 
 
 def first_copy(project: ReviewProject, person: str) -> str:

@@ -29,9 +29,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world.work(annotator, "complete")
     world.dispute("adjudicator")
     world.work(annotator, "working")
-    answer = owner.form("/setup/queues/turns/guideline", text="Look twice.", based_on="0", says="")
+    answer = owner.form("/setup/queues/turns/guideline", text="Look twice.", says="")
     assert answer.status_code == 303, answer.text
-    world.token_id("annotator")
     world.invitation()
     world.team.project.database.close()
     assert run(["review", "backup", str(folder / "bench"), str(folder / "backup.zip")]) == 0
@@ -120,7 +119,6 @@ EDITS: dict[str, Edit] = {
     ),
     "a guideline is changed": _sql("UPDATE guidelines SET text = '\"Accept all.\"'"),
     "a session is taken over": _sql("UPDATE sessions SET person_id = (SELECT id FROM people WHERE role = 'owner')"),
-    "a token is taken over": _sql("UPDATE tokens SET person_id = (SELECT id FROM people WHERE role = 'owner')"),
     "an invitation makes owners": _sql("UPDATE invitations SET role = 'owner'"),
     "an event is removed": _sql("DELETE FROM events WHERE seq = 7"),
     "an event is changed": _sql("UPDATE events SET author = 'eve' WHERE seq = 7"),
