@@ -34,6 +34,7 @@ from reeltalk_review.routes import (
     accounts,
     administration,
     backups,
+    changes,
     collecting,
     guidelines,
     media,
@@ -53,6 +54,7 @@ AREAS: Final = (
     collecting,
     guidelines,
     backups,
+    changes,
     administration,
 )
 """The modules of all routes."""

@@ -1,8 +1,12 @@
 """What people settled becomes the next revision of the benchmark, and everything that points at turns follows."""
 
+import itertools
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from people_at_work import decide, full_content, member, ref, send_back, talk_in_pairs, unit_id, verdicts
@@ -12,7 +16,7 @@ from reeltalk.errors import BenchmarkError, FrozenError
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.review import Decision
-from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.benchmark import Benchmark, BenchmarkWriter
 from reeltalk.store.content import Content
 from reeltalk.store.release import freeze
 from reeltalk.store.tables import GATES
@@ -328,7 +332,7 @@ def test_a_turn_that_something_else_changed_is_not_overwritten(tmp_path: Path) -
     theirs = chain.turns[0].model_copy(update={"question": "Theirs?"})
     content.chains[0] = chain.model_copy(update={"turns": (theirs, *chain.turns[1:])})
     benchmark.write_content(content, stage="something else")
-    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
+    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     result, after = applied(project)
     assert questions(after, "a")[0] == "Theirs?"
     (aside,) = result.aside
@@ -344,7 +348,7 @@ def test_what_other_stages_add_to_a_turn_stays(tmp_path: Path) -> None:
     tagged = chain.turns[0].model_copy(update={"labels": {**chain.turns[0].labels, "cogme.target": ("Object",)}})
     content.chains[0] = chain.model_copy(update={"turns": (tagged, *chain.turns[1:])})
     benchmark.write_content(content, stage="tag")
-    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
+    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     _, after = applied(project)
     assert after.chains[0].turns[0].question == "Mine?"
     assert after.chains[0].turns[0].labels["cogme.target"] == ("Object",)
@@ -380,6 +384,71 @@ def test_a_dry_run_says_what_would_change_and_writes_nothing(tmp_path: Path) -> 
     assert (project.benchmark / "manifest.json").read_bytes() == before
 
 
+def test_a_dry_run_shows_every_change_as_a_difference(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    edit = {"decision": "edit", "question": "Why?", "evidence": [{"start_s": 3.0, "end_s": 4.0}], "note": "shorter"}
+    review(project, "a", {"0": {"decision": "reject", "reasons": ["leaks", "other"], "note": "seen"}, "1": edit})
+    lines: list[str] = []
+    apply_reviews(project, dry_run=True, show=lines.append)
+    assert lines[1:11] == [
+        "  turn 1: removed, leaks, other (seen)",
+        "    question",
+        "    - a0?",
+        "  turn 2: edited, shorter",
+        "    question",
+        "    - a1?",
+        "    + Why?",
+        "    evidence",
+        "    - 1.00–2.00 s",
+        "    + 3.00–4.00 s",
+    ]
+    assert lines[0].endswith("of 4")
+    assert "rewrites rewrite-Plots: removed, review took out a turn that it leads from or to" in lines
+    assert not any("turn 3" in line for line in lines), "it was accepted as it was"
+    assert apply_reviews(project).is_changed
+    apply_reviews(project, dry_run=True, show=lines.append)
+    assert len([line for line in lines if line.startswith("  turn")]) == 2, "what was applied changes nothing again"
+
+
+def test_a_link_and_a_label_are_shown_as_differences(tmp_path: Path) -> None:
+    project = project_of(tmp_path, queues=("links", "tagging"))
+    ada, board = member(project, "Ada"), unit_id("links", "linkages", "a/b")
+    values = {
+        "2-0": {"decision": "keep", "relations": ["People"]},
+        "0-1": {"decision": "delete"},
+        "1-2": {"decision": "keep", "relations": ["Events"], "skills": ["STS"]},
+        "board": {"decision": "complete", "links": ["1-2", "2-0"]},
+    }
+    decide(project, ada, board, values)
+    tags = {"cogme.target": ["Event"], "cogme.content": ["Sequence"], "cogme.thinking": ["Reasoning"]}
+    unit = unit_id("tagging", "dialogues", "talk")
+    decide(project, ada, unit, {place: {"decision": "accept", "labels": tags} for place in "01"})
+    lines: list[str] = []
+    apply_reviews(project, dry_run=True, show=lines.append)
+    shown = "\n".join(lines)
+    assert "the link from turn 1 to turn 2: removed\n    relations\n    - Plots" in shown
+    assert "the link from turn 3 to turn 1: edited\n    relations\n    - Events\n    + People" in shown
+    assert "the link from turn 2 to turn 3: drawn\n    relations\n    + Events\n    skills\n    + STS" in shown
+    assert "labels of cogme.target\n    + Event" in shown
+
+
+def test_work_on_a_chain_that_the_benchmark_lost_is_set_aside_alone(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    for name in "ab":
+        review(project, name, {"1": {"decision": "edit", "question": "Why?"}})
+    content = full_content()
+    for table in ("linkages", "rewrites", "paths", "answers", "scores", "gates", "tag_proposals"):
+        setattr(content, table, [])
+    content.chains = [chain for chain in content.chains if chain.id != "a"]
+    Benchmark.create(tmp_path / "other").write_content(content, stage="test")
+    result, after = applied(project, into=tmp_path / "other")
+    assert [(found.unit_id, found.problem) for found in result.aside] == [
+        (unit_id("turns", "chains", "a"), "it is in the benchmark no longer")
+    ]
+    assert result.aside[0].title.endswith("of 4"), "its name for people"
+    assert questions(after, "b") == ["b0?", "Why?", "b2?"]
+
+
 def test_the_manifest_says_from_which_events_and_files_a_revision_comes(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     before = Benchmark.open(project.benchmark).manifest.files["chains.jsonl"].sha256
@@ -392,19 +461,41 @@ def test_the_manifest_says_from_which_events_and_files_a_revision_comes(tmp_path
     assert files["clips.jsonl"].stage == "test", "what did not change stays the work of its stage"
 
 
-def test_a_write_that_was_not_noted_down_is_known_as_the_projects_own(tmp_path: Path) -> None:
+def test_a_write_that_was_not_noted_down_is_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = project_of(tmp_path)
     review(project, "a", {"0": {"decision": "reject"}})
     # As after a power cut between the benchmark's write and the database's: the project notes down nothing.
-    original = apply_reviews.__globals__["_go_on"]
-    apply_reviews.__globals__["_go_on"] = lambda *_: None
-    try:
+    with monkeypatch.context() as patched:
+        patched.setattr("reeltalk_review.applying.stage._note", lambda *_: None)
         applied(project)
-    finally:
-        apply_reviews.__globals__["_go_on"] = original
     loaded = import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     assert loaded.renewed["turns"] == 1
     assert not applied(project)[0].is_changed
+
+
+@pytest.mark.parametrize("writes", [0, 2, 5, None])
+def test_a_kill_leaves_the_old_revision_or_the_new_one(tmp_path: Path, writes: int | None) -> None:
+    project = project_of(tmp_path)
+    review(project, "a", {"0": {"decision": "reject"}, "1": {"decision": "edit", "question": "Why?"}})
+    project.database.close()
+    if (child := os.fork()) == 0:
+        left = itertools.count(writes or 0, -1)
+        add = BenchmarkWriter.add
+
+        def killed(self: BenchmarkWriter, *rows: Any) -> int:
+            return add(self, *rows) if next(left) else os.kill(os.getpid(), signal.SIGKILL) or 0
+
+        # After all tables are written, the database does not learn of it.
+        noting = mock.patch("reeltalk_review.applying.stage._note", side_effect=lambda *_: os.kill(os.getpid(), 9))
+        with noting if writes is None else mock.patch.object(BenchmarkWriter, "add", killed):
+            apply_reviews(ReviewProject.open(project.benchmark))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    content = Benchmark.open(project.benchmark).content()
+    assert [str(found) for found in validate(Benchmark.open(project.benchmark)) if found.severity == "error"] == []
+    assert (len(content.reviews), questions(content, "a")[0]) == ((3, "Why?") if writes is None else (0, "a0?"))
+    assert applied(project)[0].is_changed == (writes is not None)
+    assert questions(Benchmark.open(project.benchmark).content(), "a") == ["Why?", "a2?"]
 
 
 def test_planted_units_are_never_applied(tmp_path: Path) -> None:
