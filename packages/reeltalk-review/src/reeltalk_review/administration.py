@@ -11,17 +11,16 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from sqlalchemy import ColumnElement, Row, Select, Text, func, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Row, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.record import Json
 from reeltalk_review.access import Action, Role, may
-from reeltalk_review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
+from reeltalk_review.assigning import ADJUDICATOR, IN_BULK, LABELS, ORDER, ORDERS, UNFINISHED
 from reeltalk_review.database import Database, ProjectSettings
-from reeltalk_review.describing import searched
+from reeltalk_review.describing import has_words
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound
 from reeltalk_review.events import ROWS, Transaction
-from reeltalk_review.naming import unit_names
 from reeltalk_review.people import clean_line, end_sessions
 from reeltalk_review.settling import OPEN, release_work, set_overlap
 from reeltalk_review.tables import (
@@ -34,8 +33,6 @@ from reeltalk_review.tables import (
     QueueRow,
     TokenRow,
     UnitRow,
-    UnitWordsRow,
-    canonical_json,
     moment,
 )
 from reeltalk_review.tasks.registry import TASKS
@@ -178,6 +175,8 @@ def change_queue(
     is_open: bool,
     approval: bool,
     order: str = ORDERS[0],
+    in_bulk: bool = False,
+    labels: bool = False,
 ) -> None:
     """Change a queue.
 
@@ -190,6 +189,8 @@ def change_queue(
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
         order: The order in which people get its units: one of `ORDERS`.
+        in_bulk: Whether people may accept at once the turns without findings.
+        labels: Whether people are asked for the labels of turns.
 
     Raises:
         NotFound: There is no such queue.
@@ -212,16 +213,16 @@ def change_queue(
         set_overlap(change, queue, TASKS[queue.task], overlap, approval=approval)
     before = _queue(queue)
     queue.title, queue.position, queue.is_open = title, position, is_open
-    if queue.settings.get(ORDER, ORDERS[0]) != order:
-        # A new mapping, since changes inside it would go unnoticed.
-        queue.settings = {**queue.settings, ORDER: order}
+    # A new mapping, since changes inside it would go unnoticed.
+    queue.settings = {**queue.settings, ORDER: order, IN_BULK: in_bulk, LABELS: labels}
     if _queue(queue) != before:
         change.record("queue", queue.id, before=before, after=_queue(queue))
 
 
 def _queue(queue: QueueRow) -> dict[str, Json]:
-    order = queue.settings.get(ORDER, ORDERS[0])
-    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, "order": order}
+    defaults: dict[str, Json] = {ORDER: ORDERS[0], IN_BULK: False, LABELS: False}
+    settings = {name: queue.settings.get(name, default) for name, default in defaults.items()}
+    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, **settings}
 
 
 def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
@@ -256,7 +257,7 @@ TEAM_EVENTS: Final = frozenset(
 """Kinds of events that contain no work. All others belong to a unit, or are withheld."""
 UNIT_EVENTS: Final = frozenset(
     {
-        *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
+        *("take", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
         *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside"),
         *("begin", "say", "finish", "judge"),
     }
@@ -293,11 +294,7 @@ class EventFilter:
             units = select(UnitRow.id).where(UnitRow.queue_id == self.queue)
             found.append(or_(EventRow.subject == self.queue, _is_about(units)))
         if self.unit:
-            words = type_coerce(UnitWordsRow.words, Text()).contains(
-                canonical_json(searched(self.unit))[1:-1], autoescape=True
-            )
-            named = select(UnitWordsRow.unit_id).where(words)
-            found.append(_is_about(select(UnitRow.id).where(or_(UnitRow.id == self.unit, UnitRow.id.in_(named)))))
+            found.append(_is_about(select(UnitRow.id).where(or_(UnitRow.id == self.unit, has_words(self.unit)))))
         if self.day:
             try:
                 first = datetime.fromisoformat(f"{self.day}T00:00:00+00:00")
@@ -357,7 +354,6 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
     Places are withheld too: for drawn links and added labels, the place reveals the work.
     """
     units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
-    names = unit_names(session, {unit.id for unit in units.values()})
     found = []
     for row in rows:
         unit = units.get(row.subject)
@@ -370,7 +366,7 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
                 kind=row.kind,
                 subject=row.subject,
                 unit=unit.id if unit is not None else None,
-                name=names[unit.id] if unit is not None else None,
+                name=unit.title if unit is not None else None,
                 place=None if hidden else row.place,
                 before=None if hidden else row.before,
                 after=None if hidden else row.after,
@@ -422,12 +418,12 @@ def all_events(database: Database, chosen: EventFilter) -> Iterator[VisibleEvent
 
 
 def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
-    """The unit of each subject that is one or is work on one, with its id and state.
+    """The unit of each subject that is one or is work on one, with its id, title and state.
 
     A complete unit is open again while work on it was returned. Its events are then withheld again.
     """
     subjects = list(subjects)
-    shown = (UnitRow.id, UnitRow.state)
+    shown = (UnitRow.id, UnitRow.title, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (
         select(AssignmentRow.id.label("subject"), *shown)

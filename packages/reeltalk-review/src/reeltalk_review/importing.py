@@ -22,8 +22,9 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.invariants import check_content
 from reeltalk.store.manifest import Manifest
+from reeltalk_review.assigning import ORDER
 from reeltalk_review.database import ReviewProject, in_batches
-from reeltalk_review.describing import describe_units, forget_words
+from reeltalk_review.describing import content_columns
 from reeltalk_review.duties import assign_units
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.tables import (
@@ -213,6 +214,7 @@ def _unit_view(task: ReviewTask | None, draft: Draft, videos: Container[str]) ->
         "video_id": draft.video_id if draft.video_id in videos else None,
         "turns": len(task.places(draft.content)) if task is not None else 0,
         "content": dict(draft.content),
+        **content_columns(task, (draft.title, draft.video_id, draft.target_id), draft.content),
     }
 
 
@@ -269,22 +271,19 @@ def _put_units(
                 continue
             row = session.get_one(UnitRow, unit_id)
             if row.title != draft.title:
-                row.title = draft.title
-                forget_words(session, [unit_id])
+                row.title, row.words = draft.title, values["words"]
             if _is_same(row.content, values["content"]):
                 continue
             if known[unit_id]:
                 counts["behind"] += 1
                 continue
             counts["renewed"] += 1
-            forget_words(session, [unit_id])
             for name, value in values.items():
                 setattr(row, name, value)
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
     gone = [unit_id for unit_id, is_begun in known.items() if name_key(unit_id) not in there and not is_begun]
-    forget_words(session, gone)
     assign_units(change, dict.fromkeys(gone, queue.id), ())
     for unit_id in gone:
         session.delete(session.get_one(UnitRow, unit_id))
@@ -430,7 +429,7 @@ def import_content(
                 title=task.title,
                 position=position,
                 overlap=choice.overlap,
-                settings={LOADED: True, **({"only": only} if only is not None else {})},
+                settings={LOADED: True, ORDER: task.order, **({"only": only} if only is not None else {})},
             )
         _put_units(change, queue, task, drafts, videos, revision, loaded)
         counts = {
@@ -442,7 +441,6 @@ def import_content(
         if counts["units"] or counts["renewed"] or counts["removed"]:
             change.record("load", name, after=counts)
     session.flush()
-    describe_units(session)
     return loaded
 
 
@@ -520,7 +518,6 @@ def add_queue(
         session.execute(insert(UnitRow), rows)
     change.record("load", queue_id, after={"units": len(drafts), "overlap": overlap, "task": kind})
     session.flush()
-    describe_units(session)
     return len(drafts)
 
 

@@ -28,7 +28,7 @@ from reeltalk_review.assigning import (
     take_unit,
     unfinished_copies,
 )
-from reeltalk_review.errors import Conflict, InvalidValue, NotFound
+from reeltalk_review.errors import InvalidValue
 from reeltalk_review.events import Transaction
 from reeltalk_review.reasons import check_reasons, reason_names
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
@@ -50,16 +50,18 @@ def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow,
 
     Callers first check that the unit is complete: until then nobody sees another's work.
     """
-    rows = session.scalars(
-        select(AssignmentRow)
+    rows = session.execute(
+        select(AssignmentRow, EntryRow)
+        .outerjoin(EntryRow, EntryRow.assignment_id == AssignmentRow.id)
         .where(AssignmentRow.unit_id == unit_id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state == "submitted")
-        .order_by(AssignmentRow.submitted_at, AssignmentRow.id)
-    ).all()
-    found = []
-    for row in rows:
-        entries = session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id).order_by(EntryRow.place))
-        found.append((row, {entry.place: entry.value for entry in entries}))
-    return found
+        .order_by(AssignmentRow.submitted_at, AssignmentRow.id, EntryRow.place)
+    )
+    found: dict[str, tuple[AssignmentRow, dict[str, Json]]] = {}
+    for copy, entry in rows:
+        values = found.setdefault(copy.id, (copy, {}))[1]
+        if entry is not None:
+            values[entry.place] = entry.value
+    return list(found.values())
 
 
 def count_submission(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
@@ -406,23 +408,6 @@ def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     held = exists().where(AssignmentRow.unit_id == UnitRow.id, holds_place(now, ADJUDICATOR))
     return (UnitRow.state == ADJUDICATION, ~mine, ~held, may_know(person_id))
-
-
-def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow]:
-    """Somebody's own work as adjudicator, on a unit for which all work is in.
-
-    Raises:
-        NotFound: They have no such work.
-        Conflict: Work on the unit was returned and is not in again.
-    """
-    assignment = session.get(AssignmentRow, assignment_id)
-    if assignment is None or assignment.person_id != person_id or assignment.role != ADJUDICATOR:
-        raise NotFound("you have no such work")
-    unit = session.get_one(UnitRow, assignment.unit_id)
-    # Returned work is blind again: nobody sees it until all of it is in.
-    if unit.state == "open":
-        raise Conflict("work on this task was returned to its annotator; continue when it is submitted again")
-    return assignment, unit
 
 
 def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dict[str, Json]]]:

@@ -223,6 +223,10 @@ class UnitRow(Base):
     be null; None if it did not."""
     disputed: Mapped[int] = mapped_column(default=0)
     """Number of places on which people differed when all work was last in. Shown only while the unit is complete."""
+    doubt: Mapped[float] = mapped_column(default=0.0)
+    """How doubtful the benchmark's checks leave it, 0 to 1, for queues that begin with the most doubtful."""
+    words: Mapped[str] = mapped_column(JsonText, default="")
+    """Names and texts by which it is found, in lower case, as a JSON string, which may hold any character."""
     content: Mapped[Json] = mapped_column(JsonText(dict))
     """The draft and everything shown with it. The last column, since SQLite reads a row from its start."""
 
@@ -231,6 +235,7 @@ class UnitRow(Base):
     __table_args__ = (
         one_of("state", ("open", "adjudication", "done")),
         Index("units_by_queue", "queue_id", "state", "position", "id"),
+        Index("units_by_doubt", "queue_id", "state", text("doubt DESC"), "position", "id"),
         Index(
             "units_listed",
             *("queue_id", "position", "id", "state", "submitted", "turns", "flags", "disputed", "video_id"),
@@ -250,16 +255,6 @@ class UnitRow(Base):
             postgresql_where=text("gold IS NOT NULL"),
         ),
     )
-
-
-class UnitWordsRow(Base):
-    """The words by which a unit is found, in a table of its own: rows of units are too large to be searched."""
-
-    __tablename__ = "unit_words"
-
-    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), primary_key=True)
-    words: Mapped[str] = mapped_column(JsonText)
-    """Names and texts in lower case, as a JSON string, which may hold any character."""
 
 
 class AssignmentRow(Base):

@@ -44,7 +44,6 @@ from reeltalk_review.importing import (
     read_checked,
     table_hashes,
 )
-from reeltalk_review.naming import unit_names
 from reeltalk_review.settling import DONE, OPEN
 from reeltalk_review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
@@ -248,7 +247,7 @@ def revise(content: Content, session: Session, progress: Callable[[str], None] =
         if time.monotonic() - told >= TELL_EVERY_S:
             told = time.monotonic()
             progress(f"collecting settled work: {batch.videos:,} of {len(content.videos):,} videos")
-    names = unit_names(session, made.aside)
+    names = {unit_id: session.get_one(UnitRow, unit_id).title for unit_id in made.aside}
     made.aside = {
         unit_id: [replace(one, title=names[unit_id]) for one in found] for unit_id, found in made.aside.items()
     }

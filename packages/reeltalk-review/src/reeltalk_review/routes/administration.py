@@ -168,6 +168,8 @@ def change_queue(
     people: Names,
     is_open: ShortText = "",
     order: ShortText = ORDERS[0],
+    in_bulk: ShortText = "",
+    labels: ShortText = "",
 ) -> Response:
     """Change a queue, and whom it is for."""
     try:
@@ -181,6 +183,8 @@ def change_queue(
                 is_open=is_open == "yes",
                 approval=project.settings.approval,
                 order=order,
+                in_bulk=in_bulk == "yes",
+                labels=labels == "yes",
             )
             assign_queue(change, queue_id, people)
     except (InvalidValue, Conflict) as error:

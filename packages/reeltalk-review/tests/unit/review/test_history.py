@@ -62,14 +62,11 @@ def test_part_of_a_name_finds_the_tasks_and_goes_on_to_older_changes(world: Worl
 
 
 def known_unit(world: World) -> str:
-    from sqlalchemy import select
-
-    from reeltalk_review.tables import UnitRow, UnitWordsRow
+    from reeltalk_review.tables import UnitRow
 
     unit = world.unit()
     with world.changing() as change:
-        change.session.add(UnitWordsRow(unit_id=unit, words="chain-film0"))
-        assert change.session.scalars(select(UnitRow).where(UnitRow.id == unit)).one()
+        change.session.get_one(UnitRow, unit).words = "chain-film0"
     return unit
 
 
