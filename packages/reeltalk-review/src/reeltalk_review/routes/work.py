@@ -234,7 +234,7 @@ def _view(
             ),
         },
         "labels_asked": task.asks_labels or bool(queue.settings.get(LABELS)),
-        "in_bulk": len(work.acceptable(assignment, unit, task, queue, rows)),
+        "in_bulk": work.acceptable(assignment, unit, task, queue, rows),
         "reasons": offered_reasons(session, task.kind),
         "entries": {place: work.entry_view(row) for place, row in rows.items()},
         "findings": work.findings(assignment, unit, task, rows, places),
