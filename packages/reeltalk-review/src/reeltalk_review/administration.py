@@ -258,7 +258,7 @@ TEAM_EVENTS: Final = frozenset(
 UNIT_EVENTS: Final = frozenset(
     {
         *("take", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
-        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside"),
+        *("complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside"),
         *("begin", "say", "finish", "judge"),
     }
 )

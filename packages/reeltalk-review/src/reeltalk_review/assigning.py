@@ -26,7 +26,7 @@ from reeltalk_review.tasks.registry import TASKS
 ANNOTATOR: Final = "annotator"
 ADJUDICATOR: Final = "adjudicator"
 UNFINISHED: Final = ("working", "returned")
-LIVE: Final = (*UNFINISHED, "submitted", "waiting")
+LIVE: Final = (*UNFINISHED, "submitted")
 LAPSED: Final = "lapsed"
 TEST: Final = "test"
 """The kind of work in which people answer questions that they must not know."""
@@ -248,17 +248,7 @@ def unfinished_copies(change: Transaction, unit: UnitRow, role: str) -> Sequence
 
 
 def make_room(change: Transaction, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> bool:
-    """Let copies lapse until there are no more copies than places.
-
-    Args:
-        change: The transaction.
-        unit: The unit.
-        role: Whose copies.
-        may_lapse: Ids of the copies that may lapse, in the order in which they lapse.
-
-    Returns:
-        True if there are still more copies than places.
-    """
+    """Let copies lapse, in the order of `may_lapse`, until each has a place; returns whether there are still more."""
     live = {row.id: row for row in _live(change.session, unit, role)}
     surplus = len(live) - _places(change.session, unit, role)
     for assignment_id in may_lapse:

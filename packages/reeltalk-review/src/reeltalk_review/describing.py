@@ -25,7 +25,9 @@ _PARTS: Final = ("before", "after")
 """The two chains of a unit of links."""
 
 
-def content_columns(task: ReviewTask | None, names: Iterable[str | None], content: Mapping[str, Json]) -> dict[str, Json]:
+def content_columns(
+    task: ReviewTask | None, names: Iterable[str | None], content: Mapping[str, Json]
+) -> dict[str, Json]:
     """The columns of a unit that follow from its content.
 
     Args:

@@ -75,12 +75,7 @@ class ContentNames:
 
 
 def _spoken_clips(unit: QAChain | Dialogue, numbers: Mapping[str, int]) -> str:
-    """The clips that a unit is about, as `clip 3` or `clips 2 to 4`; empty for a whole video.
-
-    Args:
-        unit: A chain or dialogue.
-        numbers: The numbers of its video's clips, from 1.
-    """
+    """The clips that a unit is about, by their numbers, as `clip 3` or `clips 2 to 4`; empty for a whole video."""
     names = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
     found = sorted({numbers[name] for name in names if name in numbers})
     if not found or (len(found) > 1 and len(found) == len(numbers)):

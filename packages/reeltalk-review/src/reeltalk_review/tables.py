@@ -268,8 +268,8 @@ class AssignmentRow(Base):
     role: Mapped[str] = mapped_column(Text)
     """`annotator` or `adjudicator`."""
     state: Mapped[str] = mapped_column(Text)
-    """`working`, `returned` (to be worked on again) or `submitted`. `lapsed` if its place went to somebody else: its
-    entries stay, and it may continue once there is a place. `waiting` for an adjudicator's while work is done again."""
+    """`working`, `returned` (to be worked on again) or `submitted`. `lapsed` if its place went to somebody else, or
+    an adjudicator's while work is done again: its entries stay, and it may continue once there is a place."""
     round: Mapped[int] = mapped_column(default=1)
     note: Mapped[str] = mapped_column(Text, default="")
     """The adjudicator's note when it was returned."""
@@ -279,7 +279,7 @@ class AssignmentRow(Base):
 
     __table_args__ = (
         one_of("role", ("annotator", "adjudicator")),
-        one_of("state", ("working", "returned", "submitted", "lapsed", "waiting")),
+        one_of("state", ("working", "returned", "submitted", "lapsed")),
         UniqueConstraint("unit_id", "person_id", "role"),
         Index("assignments_by_person", "person_id", "state"),
         Index("assignments_by_unit", "unit_id", "role", "state", "person_id"),

@@ -36,13 +36,7 @@ class Outcome:
 
 
 def return_units(change: Transaction, person: User, unit_ids: Sequence[str], note: str) -> Outcome:
-    """Return the submitted work on units to its annotators.
-
-    Args:
-        change: The transaction.
-        person: Who asks.
-        unit_ids: Which units.
-        note: What should be done again.
+    """Return the submitted work on units to its annotators, with a note that says what should be done again.
 
     Raises:
         InvalidValue: There is no note, or too many units are chosen.
@@ -65,13 +59,7 @@ def return_units(change: Transaction, person: User, unit_ids: Sequence[str], not
 
 
 def give_units(change: Transaction, person: User, unit_ids: Sequence[str], people: Sequence[str]) -> Outcome:
-    """Assign units to exactly these people; to nobody means to everybody who works in their queue.
-
-    Args:
-        change: The transaction.
-        person: Who asks.
-        unit_ids: Which units. Complete units and gold are left out.
-        people: Ids of people.
+    """Assign open units to exactly these people; to nobody means to everybody who works in their queue.
 
     Raises:
         InvalidValue: One of the people cannot work, or too many units are chosen.

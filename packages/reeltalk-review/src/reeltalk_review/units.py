@@ -88,7 +88,7 @@ class PersonHere(BaseModel):
     name: str
     role: Literal["annotator", "adjudicator"]
     state: str
-    """`working`, `returned`, `submitted` or `waiting`."""
+    """`working`, `returned` or `submitted`."""
     round: int
     """How often it was returned, plus one."""
 
@@ -188,13 +188,7 @@ def _seen_by(person: User) -> list[ColumnElement[bool]]:
 
 
 def find_units(session: Session, person: User, query: UnitQuery) -> UnitPage:
-    """A page of the units that match.
-
-    Args:
-        session: The database.
-        person: Who looks.
-        query: What they look for.
-    """
+    """A page of the units that match what somebody looks for."""
     total = session.scalar(_matching(select(func.count()).select_from(UnitRow), person, query)) or 0
     pages = max(1, -(-total // ON_A_PAGE))
     page = min(query.page, pages)

@@ -14,7 +14,6 @@ from reeltalk_review.assigning import (
     ADJUDICATOR,
     IN_BULK,
     LAPSED,
-    LIVE,
     UNFINISHED,
     lapse_work,
     make_room,
@@ -27,7 +26,6 @@ from reeltalk_review.reasons import check_reasons
 from reeltalk_review.settling import (
     ADJUDICATION,
     OPEN,
-    WAITING,
     check_settlement,
     count_submission,
     disputed_places,
@@ -229,8 +227,8 @@ def accept_in_bulk(change: Transaction, assignment: AssignmentRow, unit: UnitRow
 
 
 def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
-    # This also covers a lapsed adjudicator's copy: nothing about others' work may be answered before all is in.
-    if assignment.state == WAITING or (assignment.role == ADJUDICATOR and unit.state == OPEN):
+    # Nothing about others' work may be answered before all is in.
+    if assignment.role == ADJUDICATOR and unit.state == OPEN:
         raise Conflict("work on this task was returned to its annotator; continue when it is submitted again")
     if assignment.state not in (*UNFINISHED, LAPSED):
         raise Conflict("this work was submitted; take it back, or ask an adjudicator to return it")
@@ -441,7 +439,6 @@ def _check_blind(session: Session, assignment: AssignmentRow, unit: UnitRow) -> 
     others = select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.id != assignment.id)
     judged = others.where(
         AssignmentRow.role == ADJUDICATOR,
-        AssignmentRow.state.in_(LIVE),
         exists().where(EntryRow.assignment_id == AssignmentRow.id),
     )
     if session.scalars(judged.limit(1)).first() is not None:
@@ -469,14 +466,7 @@ def check_note(note: str) -> str:
 def send_back(change: Transaction, person_id: str, assignment_id: str, note: str, *, approval: bool = False) -> None:
     """Return submitted work to its annotator, at any time. Only they can continue it.
 
-    If its annotator has left, its place is free for others instead.
-
-    Args:
-        change: The transaction.
-        person_id: Who returns it.
-        assignment_id: The work.
-        note: What should be done again.
-        approval: As in `submit`.
+    If its annotator has left, its place is free for others instead. The note says what should be done again.
 
     Raises:
         NotFound: There is no such work of an annotator.

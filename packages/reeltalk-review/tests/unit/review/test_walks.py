@@ -17,7 +17,7 @@ from reeltalk_review.assigning import ADJUDICATOR, ANNOTATOR, LIVE, next_unit, t
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError
 from reeltalk_review.events import OPERATOR, Transaction, transaction
-from reeltalk_review.settling import ADJUDICATION, DONE, OPEN, WAITING, release_work, set_overlap, submitted_works
+from reeltalk_review.settling import ADJUDICATION, DONE, OPEN, release_work, set_overlap, submitted_works
 from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.verifying import verify_history
@@ -219,7 +219,7 @@ class Walk:
                     assert len(live) <= (max(overlap, unit.submitted + again) if again else overlap)
                     assert unit.submitted < overlap or again, "what is complete is settled"
                     assert results == [], "nothing is settled before all work is in"
-                    assert set(adjudicators) <= {WAITING}
+                    assert adjudicators == []
                 else:
                     assert live == ["submitted"] * unit.submitted
                     assert (len(results) == 3) == (unit.state == DONE)

@@ -290,7 +290,7 @@ def test_returned_work_is_redone_by_its_person_and_the_adjudicator_looks_again(p
     with transaction(project.database, "jo") as change:
         work.send_back(change, "jo", copies[0] or "", "the question leaks")
     assert unit_of(project.database) == ("open", 1)
-    assert (state_of(project.database, copies[0] or ""), state_of(project.database, mine)) == ("returned", "waiting")
+    assert (state_of(project.database, copies[0] or ""), state_of(project.database, mine)) == ("returned", "lapsed")
     assert set(marks(project.database, mine).values()) == {True}
     with pytest.raises(Conflict, match="returned to its annotator"):
         handed_in(project, mine)
