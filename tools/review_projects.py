@@ -7,6 +7,7 @@ from typing import Any, Final
 from reeltalk.schema.record import Json
 from reeltalk_review import work
 from reeltalk_review.database import ReviewProject
+from reeltalk_review.describing import content_columns
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
 
@@ -53,6 +54,7 @@ def small_project(
                     video_id=None,
                     turns=turns,
                     content=unit_content(f"u{number}", turns),
+                    words=content_columns(None, [f"u{number}"], unit_content(f"u{number}", turns))["words"],
                     target_table="chains",
                     target_id=f"u{number}",
                     gold={"faults": {}} if number in gold else None,

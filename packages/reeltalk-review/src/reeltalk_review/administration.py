@@ -7,17 +7,16 @@ cover withheld values, and somebody who guesses a decision could check the guess
 
 from typing import Any, Final
 
-from sqlalchemy import Row, Text, func, or_, select, type_coerce
+from sqlalchemy import Row, func, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.record import Json
 from reeltalk_review.access import Action, Role, may
-from reeltalk_review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
+from reeltalk_review.assigning import ADJUDICATOR, IN_BULK, LABELS, ORDER, ORDERS, UNFINISHED
 from reeltalk_review.database import ProjectSettings
-from reeltalk_review.describing import searched
+from reeltalk_review.describing import has_words
 from reeltalk_review.errors import Conflict, InvalidValue, NotFound
 from reeltalk_review.events import ROWS, Transaction
-from reeltalk_review.naming import unit_names
 from reeltalk_review.people import clean_line, end_sessions
 from reeltalk_review.settling import OPEN, release_work, set_overlap
 from reeltalk_review.tables import (
@@ -28,8 +27,6 @@ from reeltalk_review.tables import (
     ProjectRow,
     QueueRow,
     UnitRow,
-    UnitWordsRow,
-    canonical_json,
 )
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import spoken_place
@@ -127,6 +124,8 @@ def change_queue(
     is_open: bool,
     approval: bool,
     order: str = ORDERS[0],
+    in_bulk: bool = False,
+    labels: bool = False,
 ) -> None:
     """Change a queue.
 
@@ -139,6 +138,8 @@ def change_queue(
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
         order: The order in which people get its units: one of `ORDERS`.
+        in_bulk: Whether people may accept at once the turns without findings.
+        labels: Whether people are asked for the labels of turns.
 
     Raises:
         NotFound: There is no such queue.
@@ -155,16 +156,16 @@ def change_queue(
         set_overlap(change, queue, TASKS[queue.task], overlap, approval=approval)
     before = _queue(queue)
     queue.title, queue.position, queue.is_open = title, position, is_open
-    if queue.settings.get(ORDER, ORDERS[0]) != order:
-        # A new mapping, since changes inside it would go unnoticed.
-        queue.settings = {**queue.settings, ORDER: order}
+    # A new mapping, since changes inside it would go unnoticed.
+    queue.settings = {**queue.settings, ORDER: order, IN_BULK: in_bulk, LABELS: labels}
     if _queue(queue) != before:
         change.record("queue", queue.id, before=before, after=_queue(queue))
 
 
 def _queue(queue: QueueRow) -> dict[str, Json]:
-    order = queue.settings.get(ORDER, ORDERS[0])
-    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, "order": order}
+    defaults: dict[str, Json] = {ORDER: ORDERS[0], IN_BULK: False, LABELS: False}
+    settings = {name: queue.settings.get(name, default) for name, default in defaults.items()}
+    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, **settings}
 
 
 def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
@@ -218,20 +219,17 @@ def past_events(
     if person:
         query = query.where(EventRow.author == person)
     if unit:
-        words = type_coerce(UnitWordsRow.words, Text()).contains(canonical_json(searched(unit))[1:-1], autoescape=True)
-        named = select(UnitWordsRow.unit_id).where(words)
-        units = select(UnitRow.id).where(or_(UnitRow.id == unit, UnitRow.id.in_(named)))
+        units = select(UnitRow.id).where(or_(UnitRow.id == unit, has_words(unit)))
         works = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units))
         dialogues = select(LiveDialogueRow.id).where(LiveDialogueRow.unit_id.in_(units))
         query = query.where(or_(*(EventRow.subject.in_(subjects) for subjects in (units, works, dialogues))))
     rows = session.scalars(query).all()
     units_by_subject = _units(session, [row.subject for row in rows if row.kind not in TEAM_EVENTS])
-    names = unit_names(session, {found.id for found in units_by_subject.values()})
     shown = []
     for row in rows:
         about = units_by_subject.get(row.subject)
         event = {"seq": row.seq, "at": row.at, "author": row.author, "kind": row.kind, "subject": row.subject}
-        event |= {"unit": names[about.id] if about is not None else None, "withheld": True, "place": ""}
+        event |= {"unit": about.title if about is not None else None, "withheld": True, "place": ""}
         if row.kind in TEAM_EVENTS or (about is not None and about.state != OPEN):
             place = spoken_place(row.place) if row.place is not None else ""
             event |= {"withheld": False, "place": place, "before": row.before, "after": row.after}
@@ -240,11 +238,11 @@ def past_events(
 
 
 def _units(session: Session, subjects: list[str]) -> dict[str, Any]:
-    """The unit of each subject that is one or is work on one, with its id and state.
+    """The unit of each subject that is one or is work on one, with its id, title and state.
 
     A complete unit is open again while work on it was returned. Its events are then withheld again.
     """
-    shown = (UnitRow.id, UnitRow.state)
+    shown = (UnitRow.id, UnitRow.title, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (
         select(AssignmentRow.id.label("subject"), *shown)

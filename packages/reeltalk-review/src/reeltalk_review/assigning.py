@@ -5,8 +5,6 @@ returned, or was submitted. There are never more live copies than places. A copy
 *lapsed*: what its person saved stays, they may go on, and the first to submit counts.
 """
 
-import hashlib
-import itertools
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -28,7 +26,7 @@ from reeltalk_review.tasks.registry import TASKS
 ANNOTATOR: Final = "annotator"
 ADJUDICATOR: Final = "adjudicator"
 UNFINISHED: Final = ("working", "returned")
-LIVE: Final = (*UNFINISHED, "submitted", "waiting")
+LIVE: Final = (*UNFINISHED, "submitted")
 LAPSED: Final = "lapsed"
 TEST: Final = "test"
 """The kind of work in which people answer questions that they must not know."""
@@ -36,9 +34,11 @@ LONGEST_LEASE: Final = timedelta(hours=24)
 """A lease that ends later was given by a wrong clock and holds nothing."""
 ORDER: Final = "order"
 """Key in a queue's settings: one of `ORDERS`."""
-ORDERS: Final = ("given", "video", "random")
-_PRIME: Final = 10_007
-_SOME: Final = 256
+ORDERS: Final = ("films", "doubt")
+IN_BULK: Final = "in_bulk"
+"""Key in a queue's settings: people may accept at once the turns without findings. Also the mark of such values."""
+LABELS: Final = "labels"
+"""Key in a queue's settings: people are asked for the labels of turns."""
 
 
 def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
@@ -89,50 +89,30 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
 
 
 def _first_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
-    """The first unit in a person's order that is for them and has a place for them."""
-    is_open = (UnitRow.queue_id == queue.id, UnitRow.state == "open", is_for(session, person_id, queue.id))
+    """The first unit in the queue's order that is for somebody and has a place for them."""
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
-    order = (*order_of(queue, person_id), UnitRow.gold.is_(None))
-    free = (
+    return session.scalars(
         select(UnitRow)
         .where(
-            *is_open,
+            UnitRow.queue_id == queue.id,
+            UnitRow.state == "open",
+            is_for(session, person_id, queue.id),
             ~mine,
             or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
             may_take(session, queue, person_id),
         )
-        .order_by(*order)
+        .order_by(*order_of(queue))
         .limit(1)
-    )
-    if queue.settings.get(ORDER, ORDERS[0]) == ORDERS[0]:
-        return session.scalars(free).one_or_none()
-    # No index has the other orders. Counting the held places of a few units at a time is quicker than of all.
-    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
-    ordered = select(UnitRow.id).where(*is_open, UnitRow.id.not_in(own)).order_by(*order).limit(_SOME)
-    for start in itertools.count(0, _SOME):
-        ids = session.scalars(ordered.offset(start)).all()
-        found = session.scalars(free.where(UnitRow.id.in_(ids))).one_or_none() if ids else None
-        if found is not None or len(ids) < _SOME:
-            return found
-    return None
+    ).one_or_none()
 
 
-def order_of(queue: QueueRow, person_id: str) -> tuple[Any, ...]:
-    """As SQL: the order in which a person gets the units of a queue, as its setting `order` says.
+def order_of(queue: QueueRow) -> tuple[Any, ...]:
+    """As SQL: the order in which people get the units of a queue, as its setting `order` says.
 
-    `given` is the order of the benchmark, `video` that of the names of videos, and `random` an order of each person's
-    own, which stays the same.
+    `films` is the order of the benchmark; `doubt` begins with the units that its checks leave most doubtful.
     """
-    order = queue.settings.get(ORDER, ORDERS[0])
-    if order == "video":
-        return UnitRow.video_id.is_(None), UnitRow.video_id, UnitRow.position
-    if order == "random":
-        # Databases share no hash function. All products stay below 2^31 for queues of up to 200,000 units.
-        digest = hashlib.sha256(person_id.encode()).digest()
-        a, b, c, d = (int.from_bytes(digest[4 * n : 4 * n + 4]) % (_PRIME - 1) + 1 for n in range(4))
-        mixed = ((UnitRow.position * a + b) % _PRIME) * ((UnitRow.position * c + d) % _PRIME) % _PRIME
-        return mixed, UnitRow.position
-    return (UnitRow.position,)
+    by_doubt = queue.settings.get(ORDER, ORDERS[0]) == "doubt"
+    return (*([UnitRow.doubt.desc()] if by_doubt else []), UnitRow.position, UnitRow.gold.is_(None))
 
 
 def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement[bool]:
@@ -145,7 +125,8 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
-        rules.append(was_not_shown())
+        # Whoever sees the table of units would recognise gold in their own hands.
+        rules += [was_not_shown(), UnitRow.gold.is_(None)]
     return and_(*rules)
 
 
@@ -267,17 +248,7 @@ def unfinished_copies(change: Transaction, unit: UnitRow, role: str) -> Sequence
 
 
 def make_room(change: Transaction, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> bool:
-    """Let copies lapse until there are no more copies than places.
-
-    Args:
-        change: The transaction.
-        unit: The unit.
-        role: Whose copies.
-        may_lapse: Ids of the copies that may lapse, in the order in which they lapse.
-
-    Returns:
-        True if there are still more copies than places.
-    """
+    """Let copies lapse, in the order of `may_lapse`, until each has a place; returns whether there are still more."""
     live = {row.id: row for row in _live(change.session, unit, role)}
     surplus = len(live) - _places(change.session, unit, role)
     for assignment_id in may_lapse:
@@ -317,19 +288,6 @@ def renew_lease(assignment: AssignmentRow, *, lease_minutes: int, now: str | Non
         assignment.lease_until = until
 
 
-def give_back(change: Transaction, assignment: AssignmentRow) -> None:
-    """Give a unit back for the next person who asks.
-
-    Raises:
-        Conflict: Something was saved in it, or it was submitted. What was typed stays with its person.
-    """
-    saved = change.session.scalars(select(EntryRow.place).where(EntryRow.assignment_id == assignment.id)).first()
-    if assignment.state not in ("working", LAPSED) or saved is not None:
-        raise Conflict("begun work stays with you; you can give back only a task in which nothing was saved")
-    change.record("give_back", assignment.id, before={"unit": assignment.unit_id, "person": assignment.person_id})
-    change.session.delete(assignment)
-
-
 def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int:
     """How many units of a queue somebody could still work on: units they have begun and units with a free place."""
     queue = session.get(QueueRow, queue_id)
@@ -350,22 +308,6 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
     )
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
-
-
-def known_units(session: Session, queue_id: str, person_id: str) -> int:
-    """How many open units of a test somebody does not get because they have worked on the video."""
-    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
-    counted = (
-        select(func.count())
-        .select_from(UnitRow)
-        .where(
-            UnitRow.queue_id == queue_id,
-            UnitRow.state == "open",
-            UnitRow.id.not_in(own),
-            ~may_answer(person_id, queue_id),
-        )
-    )
-    return session.scalar(counted) or 0
 
 
 def _live(session: Session, unit: UnitRow, role: str) -> Sequence[AssignmentRow]:

@@ -1,76 +1,53 @@
-"""What a table of units needs to know of each unit's content: the words by which it is found, and its flagged turns.
+"""What lists and orders of units need to know of each unit's content: words, flagged turns, doubt.
 
 Rows of units are too large to be read for a list, so this is stored when a unit is new or renewed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import fmean
+from typing import Any, Final
 
-from sqlalchemy import delete, exists, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, type_coerce
+from sqlalchemy import Text as AnyText
 
-from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.gates import DIFFICULTY, VERIFIED, GateOutcome
 from reeltalk.schema.record import Json
-from reeltalk_review.tables import EventRow, QueueRow, UnitRow, UnitWordsRow
-from reeltalk_review.tasks.registry import TASKS
+from reeltalk_review.tables import UnitRow, canonical_json
+from reeltalk_review.tasks.task import ReviewTask
 from reeltalk_review.tasks.turns import UNIT
 
-BATCH: Final = 100
-"""Units whose content is read at a time: a unit may take tens of KiB."""
 LONGEST_WORDS: Final = 20_000
 """Characters of the words of a unit."""
+FLAGGED: Final = 0.5
+"""The doubt that one flagged check leaves, and one that could not be made leaves half as much."""
 _TEXTS: Final = ("question", "references", "options", "answer")
 _PARTS: Final = ("before", "after")
 """The two chains of a unit of links."""
 
 
-def describe_units(session: Session) -> int:
-    """Store the words, the flagged turns and the number of disputes of all units that have no words yet.
-
-    Returns:
-        The number of such units.
-    """
-    lacking = ~exists().where(UnitWordsRow.unit_id == UnitRow.id)
-    tasks = {queue_id: kind for queue_id, kind in session.execute(select(QueueRow.id, QueueRow.task))}
-    shown = (UnitRow.id, UnitRow.queue_id, UnitRow.title, UnitRow.video_id, UnitRow.target_id)
-    described, last = 0, ""
-    following = select(UnitRow.id).where(lacking).order_by(UnitRow.id).limit(BATCH)
-    while some := list(session.scalars(following.where(UnitRow.id > last))):
-        described, last = described + len(some), some[-1]
-        words, facts = [], []
-        disputes = _disputes(session, some)
-        for row in session.execute(select(*shown, UnitRow.content).where(UnitRow.id.in_(some))):
-            found = search_words(tasks[row.queue_id], (row.title, row.video_id, row.target_id), row.content)
-            words.append({"unit_id": row.id, "words": found})
-            facts.append({"id": row.id, "flags": flagged_turns(row.content), "disputed": disputes.get(row.id, 0)})
-        session.execute(insert(UnitWordsRow), words)
-        session.execute(update(UnitRow), facts)
-    return described
-
-
-def forget_words(session: Session, unit_ids: Iterable[str]) -> None:
-    """Forget the words of units that change or go."""
-    wanted = list(unit_ids)
-    for start in range(0, len(wanted), BATCH):
-        session.execute(delete(UnitWordsRow).where(UnitWordsRow.unit_id.in_(wanted[start : start + BATCH])))
-
-
-def search_words(kind: str, names: Iterable[str | None], content: Mapping[str, Json]) -> str:
-    """The words by which a unit is found, in the form in which they are compared.
+def content_columns(
+    task: ReviewTask | None, names: Iterable[str | None], content: Mapping[str, Json]
+) -> dict[str, Json]:
+    """The columns of a unit that follow from its content.
 
     Args:
-        kind: The kind of work. Of units whose questions appear one by one, only the visible ones count.
+        task: Its kind of work. Of units whose questions appear one by one, only the visible ones are searched.
         names: The unit's names.
         content: The unit's content.
     """
-    task = TASKS.get(kind)
     shown = task.visible_content(content, {}) if task is not None else content
-    return "\n".join(map(searched, [*(name for name in names if name), *_texts(shown)]))[:LONGEST_WORDS]
+    words = "\n".join(map(searched, [*(name for name in names if name), *_texts(shown)]))
+    return {"words": words[:LONGEST_WORDS], "flags": flagged_turns(content), "doubt": doubt_of(content)}
 
 
 def searched(text: str) -> str:
     """A text in the form in which words are compared: without case, with single spaces."""
     return " ".join(text.casefold().split())
+
+
+def has_words(text: str) -> ColumnElement[bool]:
+    """As SQL about a unit: its names and texts contain a text, in any case."""
+    return type_coerce(UnitRow.words, AnyText).contains(canonical_json(searched(text))[1:-1], autoescape=True)
 
 
 def flagged_turns(content: Mapping[str, Json]) -> int:
@@ -83,6 +60,39 @@ def flagged_turns(content: Mapping[str, Json]) -> int:
     )
 
 
+def doubt_of(content: Mapping[str, Json]) -> float:
+    """How doubtful a unit is, 0 to 1: the mean over its turns, and over the unit itself if it was checked as a whole.
+
+    The doubts of one turn add up like independent chances: flagged checks, judges who disagree, attackers that answer
+    it, and proposed labels that are close to others.
+    """
+    chances: list[list[float]] = []
+    for part in _parts(content):
+        checks, proposals = part.get("checks", {}), part.get("proposals", {})
+        places = [*map(str, range(len(part.get("turns", ())))), *([UNIT] if UNIT in checks else [])]
+        for place in places:
+            chances.append([_doubt_of_check(check) for check in checks.get(place, ())])
+            margins = (found["margin"] for found in proposals.get(place, {}).values())
+            chances[-1] += [1.0 if margin is None else 1 - 2 * margin for margin in margins]
+    return round(fmean(map(_either, chances)), 4) if chances else 0.0
+
+
+def _doubt_of_check(check: Mapping[str, Any]) -> float:
+    by_outcome = {GateOutcome.FLAGGED: FLAGGED, GateOutcome.UNCHECKED: FLAGGED / 2}.get(check["outcome"], 0.0)
+    value = check.get("value")
+    if value is None or check["gate"] not in (VERIFIED, DIFFICULTY):
+        return by_outcome
+    measured = 1 - value if check["gate"] == VERIFIED else value
+    return _either((by_outcome, min(1.0, max(0.0, measured))))
+
+
+def _either(chances: Iterable[float]) -> float:
+    none = 1.0
+    for chance in chances:
+        none *= 1 - chance
+    return 1 - none
+
+
 def _texts(content: Mapping[str, Json]) -> Iterator[str]:
     for part in _parts(content):
         for turn in part.get("turns", ()):
@@ -93,12 +103,3 @@ def _texts(content: Mapping[str, Json]) -> Iterator[str]:
 
 def _parts(content: Mapping[str, Json]) -> list[Mapping[str, Json]]:
     return [content, *(content[name] for name in _PARTS if isinstance(content.get(name), dict))]
-
-
-def _disputes(session: Session, unit_ids: Collection[str]) -> dict[str, int]:
-    """The number of disputed places of each unit that was ever complete, when it was complete last."""
-    completed = select(EventRow.subject, EventRow.after).where(
-        EventRow.subject.in_(unit_ids), EventRow.kind == "complete"
-    )
-    found = session.execute(completed.order_by(EventRow.seq))
-    return {unit_id: after.get("differing", len(after["disputed"])) for unit_id, after in found if after is not None}

@@ -30,7 +30,6 @@ from reeltalk.store.documents import decode_text, input_error, parse, parse_json
 from reeltalk.store.manifest import MANIFEST
 from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import Database, ProjectSettings, in_batches
-from reeltalk_review.describing import describe_units
 from reeltalk_review.events import broken_links
 from reeltalk_review.rows import NEVER_EXPORTED, UNRECORDED, key_text, line_hash, row_lines
 from reeltalk_review.tables import Base, JsonText, ProjectRow
@@ -38,8 +37,8 @@ from reeltalk_review.tables import Base, JsonText, ProjectRow
 FORMAT: Final = "reeltalk.review"
 VERSION: Final = 1
 """Grows when the meaning of the files changes."""
-LEFT_OUT: Final = NEVER_EXPORTED | {"requests", "unit_words"}
-"""Tables that would give access, that only guard requests in progress, or that follow from others."""
+LEFT_OUT: Final = NEVER_EXPORTED | {"requests"}
+"""Tables that would give access, or that only guard requests in progress."""
 ZIP: Final = ".zip"
 """Ending of an export in one file."""
 SECRET: Final = {"events": "signature"}
@@ -196,7 +195,6 @@ def restore_project(
                     raise InputError(f"the chain of events is broken: {broken}", file=reader.where, hint=_AGAIN)
         _check_project(session, export)
         session.expire_all()
-        describe_units(session)
     return manifest
 
 

@@ -436,6 +436,8 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
                 video_id=source.video_id,
                 turns=source.turns,
                 flags=source.flags,
+                doubt=source.doubt,
+                words=source.words,
                 content=gold.content,
                 target_table=source.target_table,
                 target_id=source.target_id,
@@ -483,10 +485,11 @@ def _slots(count: int, source: int | None) -> list[int]:
 
 
 def _reach(session: Session, source: UnitRow, queue: QueueRow) -> int:
-    """How many of the people who work in a queue could get a copy of a unit."""
+    """How many of the annotators who work in a queue could get a copy of a unit."""
     unit = aliased(UnitRow)
     has_seen = _has_seen(PersonRow.id, unit, unit.id == source.id)
-    free = session.scalar(select(func.count()).select_from(PersonRow).where(_works_in(queue.id), ~has_seen)) or 0
+    gets_gold = (PersonRow.role == "annotator", _works_in(queue.id), ~has_seen)
+    free = session.scalar(select(func.count()).select_from(PersonRow).where(*gets_gold)) or 0
     if source.state != "open":
         return free
     taken = (

@@ -23,8 +23,9 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.invariants import check_content
 from reeltalk.store.manifest import Manifest
+from reeltalk_review.assigning import ORDER
 from reeltalk_review.database import ReviewProject, in_batches
-from reeltalk_review.describing import describe_units, forget_words
+from reeltalk_review.describing import content_columns
 from reeltalk_review.duties import assign_units
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.tables import (
@@ -175,6 +176,7 @@ class _Units:
             # Videos that pairs talk about have no places.
             "turns": len(task.places(draft.content)) if task is not None else 0,
             "content": dict(draft.content),
+            **content_columns(task, (draft.title, draft.video_id, draft.target_id), draft.content),
         }
 
     def row(self, draft: Draft, position: int, view: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,23 +220,21 @@ def _put_units(
                 counts["new"] += 1
                 continue
             row = session.get_one(UnitRow, unit_id)
-            is_same = _is_same(row.content, values["content"])
-            if is_same or known[unit_id]:
-                counts["behind"] += not is_same
-                values = {"title": draft.title}
-            else:
-                counts["renewed"] += 1
-            new = {name: value for name, value in values.items() if getattr(row, name) != value}
-            if new:
-                forget_words(session, [unit_id])
-            for name, value in new.items():
+            if row.title != draft.title:
+                row.title, row.words = draft.title, values["words"]
+            if _is_same(row.content, values["content"]):
+                continue
+            if known[unit_id]:
+                counts["behind"] += 1
+                continue
+            counts["renewed"] += 1
+            for name, value in values.items():
                 setattr(row, name, value)
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
     gone = [unit_id for unit_id, is_begun in known.items() if name_key(unit_id) not in there and not is_begun]
     counts["removed"] = len(gone)
-    forget_words(session, gone)
     assign_units(change, dict.fromkeys(gone, queue.id), ())
     for unit_id in gone:
         session.delete(session.get_one(UnitRow, unit_id))
@@ -369,7 +369,7 @@ def import_content(
             if first is None:
                 continue
             drafts = chain((first,), drafts)
-            settings = {LOADED: True, **({"only": only} if only is not None else {})}
+            settings = {LOADED: True, ORDER: task.order, **({"only": only} if only is not None else {})}
             queue = QueueRow(id=name, task=name, title=task.title, position=position, overlap=choice.overlap)
             queue.settings = settings
             _put_queue(change, queue)
@@ -377,7 +377,6 @@ def import_content(
         if any(counts.values()):
             change.record("load", name, after={**counts, "overlap": queue.overlap})
     session.flush()
-    describe_units(session)
     return loaded
 
 
@@ -442,7 +441,6 @@ def add_queue(
         session.execute(insert(UnitRow), [made.row(draft, number, made.view(draft)) for number, draft in some])
     change.record("load", queue_id, after={"units": len(drafts), "overlap": overlap, "task": kind})
     session.flush()
-    describe_units(session)
     return len(drafts)
 
 

@@ -42,6 +42,8 @@ class UnitWork:
     """Places that were settled, and not by their work alone."""
     equal: int
     """Of these, the places at which their work is what was settled."""
+    in_bulk: int = 0
+    """Turns that they accepted together with others and looked at no more."""
 
 
 def unit_works(
@@ -70,7 +72,8 @@ def unit_works(
             _essence(task, content, place, places.get(place)) == _essence(task, content, place, value)
             for place, value in settled.items()
         )
-        found.append(UnitWork(person, video, dict(kinds), unsure, len(settled), equal))
+        in_bulk = sum(isinstance(value, dict) and value.get("in_bulk") is True for value in decided)
+        found.append(UnitWork(person, video, dict(kinds), unsure, len(settled), equal, in_bulk))
     return found
 
 
@@ -105,6 +108,8 @@ class PersonQuality:
     """None without gold."""
     times_s: Sequence[float]
     """Seconds of activity at each turn, as browsers measured them."""
+    in_bulk: int = 0
+    """Of the accepted ones, those accepted together with others. Agreement leaves them out."""
 
     @property
     def seconds(self) -> float | None:
@@ -165,6 +170,7 @@ def quality_of(
         results=_with_results(works),
         gold=gold,
         times_s=times_s,
+        in_bulk=sum(work.in_bulk for work in works),
     )
 
 

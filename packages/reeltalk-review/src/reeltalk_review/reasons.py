@@ -62,15 +62,11 @@ def reason_titles(session: Session) -> dict[str, str]:
     return {str(name): title for name, title in REASON_TITLES.items()} | own
 
 
-def reason_names(session: Session, kind: str) -> list[str]:
-    """The names of the reasons that a kind of work offers."""
-    return list(reason_titles(session)) if kind == WITH_REASONS else []
-
-
 def offered_reasons(session: Session, kind: str) -> list[Json]:
     """The reasons that a kind of work offers, as screens get them: name and title."""
-    titles = reason_titles(session)
-    return [{"name": name, "title": titles[name]} for name in reason_names(session, kind)]
+    if kind != WITH_REASONS:
+        return []
+    return [{"name": name, "title": title} for name, title in reason_titles(session).items()]
 
 
 def check_reasons(session: Session, value: Json) -> Json:

@@ -11,9 +11,8 @@ from sqlalchemy.orm import ORMExecuteState, Session, object_mapper
 
 from reeltalk_review.tables import Base, JsonText, canonical_json
 
-UNRECORDED: Final = frozenset({"events", "chain", "requests", "unit_words"})
-"""Tables whose rows no event has a hash of: the history itself, what only keeps a request from counting twice, and
-words to search by, which follow from units."""
+UNRECORDED: Final = frozenset({"events", "chain", "requests"})
+"""Tables whose rows no event has a hash of: the history itself, and what only keeps a request from counting twice."""
 NEVER_EXPORTED: Final = frozenset({"invitations", "passwords", "sessions", "resets"})
 """Tables that would give access. A restored project lacks their rows, which gives nobody more."""
 READ_AT_ONCE: Final = 2000

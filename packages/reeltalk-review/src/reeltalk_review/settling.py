@@ -5,14 +5,14 @@ Adjudicators see the work of the others side by side, without names.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final, Self
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision
-from reeltalk_review.access import Action, may
 from reeltalk_review.assigning import (
     ADJUDICATOR,
     ANNOTATOR,
@@ -28,21 +28,19 @@ from reeltalk_review.assigning import (
     take_unit,
     unfinished_copies,
 )
-from reeltalk_review.errors import Conflict, InvalidValue, NotFound
+from reeltalk_review.errors import InvalidValue
 from reeltalk_review.events import Transaction
-from reeltalk_review.reasons import check_reasons, reason_names
+from reeltalk_review.reasons import check_reasons, offered_reasons
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import REMARKS, ReviewTask, with_remarks
-from reeltalk_review.tasks.turns import EDITABLE
+from reeltalk_review.tasks.turns import EDITABLE, parse_value
 
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
 DONE: Final = "done"
 BY_ADJUDICATOR: Final = ("taken", "written")
 """How an adjudicator settles a place."""
-WAITING: Final = "waiting"
-"""An adjudicator's work while some work on the unit was returned to its annotator."""
 
 
 def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow, dict[str, Json]]]:
@@ -50,16 +48,18 @@ def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow,
 
     Callers first check that the unit is complete: until then nobody sees another's work.
     """
-    rows = session.scalars(
-        select(AssignmentRow)
+    rows = session.execute(
+        select(AssignmentRow, EntryRow)
+        .outerjoin(EntryRow, EntryRow.assignment_id == AssignmentRow.id)
         .where(AssignmentRow.unit_id == unit_id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state == "submitted")
-        .order_by(AssignmentRow.submitted_at, AssignmentRow.id)
-    ).all()
-    found = []
-    for row in rows:
-        entries = session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id).order_by(EntryRow.place))
-        found.append((row, {entry.place: entry.value for entry in entries}))
-    return found
+        .order_by(AssignmentRow.submitted_at, AssignmentRow.id, EntryRow.place)
+    )
+    found: dict[str, tuple[AssignmentRow, dict[str, Json]]] = {}
+    for copy, entry in rows:
+        values = found.setdefault(copy.id, (copy, {}))[1]
+        if entry is not None:
+            values[entry.place] = entry.value
+    return list(found.values())
 
 
 def count_submission(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
@@ -69,15 +69,10 @@ def count_submission(change: Transaction, unit: UnitRow, task: ReviewTask, *, ap
 
 
 def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> bool:
-    """Settle what can be settled if all work on a unit is in; returns whether it is.
+    """Settle what can be settled if all work on an open unit is in; returns whether it is.
 
-    All work is in if enough people have submitted and no returned work is open.
-
-    Args:
-        change: The transaction.
-        unit: An open unit.
-        task: Its task.
-        approval: True: an adjudicator looks at all places, even without disagreement.
+    All work is in if enough people have submitted and no returned work is open. With `approval` an adjudicator looks at
+    all places, even without disagreement.
     """
     session = change.session
     session.flush()
@@ -108,27 +103,11 @@ def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, 
     unit.state = ADJUDICATION if disputed_places else DONE
     after = {"state": unit.state, "disputed": disputed_places, "differing": unit.disputed}
     change.record("complete", unit.id, after=after)
-    # Who adjudicated it before goes on; where nothing is left to dispute, or they may no longer, their work lapses.
-    for row in _adjudicators(session, unit, WAITING):
-        person = session.get_one(PersonRow, row.person_id)
-        goes_on = disputed_places and person.disabled_at is None and may(person.role, Action.ADJUDICATE)
-        _set_state(change, row, "working" if goes_on else LAPSED, "resume")
     return True
 
 
 def set_overlap(change: Transaction, queue: QueueRow, task: ReviewTask, overlap: int, *, approval: bool) -> int:
-    """Change how many people do each unit of a queue. Units that now have enough work become complete at once.
-
-    Args:
-        change: The transaction.
-        queue: The queue.
-        task: Its task.
-        overlap: Number of people, from 1.
-        approval: As in `settle_if_complete`.
-
-    Returns:
-        How many units became complete.
-    """
+    """Change how many people do each unit of a queue; returns how many units now have enough work and are complete."""
     session = change.session
     change.record("overlap", queue.id, before={"overlap": queue.overlap}, after={"overlap": overlap})
     queue.overlap = overlap
@@ -144,20 +123,13 @@ def set_overlap(change: Transaction, queue: QueueRow, task: ReviewTask, overlap:
 def release_work(
     change: Transaction, person_id: str, *, approval: bool, roles: Sequence[str] = (ANNOTATOR, ADJUDICATOR)
 ) -> int:
-    """Give all unfinished work of a person to others, as when they leave the team; returns the number of copies.
-
-    Args:
-        change: The transaction.
-        person_id: The person.
-        approval: As in `settle_if_complete`.
-        roles: Only work in these roles.
-    """
+    """Give all unfinished work of a person to others, as when they leave the team; returns the number of copies."""
     session = change.session
     found = session.scalars(
         select(AssignmentRow).where(
             AssignmentRow.person_id == person_id,
             AssignmentRow.role.in_(roles),
-            AssignmentRow.state.in_((*UNFINISHED, WAITING)),
+            AssignmentRow.state.in_(UNFINISHED),
         )
     ).all()
     for row in found:
@@ -175,48 +147,54 @@ def disputed_places(session: Session, unit: UnitRow, task: ReviewTask) -> list[s
     return [place for place in _all_places(unit, task, values) if place not in settled]
 
 
-def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: str, value: Json) -> Json:
-    """An adjudicator's decision about a place: somebody's work by its assignment, or the adjudicator's own value.
+class Settlement(BaseModel):
+    """An adjudicator's decision about a place: somebody's work by its assignment, or the adjudicator's own value."""
 
-    Args:
-        session: The database.
-        unit: A complete unit.
-        task: Its task.
-        place: The place.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`. A written value
-            may say whose its fields are: `"from": {FIELD: ASSIGNMENT}`.
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    take: str | None = None
+    """The assignment whose value counts."""
+    write: Json = None
+    """A value of the task."""
+    sources: Annotated[dict[str, str], Field(alias="from")] = Field(default_factory=dict)
+    """Whose the fields of a written value are: an assignment by field."""
+    note: Annotated[str, Field(max_length=2000)] = ""
+    unsure: bool = False
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.take is None) == (self.write is None) or (self.take is not None and self.sources):
+            raise ValueError("give either 'take' with an assignment, or 'write' with a value")
+        return self
+
+
+def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: str, value: Json) -> Json:
+    """An adjudicator's decision about a place of a complete unit, a `Settlement`, as it is stored.
 
     Raises:
-        InvalidValue: It is neither, the place is settled, or a field is not as in the work that it is said to be from.
+        InvalidValue: It is none, the place is settled, or a field is not as in the work that it is said to be from.
     """
-    known = {"take", "write", "from", *REMARKS}
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
-    if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
-        raise InvalidValue("give either 'take' with an assignment, or 'write' with a value", field="value")
-    note = value.get("note", "")
-    if not isinstance(note, str) or len(note) > 2000:
-        raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
-    if not isinstance(unsure := value.get("unsure", False), bool):
-        raise InvalidValue("'unsure' is true or false", field="unsure")
+    found = parse_value(Settlement, value)
     works = {row.id: values for row, values in submitted_works(session, unit.id)}
-    if "take" in value:
-        if not isinstance(value["take"], str) or value["take"] not in works or "from" in value:
+    stored: dict[str, Json] = {"note": found.note, "unsure": found.unsure}
+    if found.take is not None:
+        if found.take not in works:
             raise InvalidValue("there is no such work on this task", field="take")
-        return {"take": value["take"], "note": note, "unsure": unsure}
-    written = check_reasons(session, task.check(unit.content, place, value["write"]))
+        return {"take": found.take, **stored}
+    written = check_reasons(session, task.check(unit.content, place, found.write))
     if not task.is_decided(written):
         raise InvalidValue("the value needs a decision", field="write")
-    sources = value.get("from", {})
-    if not isinstance(sources, dict) or not all(isinstance(source, str) for source in sources.values()):
-        raise InvalidValue("'from' names the work of each field", field="from")
-    for name, source in sources.items():
+    stored = {"write": written, **stored}
+    for name, source in found.sources.items():
         there = works.get(source, {}).get(place)
-        if there is None or name not in there or there[name] != value["write"].get(name):
+        if there is None or name not in there or there[name] != found.write.get(name):
             raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
-    # The task may store a field otherwise than it was sent, as an accepted turn with changes.
-    kept = {name: source for name, source in sources.items() if written.get(name) == works[source][place][name]}
-    return {"write": written, "note": note, "unsure": unsure} | ({"from": kept} if kept else {})
+        # The task may store a field otherwise than it was sent, as an accepted turn with changes.
+        if written.get(name) == there[name]:
+            stored.setdefault("from", {})[name] = source
+    return stored
 
 
 def undecided_disputes(
@@ -257,10 +235,12 @@ def unsettle(change: Transaction, unit: UnitRow) -> None:
     session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
     change.record("unsettle", unit.id, before={"state": unit.state}, after={"state": OPEN})
     unit.state, unit.set_aside = OPEN, None
-    for row in _adjudicators(session, unit, "working", "submitted", LAPSED):
-        # The decisions of the adjudicator stay. They must be checked again when all work is in.
+    # The decisions of the adjudicator stay, for them to check and to go on with when all work is in again.
+    judging = select(AssignmentRow).where(AssignmentRow.unit_id == unit.id, AssignmentRow.role == ADJUDICATOR)
+    for row in session.scalars(judging).all():
+        if row.state != LAPSED:
+            lapse_work(change, row)
         row.submitted_at = None
-        _set_state(change, row, LAPSED if row.state == LAPSED else WAITING, "wait")
         for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):
             entry.stale = True
 
@@ -271,19 +251,6 @@ def reconsider(change: Transaction, unit: UnitRow) -> None:
     session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id, ResultRow.how.in_(BY_ADJUDICATOR)))
     change.record("reconsider", unit.id, before={"state": unit.state}, after={"state": ADJUDICATION})
     unit.state, unit.set_aside = ADJUDICATION, None
-
-
-def _adjudicators(session: Session, unit: UnitRow, *states: str) -> Sequence[AssignmentRow]:
-    return session.scalars(
-        select(AssignmentRow).where(
-            AssignmentRow.unit_id == unit.id, AssignmentRow.role == ADJUDICATOR, AssignmentRow.state.in_(states)
-        )
-    ).all()
-
-
-def _set_state(change: Transaction, assignment: AssignmentRow, state: str, kind: str) -> None:
-    change.record(kind, assignment.id, before={"state": assignment.state}, after={"state": state})
-    assignment.state = state
 
 
 def _result(change: Transaction, unit: UnitRow, place: str, value: Json, how: str, people: Sequence[str]) -> None:
@@ -348,15 +315,7 @@ def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int,
 def next_dispute(
     change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int, unit_id: str | None = None
 ) -> AssignmentRow | None:
-    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none.
-
-    Args:
-        change: The transaction.
-        person_id: Who decides.
-        queue_id: The queue.
-        lease_minutes: How long the unit is held for them.
-        unit_id: Only this unit.
-    """
+    """The unit to decide next, or only `unit_id`: one that this person began, else the first that nobody has."""
     wanted = UnitRow.id == unit_id if unit_id is not None else true()
     begun = change.session.scalars(
         select(AssignmentRow)
@@ -408,23 +367,6 @@ def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
     return (UnitRow.state == ADJUDICATION, ~mine, ~held, may_know(person_id))
 
 
-def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow]:
-    """Somebody's own work as adjudicator, on a unit for which all work is in.
-
-    Raises:
-        NotFound: They have no such work.
-        Conflict: Work on the unit was returned and is not in again.
-    """
-    assignment = session.get(AssignmentRow, assignment_id)
-    if assignment is None or assignment.person_id != person_id or assignment.role != ADJUDICATOR:
-        raise NotFound("you have no such work")
-    unit = session.get_one(UnitRow, assignment.unit_id)
-    # Returned work is blind again: nobody sees it until all of it is in.
-    if unit.state == "open":
-        raise Conflict("work on this task was returned to its annotator; continue when it is submitted again")
-    return assignment, unit
-
-
 def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dict[str, Json]]]:
     """The annotators' work as A, B and so on, in a random order that is the same each time."""
     found = submitted_works(session, unit.id)
@@ -433,14 +375,7 @@ def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dic
 
 
 def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bool) -> dict[str, Json]:
-    """Everything that the page shows except the adjudicator's own decisions.
-
-    Args:
-        session: The database.
-        unit: A complete unit.
-        task: Its task.
-        names: Also show the names of A and B.
-    """
+    """What an adjudicator sees of a complete unit beside their own decisions; `names`: whose A and B are."""
     open_places = disputed_places(session, unit, task)
     found = sides(session, unit)
     settled = {row.place: row for row in session.scalars(select(ResultRow).where(ResultRow.unit_id == unit.id))}
@@ -448,7 +383,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
         person.id: person.name
         for person in session.scalars(select(PersonRow).where(PersonRow.id.in_([row.person_id for _, row, _ in found])))
     }
-    reasons = reason_names(session, task.kind)
+    reasons = [reason["name"] for reason in offered_reasons(session, task.kind)]
     known = [*task.places(unit.content)]
     places = known + [place for place in [*open_places, *settled] if place not in known]
     return {

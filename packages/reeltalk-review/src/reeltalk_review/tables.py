@@ -206,6 +206,10 @@ class UnitRow(Base):
     be null; None if it did not."""
     disputed: Mapped[int] = mapped_column(default=0)
     """Number of places on which people differed when all work was last in. Shown only while the unit is complete."""
+    doubt: Mapped[float] = mapped_column(default=0.0)
+    """How doubtful the benchmark's checks leave it, 0 to 1, for queues that begin with the most doubtful."""
+    words: Mapped[str] = mapped_column(JsonText, default="")
+    """Names and texts by which it is found, in lower case, as a JSON string, which may hold any character."""
     content: Mapped[Json] = mapped_column(JsonText(dict))
     """The draft and everything shown with it. The last column, since SQLite reads a row from its start."""
 
@@ -214,6 +218,7 @@ class UnitRow(Base):
     __table_args__ = (
         one_of("state", ("open", "adjudication", "done")),
         Index("units_by_queue", "queue_id", "state", "position", "id"),
+        Index("units_by_doubt", "queue_id", "state", text("doubt DESC"), "position", "id"),
         Index(
             "units_listed",
             *("queue_id", "position", "id", "state", "submitted", "turns", "flags", "disputed", "video_id"),
@@ -235,16 +240,6 @@ class UnitRow(Base):
     )
 
 
-class UnitWordsRow(Base):
-    """The words by which a unit is found, in a table of its own: rows of units are too large to be searched."""
-
-    __tablename__ = "unit_words"
-
-    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), primary_key=True)
-    words: Mapped[str] = mapped_column(JsonText)
-    """Names and texts in lower case, as a JSON string, which may hold any character."""
-
-
 class AssignmentRow(Base):
     """One person's own copy of the work on a unit."""
 
@@ -256,8 +251,8 @@ class AssignmentRow(Base):
     role: Mapped[str] = mapped_column(Text)
     """`annotator` or `adjudicator`."""
     state: Mapped[str] = mapped_column(Text)
-    """`working`, `returned` (to be worked on again) or `submitted`. `lapsed` if its place went to somebody else: its
-    entries stay, and it may continue once there is a place. `waiting` for an adjudicator's while work is done again."""
+    """`working`, `returned` (to be worked on again) or `submitted`. `lapsed` if its place went to somebody else, or
+    an adjudicator's while work is done again: its entries stay, and it may continue once there is a place."""
     round: Mapped[int] = mapped_column(default=1)
     note: Mapped[str] = mapped_column(Text, default="")
     """The adjudicator's note when it was returned."""
@@ -267,7 +262,7 @@ class AssignmentRow(Base):
 
     __table_args__ = (
         one_of("role", ("annotator", "adjudicator")),
-        one_of("state", ("working", "returned", "submitted", "lapsed", "waiting")),
+        one_of("state", ("working", "returned", "submitted", "lapsed")),
         UniqueConstraint("unit_id", "person_id", "role"),
         Index("assignments_by_person", "person_id", "state"),
         Index("assignments_by_unit", "unit_id", "role", "state", "person_id"),

@@ -25,7 +25,7 @@ from reeltalk_review.agreement import (
     agreement_by_pair,
     agreement_by_variable,
 )
-from reeltalk_review.assigning import ANNOTATOR, LAPSED
+from reeltalk_review.assigning import ANNOTATOR, IN_BULK, LAPSED
 from reeltalk_review.database import Database
 from reeltalk_review.gold import GoldMeasures, GoldOutcome, gold_outcomes, measure_outcomes
 from reeltalk_review.quality import Handed, PersonQuality, UnitWork, quality_of, unit_works
@@ -181,7 +181,8 @@ def _read_complete(session: Session, unit_ids: Sequence[str]) -> Iterator[Comple
         coded = []
         for person_id, places in values[unit.id].items():
             for place, value in places.items():
-                if value is None or not task.is_decided(value):
+                # Two people who accepted drafts unseen did not judge the same way; they did not judge.
+                if value is None or not task.is_decided(value) or value.get(IN_BULK):
                     continue
                 codes = {code.variable: code for code in task.codes(unit.content, place, value)}
                 coded.append(CodedPlace(unit.id, place, video, person_id, codes))

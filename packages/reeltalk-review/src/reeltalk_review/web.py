@@ -229,7 +229,7 @@ def is_https(request: Request) -> bool:
 def current_user(request: Request, project: ProjectHere) -> User | None:
     """The person of the session's cookie; None if nobody is signed in."""
     cookie = cookie_of(request)
-    with project.database.glancing() as session:
+    with project.database.reading() as session:
         person = person_of_session(session, project.secret, cookie) if cookie else None
     setattr(request.state, SIGNED_IN, person is not None)
     if person is not None and person.slides and cookie is not None:

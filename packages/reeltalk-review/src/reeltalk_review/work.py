@@ -1,18 +1,19 @@
 """One person's work on a unit: open, save, undo, submit. Every change is an event and names the revision it read."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, Literal
 
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from reeltalk.schema.record import Json
+from reeltalk.schema.review import Decision
 from reeltalk_review.access import Action, may
 from reeltalk_review.applied import is_applied
 from reeltalk_review.assigning import (
     ADJUDICATOR,
+    IN_BULK,
     LAPSED,
-    LIVE,
     UNFINISHED,
     lapse_work,
     make_room,
@@ -25,7 +26,6 @@ from reeltalk_review.reasons import check_reasons
 from reeltalk_review.settling import (
     ADJUDICATION,
     OPEN,
-    WAITING,
     check_settlement,
     count_submission,
     disputed_places,
@@ -42,6 +42,7 @@ from reeltalk_review.tasks.task import ReviewTask, remarks_of, with_remarks
 
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
+Step = Literal["undo", "redo"]
 ACTIVE: Final = "active"
 """Kind of an event that only adds activity to an entry."""
 
@@ -64,6 +65,22 @@ def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[Assi
     if unit is None:
         raise NotFound("this task was taken out of the project; what you did in it is in the history")
     return assignment, unit, TASKS[queue.task]
+
+
+def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow, ReviewTask]:
+    """Somebody's own work as adjudicator, on a unit for which all work is in.
+
+    Raises:
+        NotFound: They have no such work.
+        Conflict: Work on the unit was returned and is not in again.
+    """
+    assignment, unit, task = own_work(session, person_id, assignment_id)
+    if assignment.role != ADJUDICATOR:
+        raise NotFound("you have no such work")
+    # Returned work is blind again: nobody sees it until all of it is in.
+    if unit.state == OPEN:
+        raise Conflict("work on this task was returned to its annotator; continue when it is submitted again")
+    return assignment, unit, task
 
 
 def task_of_unit(session: Session, unit: UnitRow) -> ReviewTask:
@@ -175,33 +192,54 @@ def findings(
     return found
 
 
-def undo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
-    """Undo the last change of an assignment. Can be repeated back to the beginning of its history.
+def acceptable(
+    assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, queue: QueueRow, rows: Mapping[str, EntryRow]
+) -> list[str]:
+    """The places that somebody may accept at once: their drafts passed all checks, and nothing was typed there."""
+    if not queue.settings.get(IN_BULK) or assignment.role == ADJUDICATOR or assignment.state not in UNFINISHED:
+        return []
+    empty = (place for place in task.places(unit.content) if place not in rows or rows[place].value is None)
+    return [place for place in empty if task.passed(unit.content, place)]
+
+
+def accept_in_bulk(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> int:
+    """Accept the drafts of all `acceptable` places, each as an entry of its own with the mark `in_bulk`.
+
+    Returns:
+        The number of places.
 
     Raises:
-        Conflict: There is nothing to undo (`nothing_to_undo`), or the work was submitted.
+        Forbidden: The queue does not allow it.
+        Conflict: The work was submitted.
     """
-    return _step(change, assignment, unit, task, kind="undo")
-
-
-def redo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
-    """Redo the change that was undone last.
-
-    Raises:
-        Conflict: There is nothing to redo (`nothing_to_redo`), or the work was submitted.
-    """
-    return _step(change, assignment, unit, task, kind="redo")
+    _check_open(assignment, unit)
+    queue = change.session.get_one(QueueRow, unit.queue_id)
+    if not queue.settings.get(IN_BULK):
+        raise Forbidden("in this queue every turn is decided by itself; an owner can change that")
+    rows = entries(change.session, assignment.id)
+    places = acceptable(assignment, unit, task, queue, rows)
+    for place in places:
+        value = task.draft_value(unit.content, place) | {"decision": Decision.ACCEPT.value}
+        stored = check_value(change.session, assignment, unit, task, place, value) | {IN_BULK: True}
+        there = {"value": stored, "stale": False, "others": {}}
+        _put(change, rows, assignment, unit, task, place, there, kind="save")
+    return len(places)
 
 
 def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
-    # This also covers a lapsed adjudicator's copy: nothing about others' work may be answered before all is in.
-    if assignment.state == WAITING or (assignment.role == ADJUDICATOR and unit.state == OPEN):
+    # Nothing about others' work may be answered before all is in.
+    if assignment.role == ADJUDICATOR and unit.state == OPEN:
         raise Conflict("work on this task was returned to its annotator; continue when it is submitted again")
     if assignment.state not in (*UNFINISHED, LAPSED):
         raise Conflict("this work was submitted; take it back, or ask an adjudicator to return it")
 
 
-def _step(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, *, kind: str) -> EntryRow:
+def step(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, kind: Step) -> EntryRow:
+    """Undo the last change of an assignment, back to the beginning of its history, or redo what was undone last.
+
+    Raises:
+        Conflict: There is nothing to undo or redo (`nothing_to_undo`), or the work was submitted.
+    """
     _check_open(assignment, unit)
     done: list[int] = []
     undone: list[int] = []
@@ -401,34 +439,34 @@ def _check_blind(session: Session, assignment: AssignmentRow, unit: UnitRow) -> 
     others = select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.id != assignment.id)
     judged = others.where(
         AssignmentRow.role == ADJUDICATOR,
-        AssignmentRow.state.in_(LIVE),
         exists().where(EntryRow.assignment_id == AssignmentRow.id),
     )
     if session.scalars(judged.limit(1)).first() is not None:
         raise Conflict("an adjudicator has decided about this task; only an adjudicator or an owner can return it")
     person = session.get(PersonRow, assignment.person_id)
     sees = person is not None and may(person.role, Action.SEE_RESULTS)
-    seen = session.scalars(others.where(AssignmentRow.role != ADJUDICATOR, AssignmentRow.state == "submitted")).all()
-    overlap = session.get_one(QueueRow, unit.queue_id).overlap
-    # Gold is never complete. It must behave here like other units, or this would reveal it.
-    is_complete = unit.state != OPEN or (unit.gold is not None and len(seen) + 1 >= overlap > 1)
-    if sees and seen and is_complete:
+    seen = others.where(AssignmentRow.role != ADJUDICATOR, AssignmentRow.state == "submitted").limit(1)
+    if sees and unit.state != OPEN and session.scalars(seen).first() is not None:
         raise Conflict("your role may see the others' work on this task now; somebody else must return yours")
-    if unit.gold is None and unit.submitted > overlap:
+    if unit.gold is None and unit.submitted > session.get_one(QueueRow, unit.queue_id).overlap:
         raise Conflict("fewer people do each task now, and yours is among more; only an adjudicator can return it")
+
+
+def check_note(note: str) -> str:
+    """The note of a return, without spaces around it.
+
+    Raises:
+        InvalidValue: It says nothing, or too much.
+    """
+    if not 1 <= len(note.strip()) <= 2000:
+        raise InvalidValue("say in 1 to 2,000 characters what should be done again", field="note")
+    return note.strip()
 
 
 def send_back(change: Transaction, person_id: str, assignment_id: str, note: str, *, approval: bool = False) -> None:
     """Return submitted work to its annotator, at any time. Only they can continue it.
 
-    If its annotator has left, its place is free for others instead.
-
-    Args:
-        change: The transaction.
-        person_id: Who returns it.
-        assignment_id: The work.
-        note: What should be done again.
-        approval: As in `submit`.
+    If its annotator has left, its place is free for others instead. The note says what should be done again.
 
     Raises:
         NotFound: There is no such work of an annotator.
@@ -445,11 +483,10 @@ def send_back(change: Transaction, person_id: str, assignment_id: str, note: str
         raise Forbidden("somebody else must return your own work")
     if assignment.state != "submitted":
         raise Conflict("this work was not submitted, and cannot be returned")
-    if not 1 <= len(note.strip()) <= 2000:
-        raise InvalidValue("say in 1 to 2,000 characters what should be done again", field="note")
+    note = check_note(note)
     if unit.state != OPEN:
         unsettle(change, unit)
-    assignment.state, assignment.note, assignment.round = "returned", note.strip(), assignment.round + 1
+    assignment.state, assignment.note, assignment.round = "returned", note, assignment.round + 1
     assignment.submitted_at = None
     unit.submitted -= 1
     change.record("return", assignment.id, after={"note": assignment.note, "round": assignment.round})

@@ -16,7 +16,7 @@ from reliability_page import Reliability
 from sqlalchemy import select
 from team import PASSWORD, Browser, Team
 
-from reeltalk_review.assigning import give_back
+from reeltalk_review.assigning import lapse_work
 from reeltalk_review.backups import make_backup
 from reeltalk_review.people import make_reset
 from reeltalk_review.tables import (
@@ -205,7 +205,8 @@ LINES: Final[tuple[Line, ...]] = (
     *work_of(API + "/redo", "POST", None, {}, {**NO_MORE, "without an undo": "working"}),
     *work_of(API + "/submit", "POST", None, {"decided": "decided"}, NO_MORE),
     *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working"}),
-    *work_of(API + "/release", "POST", None, {"without a save": "fresh"}, {"in hand": "working", **NO_MORE}),
+    *work_of(API + "/bulk", "POST", None, {}, NO_MORE),
+    api("POST", API + "/bulk", "not allowed", lambda w, b: Ask(f"/api/work/{w.work(b)}/bulk"), 403),
     *work_of(API + "/lease", "POST", None, {"in hand": "working"}, {}),
     # Owners.
     get("/team", "page", OWNER, lambda w, b: "/team"),
@@ -274,10 +275,6 @@ LINES: Final[tuple[Line, ...]] = (
     get(DISPUTE, "another's", JUDGES, lambda w, b: f"/api/adjudicate/{strange_dispute(w, b)[0]}", 404),
     get(DISPUTE, "annotator's own", JUDGES, lambda w, b: f"/api/adjudicate/{w.work(b)}", 404),
     get(DISPUTE, "of an open unit", JUDGES, lambda w, b: f"/api/adjudicate/{reopened(w, b)}", 409),
-    Line("POST", API + "/return", "of an open unit", JUDGES, lambda w, b: giving_back(w.work("other", "submitted"))),
-    Line("POST", API + "/return", "of a complete unit", JUDGES, lambda w, b: giving_back(w.work("other", "complete"))),
-    Line("POST", API + "/return", "in hand", JUDGES, lambda w, b: giving_back(w.work("other")), 409),
-    Line("POST", API + "/return", "none", JUDGES, lambda w, b: giving_back("0" * 16), 404),
     Line("POST", f"{DISPUTE}/return", "own", JUDGES, lambda w, b: returning(*w.dispute(b))),
     Line("POST", f"{DISPUTE}/return", "another's", JUDGES, lambda w, b: returning(*strange_dispute(w, b)), 404),
     Line("POST", f"{DISPUTE}/return", "other unit's", JUDGES, lambda w, b: returning(w.dispute(b)[0], w.work(b)), 404),
@@ -356,7 +353,7 @@ def differing(world: World) -> str:
     with world.changing() as change:
         row = change.session.get_one(AssignmentRow, assignment)
         unit = row.unit_id
-        give_back(change, row)
+        lapse_work(change, row)
     return silent(world, unit)
 
 
@@ -378,10 +375,6 @@ def resetting(world: World) -> str:
 def planting(queue_id: str) -> dict[str, str]:
     world_seed = str(secrets.randbelow(10**9))
     return {"queue": queue_id, "count": "1", "trusted": "drafts", "seed": world_seed}
-
-
-def giving_back(work: str) -> Ask:
-    return Ask(f"/api/work/{work}/return", body={"note": "Look again."})
 
 
 def returning(assignment_id: str, work: str) -> Ask:

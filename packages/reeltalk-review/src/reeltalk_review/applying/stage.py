@@ -41,7 +41,6 @@ from reeltalk_review.importing import (
     read_checked,
     table_hashes,
 )
-from reeltalk_review.naming import unit_names
 from reeltalk_review.settling import DONE, OPEN
 from reeltalk_review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
@@ -203,7 +202,7 @@ def revise(content: Content, session: Session, progress: Callable[[str], None] =
     for kind in VERIFIED:
         apply_labels(made, units(kind))
     add_collected(made, session)
-    made.name_aside(unit_names(session, made.aside))
+    made.name_aside({unit_id: session.get_one(UnitRow, unit_id).title for unit_id in made.aside})
     progress("checking what would be written")
     _refuse_contradictions(made)
     return made
@@ -251,11 +250,10 @@ def _differences(made: NextRevision, session: Session) -> Iterator[str]:
     """What the revision changes as a difference: turn by turn, and then the rows that leave with their turns."""
     for kind in CHANGES:
         ids = [unit_id for unit_id in finished_units(session, kind) if unit_id not in made.aside]
-        names = unit_names(session, ids)
         for unit in done_units(session, kind, ids):
             lines = [line for change in changes_of(unit, made.new_places(unit)) for line in change.lines()]
             if lines:
-                yield from (names[unit.id], *lines)
+                yield from (unit.title, *lines)
     for row in made.rejected.added():
         if row.place is None:
             yield f"{row.table} {row.record_id}: removed, {row.reason}"

@@ -167,6 +167,8 @@ def change_queue(
     people: Annotated[list[ShortText], Form(max_length=1000, default_factory=list)],
     is_open: Ticked = False,
     order: Annotated[str, Form(pattern=f"^({'|'.join(ORDERS)})$")] = ORDERS[0],
+    in_bulk: Ticked = False,
+    labels: Ticked = False,
 ) -> Response:
     """Change a queue, and whom it is for."""
     try:
@@ -180,6 +182,8 @@ def change_queue(
                 is_open=is_open,
                 approval=project.settings.approval,
                 order=order,
+                in_bulk=in_bulk,
+                labels=labels,
             )
             assign_queue(change, queue_id, people)
     except (InvalidValue, Conflict) as error:

@@ -10,7 +10,6 @@ from reeltalk_review.applied import waiting_units
 from reeltalk_review.applying.decisions import CHANGES
 from reeltalk_review.applying.differences import changes_of
 from reeltalk_review.applying.settled import done_units
-from reeltalk_review.naming import unit_names
 from reeltalk_review.people import User
 from reeltalk_review.web import ProjectHere, page, require
 
@@ -30,12 +29,11 @@ def show_changes(
     with project.database.reading() as session:
         found = waiting_units(session, CHANGES, skipped=(number - 1) * ON_A_PAGE, most=ON_A_PAGE + 1)
         units = [unit for kind, unit_id in found[:ON_A_PAGE] for unit in done_units(session, kind, [unit_id])]
-        names = unit_names(session, [unit.id for unit in units])
     return page(
         request,
         "changes.html",
         person,
-        tasks=[(unit.id, names[unit.id], list(changes_of(unit))) for unit in units],
+        tasks=[(unit.id, unit.title, list(changes_of(unit))) for unit in units],
         benchmark=project.benchmark.name,
         number=number,
         has_more=len(found) > ON_A_PAGE,

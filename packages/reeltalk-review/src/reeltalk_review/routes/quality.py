@@ -38,6 +38,7 @@ class QualityRow(BaseModel):
     edited: int
     rejected: int
     skipped: int
+    in_bulk: int
     unsure: int
     results_share: float | None
     results_low: float | None
@@ -158,6 +159,7 @@ def _document(row: PersonQuality, names: Mapping[str, str], titles: Mapping[str,
         complete_tasks=row.units,
         decisions=row.decided,
         **row.decisions,
+        in_bulk=row.in_bulk,
         unsure=row.unsure,
         results_share=row.results.value,
         results_low=row.results.low,

@@ -12,30 +12,24 @@ from sqlalchemy.orm import Session
 from reeltalk.schema.record import Json
 from reeltalk_review import unit_changes, units
 from reeltalk_review.access import Action, may
-from reeltalk_review.database import ReviewProject
+from reeltalk_review.database import ReviewProject, in_batches
 from reeltalk_review.errors import Conflict
 from reeltalk_review.events import transaction
 from reeltalk_review.people import User
 from reeltalk_review.routes.media import video_view
 from reeltalk_review.settling import next_dispute
 from reeltalk_review.sheets import CSV, Format, stream_csv
-from reeltalk_review.tables import PersonRow, VideoRow
+from reeltalk_review.tables import PersonRow
 from reeltalk_review.team_stats import queue_progress
 from reeltalk_review.unit_changes import Outcome
 from reeltalk_review.unit_detail import UnitDetail, unit_detail
-from reeltalk_review.units import Sight, UnitPage, UnitQuery, sight_of
+from reeltalk_review.units import UnitPage, UnitQuery
 from reeltalk_review.web import ProjectHere, ShortText, page, plain_text, require, require_form
 
 router = APIRouter()
 Viewer = Annotated[User, require(Action.SEE_RESULTS)]
 Returner = Annotated[User, require_form(Action.ADJUDICATE)]
 Owner = Annotated[User, require_form(Action.MANAGE)]
-NAMED_VIDEOS: Final = 200
-"""Most videos that the field for a video suggests."""
-
-
-def _sight(session: Session, project: ReviewProject, person: User) -> Sight:
-    return sight_of(session, person, approval=project.settings.approval)
 
 
 @router.get("/units", response_class=HTMLResponse)
@@ -56,7 +50,7 @@ def _table(
     done: str = "",
 ) -> Response:
     with project.database.reading() as session:
-        found = units.find_units(session, _sight(session, project, person), query)
+        found = units.find_units(session, person, query)
         people = _people(session)
         return page(
             request,
@@ -67,7 +61,6 @@ def _table(
             progress=queue_progress(session),
             people=people,
             workers=[row for row in people if row.disabled_at is None and may(row.role, Action.WORK)],
-            videos=session.scalars(select(VideoRow.id).order_by(VideoRow.id).limit(NAMED_VIDEOS)).all(),
             states=_states(person),
             outcome=outcome,
             done=done,
@@ -87,7 +80,7 @@ def _people(session: Session) -> Sequence[PersonRow]:
 def show_unit(request: Request, project: ProjectHere, unit_id: str, person: Viewer) -> Response:
     """One unit, read-only."""
     with project.database.reading() as session:
-        detail, row = unit_detail(session, _sight(session, project, person), unit_id)
+        detail, row = unit_detail(session, person, unit_id)
         return page(
             request,
             "unit.html",
@@ -102,7 +95,7 @@ def show_unit(request: Request, project: ProjectHere, unit_id: str, person: View
 def adjudicate_now(project: ProjectHere, unit_id: str, person: Returner) -> Response:
     """Settle this unit now, if nobody else does."""
     with transaction(project.database, person.id) as change:
-        _, row = unit_detail(change.session, _sight(change.session, project, person), unit_id)
+        _, row = unit_detail(change.session, person, unit_id)
         minutes = project.settings.lease_minutes
         found = next_dispute(change, person.id, row.queue_id, lease_minutes=minutes, unit_id=row.id)
         if found is None:
@@ -128,9 +121,8 @@ def return_chosen(
 ) -> Response:
     """Return submitted work on the chosen units, with a note."""
     with transaction(project.database, person.id) as change:
-        sight = _sight(change.session, project, person)
-        chosen = _chosen(change.session, sight, unit, match, count, every)
-        outcome = unit_changes.return_units(change, sight, chosen, note)
+        chosen = _chosen(change.session, person, unit, match, count, every)
+        outcome = unit_changes.return_units(change, person, chosen, note)
     return _table(request, project, person, UnitQuery.of_address(match), outcome=outcome, done="returned")
 
 
@@ -147,19 +139,18 @@ def assign_chosen(
 ) -> Response:
     """Assign the chosen units to exactly the chosen people."""
     with transaction(project.database, person.id) as change:
-        sight = _sight(change.session, project, person)
-        chosen = _chosen(change.session, sight, unit, match, count, every)
-        outcome = unit_changes.give_units(change, sight, chosen, people)
+        chosen = _chosen(change.session, person, unit, match, count, every)
+        outcome = unit_changes.give_units(change, person, chosen, people)
     return _table(request, project, person, UnitQuery.of_address(match), outcome=outcome, done="assigned")
 
 
 def _chosen(
-    session: Session, sight: Sight, unit_ids: Sequence[str], match: str, count: int, every: str
+    session: Session, person: User, unit_ids: Sequence[str], match: str, count: int, every: str
 ) -> Sequence[str]:
     """The chosen units, or all that match a view of the table."""
     if every != "yes":
         return unit_ids
-    found = units.matching_ids(session, sight, UnitQuery.of_address(match))
+    found = units.matching_ids(session, person, UnitQuery.of_address(match))
     unit_changes.check_same_count(found, count)
     return found
 
@@ -174,11 +165,10 @@ class ListQuery(UnitQuery):
 def list_units(project: ProjectHere, person: Viewer, query: Annotated[ListQuery, Query()]) -> Any:
     """A page of the units that match. As CSV you get all of them at once."""
     with project.database.reading() as session:
-        sight = _sight(session, project, person)
         if query.format == "json":
-            return units.find_units(session, sight, query)
-        unit_ids = units.matching_ids(session, sight, query)
-    return stream_csv("tasks", _lines(project, person, unit_ids), _COLUMNS)
+            return units.find_units(session, person, query)
+        unit_ids = units.matching_ids(session, person, query)
+    return stream_csv("tasks", _lines(project, unit_ids), _COLUMNS)
 
 
 _COLUMNS: Final = (
@@ -187,14 +177,13 @@ _COLUMNS: Final = (
 )
 
 
-def _lines(project: ReviewProject, person: User, unit_ids: Sequence[str]) -> Iterator[dict[str, Json]]:
-    for start in range(0, len(unit_ids), units.ON_A_PAGE):
+def _lines(project: ReviewProject, unit_ids: Sequence[str]) -> Iterator[dict[str, Json]]:
+    for some in in_batches(unit_ids, units.ON_A_PAGE):
         with project.database.reading() as session:
-            sight = _sight(session, project, person)
-            for row in units.summaries(session, sight, unit_ids[start : start + units.ON_A_PAGE]):
+            for row in units.summaries(session, some):
                 line = {name: getattr(row, name) for name in _COLUMNS}
                 line["people"] = "; ".join(f"{one.name} ({one.state})" for one in row.people)
-                line["assigned"] = "; ".join(one.name for one in row.assigned)
+                line["assigned"] = "; ".join(row.assigned)
                 yield line
 
 
@@ -202,4 +191,4 @@ def _lines(project: ReviewProject, person: User, unit_ids: Sequence[str]) -> Ite
 def read_unit(project: ProjectHere, unit_id: str, person: Viewer) -> UnitDetail:
     """One unit: its turns, who works on it, its history, and once all work is in its settled values."""
     with project.database.reading() as session:
-        return unit_detail(session, _sight(session, project, person), unit_id)[0]
+        return unit_detail(session, person, unit_id)[0]

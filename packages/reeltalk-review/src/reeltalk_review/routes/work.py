@@ -6,10 +6,11 @@ and decides or returns it.
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import func, select
@@ -18,36 +19,17 @@ from sqlalchemy.orm import Session
 from reeltalk.schema.record import Json
 from reeltalk_review import work
 from reeltalk_review.access import Action, may
-from reeltalk_review.assigning import (
-    ADJUDICATOR,
-    ANNOTATOR,
-    TEST,
-    UNFINISHED,
-    give_back,
-    known_units,
-    next_unit,
-    open_units,
-    renew_lease,
-)
+from reeltalk_review.assigning import ADJUDICATOR, ANNOTATOR, LABELS, UNFINISHED, next_unit, open_units, renew_lease
 from reeltalk_review.collecting import awaiting_approval, pair_turns
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import NotFound
 from reeltalk_review.events import Transaction, transaction
 from reeltalk_review.guiding import guideline_html, line_of
 from reeltalk_review.idempotency import RequestKey, answer_once
-from reeltalk_review.naming import unit_name, unit_names
 from reeltalk_review.people import User
 from reeltalk_review.reasons import offered_reasons
 from reeltalk_review.routes.media import video_view
-from reeltalk_review.settling import (
-    ADJUDICATION,
-    DONE,
-    dispute_view,
-    next_dispute,
-    open_disputes,
-    own_dispute,
-    submitted_works,
-)
+from reeltalk_review.settling import ADJUDICATION, DONE, dispute_view, next_dispute, open_disputes, submitted_works
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.tasks.task import ReviewTask
@@ -83,116 +65,50 @@ def show_home(
         )
 
 
-@router.post("/queues/{queue_id}/next")
-def continue_work(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
-    """Continue your work in a queue, or take the next unit."""
-    with transaction(project.database, person.id) as change:
-        found = next_unit(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
-    if found is None:
-        return RedirectResponse("/?nothing=1", status_code=303)
-    return RedirectResponse(f"/work/{found.id}", status_code=303)
-
-
-@router.get("/work/{assignment_id}", response_class=HTMLResponse)
-def show_work(
-    request: Request, project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
-) -> Response:
-    """The screen of your own work on a unit."""
-    with project.database.reading() as session:
-        assignment, unit, task = work.own_work(session, person.id, assignment_id)
-        if assignment.role == ADJUDICATOR:
-            return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
-        opened = _opened(project, session, assignment, unit, task)
-        name = unit_name(session, unit, seen_by=person.id)
-        return page(
-            request,
-            task.template,
-            person,
-            assignment=assignment,
-            name=name,
-            task=task,
-            opened=_as_text(opened),
-            guideline=guideline_html(session, unit.queue_id),
-        )
-
-
-def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
+def _own(
+    session: Session, person_id: str, states: Sequence[str], limit: int | None = None
+) -> Sequence[Mapping[Any, Any]]:
     """The person's work in some states, most recently touched first."""
     saved = select(func.max(EntryRow.at)).where(EntryRow.assignment_id == AssignmentRow.id).scalar_subquery()
-    touched = func.coalesce(AssignmentRow.submitted_at, saved, AssignmentRow.created_at)
+    touched = func.coalesce(AssignmentRow.submitted_at, saved, AssignmentRow.created_at).label("touched")
     query = (
-        select(
-            AssignmentRow.id,
-            AssignmentRow.role,
-            AssignmentRow.state,
-            AssignmentRow.note,
-            AssignmentRow.unit_id,
-            QueueRow.title.label("queue"),
-            touched.label("touched"),
-        )
+        select(AssignmentRow.id, AssignmentRow.role, AssignmentRow.state, AssignmentRow.note, touched)
+        .add_columns(UnitRow.title.label("name"), QueueRow.title.label("queue"))
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
         .where(AssignmentRow.person_id == person_id, AssignmentRow.state.in_(states))
         .order_by(touched.desc(), AssignmentRow.id)
         .limit(limit)
     )
-    rows = session.execute(query).mappings().all()
-    names = {
-        role: unit_names(
-            session,
-            [row["unit_id"] for row in rows if row["role"] == role],
-            seen_by=None if role == ADJUDICATOR else person_id,
-        )
-        for role in (ANNOTATOR, ADJUDICATOR)
-    }
-    return [{**row, "name": names[row["role"]][row["unit_id"]]} for row in rows]
+    return session.execute(query).mappings().all()
 
 
 def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
     """Queues with how many of their units are complete, and what there is in them for this person."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
-    # Gold is not part of the progress.
-    for queue, state, count in session.execute(
-        select(UnitRow.queue_id, UnitRow.state, func.count())
-        .where(UnitRow.gold.is_(None))
-        .group_by(UnitRow.queue_id, UnitRow.state)
-    ):
+    real = select(UnitRow.queue_id, UnitRow.state, func.count()).where(UnitRow.gold.is_(None))
+    for queue, state, count in session.execute(real.group_by(UnitRow.queue_id, UnitRow.state)):
         counts[queue][state] = count
     works, now = may(person.role, Action.WORK), moment()
-    begun = _begun_counts(session, person.id) if works else {}
     pairs = pair_turns(session, person.id) if works else []
-    found: list[Mapping[str, Any]] = []
-    for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)):
-        takes = works and row.is_open and row.task in TASKS
-        found.append(
-            {
-                "row": row,
-                "says": line_of(row),
-                "total": sum(counts[row.id].values()),
-                "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
-                "left": open_units(session, row.id, person.id, now) if takes else 0,
-                "begun": begun.get(row.id, 0),
-                "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
-                "in_pairs": row.task not in TASKS,
-                "pairs": [turn for turn in pairs if turn.queue_id == row.id],
-            }
-        )
-    return found
-
-
-def _begun_counts(session: Session, person_id: str) -> dict[str, int]:
-    """How many units of each queue somebody has begun and not submitted."""
-    query = (
-        select(UnitRow.queue_id, func.count())
-        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
-        .where(
-            AssignmentRow.person_id == person_id,
-            AssignmentRow.role == ANNOTATOR,
-            AssignmentRow.state.in_(UNFINISHED),
-        )
-        .group_by(UnitRow.queue_id)
-    )
-    return {queue_id: count for queue_id, count in session.execute(query)}
+    begun: dict[str, int] = defaultdict(int)
+    own = select(UnitRow.queue_id).join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+    mine = (AssignmentRow.person_id == person.id, AssignmentRow.role == ANNOTATOR)
+    for queue in session.scalars(own.where(*mine, AssignmentRow.state.in_(UNFINISHED))):
+        begun[queue] += 1
+    return [
+        {
+            "row": row,
+            "says": line_of(row),
+            "total": sum(counts[row.id].values()),
+            "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
+            "left": open_units(session, row.id, person.id, now) if works and row.is_open and row.task in TASKS else 0,
+            "begun": begun[row.id],
+            "in_pairs": row.task not in TASKS,
+            "pairs": [turn for turn in pairs if turn.queue_id == row.id],
+        }
+        for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
+    ]
 
 
 def _next_step(session: Session, person: User, waiting: int) -> tuple[str, str, str] | None:
@@ -214,7 +130,160 @@ def _next_step(session: Session, person: User, waiting: int) -> tuple[str, str, 
     )
 
 
-Worker = Annotated[User, require_api(Action.WORK)]
+@router.post("/queues/{queue_id}/next")
+def continue_work(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
+    """Continue your work in a queue, or take the next unit."""
+    with transaction(project.database, person.id) as change:
+        found = next_unit(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
+    return RedirectResponse(f"/work/{found.id}" if found is not None else "/?nothing=1", status_code=303)
+
+
+@router.post("/adjudicate/queues/{queue_id}/next")
+def continue_dispute(
+    project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.ADJUDICATE)]
+) -> Response:
+    """Continue with what this person decides, or take the next unit on which people differ."""
+    with transaction(project.database, person.id) as change:
+        found = next_dispute(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
+    return RedirectResponse(f"/adjudicate/{found.id}" if found is not None else "/", status_code=303)
+
+
+Worker = Annotated[User, require(Action.WORK)]
+Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
+
+
+@router.get("/work/{assignment_id}", response_class=HTMLResponse)
+def show_work(request: Request, project: ProjectHere, assignment_id: str, person: Worker) -> Response:
+    """The screen of your own work on a unit."""
+    with project.database.reading() as session:
+        assignment, unit, task = work.own_work(session, person.id, assignment_id)
+        if assignment.role == ADJUDICATOR:
+            return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
+        return _editor(request, project, session, person, assignment, unit, task, template=task.template)
+
+
+@router.get("/adjudicate/{assignment_id}", response_class=HTMLResponse)
+def show_dispute(request: Request, project: ProjectHere, assignment_id: str, person: Adjudicator) -> Response:
+    """The screen on which one unit is decided."""
+    with project.database.reading() as session:
+        return _editor(
+            request,
+            project,
+            session,
+            person,
+            *work.own_dispute(session, person.id, assignment_id),
+            template="adjudicate.html",
+            settles=True,
+        )
+
+
+def _editor(
+    request: Request,
+    project: ReviewProject,
+    session: Session,
+    person: User,
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: ReviewTask,
+    *,
+    template: str,
+    settles: bool = False,
+) -> Response:
+    # The page holds the answer about the work, so that it need not ask.
+    opened = json.dumps(_view(project, session, assignment, unit, task, settles=settles), ensure_ascii=False)
+    guideline = guideline_html(session, unit.queue_id)
+    return page(
+        request, template, person, assignment=assignment, name=unit.title, task=task, opened=opened, guideline=guideline
+    )
+
+
+@router.get("/api/work/{assignment_id}")
+def open_work(project: ProjectHere, assignment_id: str, person: Worker) -> dict[str, Any]:
+    """A unit, its draft, and this person's values so far."""
+    with project.database.reading() as session:
+        return _view(project, session, *work.own_work(session, person.id, assignment_id))
+
+
+@router.get("/api/adjudicate/{assignment_id}")
+def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
+    """Everybody's work on a unit, the draft, and this person's decisions so far."""
+    with project.database.reading() as session:
+        return _view(project, session, *work.own_dispute(session, person.id, assignment_id), settles=True, names=names)
+
+
+def _view(
+    project: ReviewProject,
+    session: Session,
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: ReviewTask,
+    *,
+    settles: bool = False,
+    names: bool = False,
+) -> dict[str, Any]:
+    """Somebody's work on a unit, as screens get it: `settles` with the sides, `names` with whose they are."""
+    rows, queue = work.entries(session, assignment.id), session.get_one(QueueRow, unit.queue_id)
+    places = task.places(unit.content)
+    view = {
+        "assignment": {
+            name: getattr(assignment, name) for name in ("id", "role", "state", "round", "note", "lease_until")
+        },
+        "unit": {
+            "id": unit.id,
+            "task": task.kind,
+            "name": unit.title,
+            "video": video_view(project, session, assignment.person_id, unit),
+            "content": task.visible_content(
+                unit.content, {} if settles else {place: row.value for place, row in rows.items()}
+            ),
+        },
+        "labels_asked": task.asks_labels or bool(queue.settings.get(LABELS)),
+        "in_bulk": work.acceptable(assignment, unit, task, queue, rows),
+        "reasons": offered_reasons(session, task.kind),
+        "entries": {place: work.entry_view(row) for place, row in rows.items()},
+        "findings": work.findings(assignment, unit, task, rows, places),
+        "places": list(places),
+    }
+    return view | (dispute_view(session, unit, task, names=names) if settles else {})
+
+
+@dataclass(frozen=True)
+class OwnChange:
+    """A change of somebody's own work, which happens once."""
+
+    request: Request
+    project: ReviewProject
+    assignment_id: str
+    person: User
+    key: str
+
+    @property
+    def lease_minutes(self) -> int:
+        """How long a unit is held for somebody."""
+        return self.project.settings.lease_minutes
+
+    def once(
+        self, do: Callable[[Transaction, AssignmentRow, UnitRow, ReviewTask], Json], body: Json = None
+    ) -> JSONResponse:
+        """Make it, or repeat the answer; `body` belongs to the key of the request."""
+
+        def change_own(change: Transaction) -> Json:
+            return do(change, *work.own_work(change.session, self.person.id, self.assignment_id))
+
+        return answer_once(self.project, self.person, self.key, self.request, body, change_own)
+
+
+async def _own_change(
+    request: Request,
+    project: ProjectHere,
+    assignment_id: str,
+    person: Annotated[User, require_api(Action.WORK)],
+    key: RequestKey,
+) -> OwnChange:
+    return OwnChange(request, project, assignment_id, person, key)
+
+
+Own = Annotated[OwnChange, Depends(_own_change)]
 
 
 class Save(BaseModel):
@@ -228,184 +297,104 @@ class Save(BaseModel):
     """Seconds of activity at this place since the last save that was answered."""
 
 
-@router.get("/api/work/{assignment_id}")
-def open_work(
-    project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
-) -> dict[str, Any]:
-    """A unit, its draft, and this person's values so far."""
-    with project.database.reading() as session:
-        return _opened(project, session, *work.own_work(session, person.id, assignment_id))
-
-
-def _opened(
-    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask
-) -> dict[str, Any]:
-    """The answer about somebody's work, which the page of the work holds too, so that it need not ask."""
-    entries = work.entries(session, assignment.id)
-    content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
-    return _work_view(project, session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
-
-
-def _as_text(answer: Mapping[str, Any]) -> str:
-    return json.dumps(answer, ensure_ascii=False)
-
-
-def _work_view(
-    project: ReviewProject,
-    session: Session,
-    assignment: AssignmentRow,
-    unit: UnitRow,
-    task: ReviewTask,
-    content: Mapping[str, Json],
-    *,
-    names: bool = True,
-) -> dict[str, Any]:
-    name = unit_name(session, unit, seen_by=None if assignment.role == ADJUDICATOR else assignment.person_id)
-    rows = work.entries(session, assignment.id)
-    return {
-        "assignment": {
-            "id": assignment.id,
-            "role": assignment.role,
-            "state": assignment.state,
-            "round": assignment.round,
-            "note": assignment.note,
-            "lease_until": assignment.lease_until,
-        },
-        "unit": {
-            "id": unit.id,
-            "task": task.kind,
-            "name": name,
-            "video": video_view(project, session, assignment.person_id, unit),
-            "content": content,
-        },
-        "reasons": offered_reasons(session, task.kind),
-        "entries": {place: work.entry_view(row) for place, row in rows.items()},
-        "findings": work.findings(assignment, unit, task, rows, task.places(unit.content)),
-    }
-
-
 @router.put("/api/work/{assignment_id}/entries/{place}")
-def save(
-    request: Request, project: ProjectHere, assignment_id: str, place: str, body: Save, person: Worker, key: RequestKey
-) -> JSONResponse:
+def save(own: Own, place: str, body: Save) -> JSONResponse:
     """Save a value at a place. The body names the revision that was read."""
 
-    def do(change: Transaction) -> Json:
-        assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
+    def do(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> Json:
         row = work.save_value(change, assignment, unit, task, place, body.revision, body.value, active_s=body.active_s)
-        renew_lease(assignment, lease_minutes=project.settings.lease_minutes)
+        renew_lease(assignment, lease_minutes=own.lease_minutes)
         change.session.flush()
         found = work.findings(assignment, unit, task, {place: row}, [place])
         stale = work.stale_places(change.session, assignment.id)
         return {**work.entry_view(row), "stale": stale, "findings": found.get(place, [])}
 
-    return answer_once(project, person, key, request, [body.revision, body.value], do)
+    return own.once(do, [body.revision, body.value])
+
+
+@router.post("/api/work/{assignment_id}/bulk")
+def accept_in_bulk(own: Own) -> JSONResponse:
+    """Accept all drafts that nobody has touched and no check flagged, where the queue allows it."""
+
+    def do(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> Json:
+        work.accept_in_bulk(change, assignment, unit, task)
+        return _entries(change, assignment, unit, task)
+
+    return own.once(do)
 
 
 @router.post("/api/work/{assignment_id}/undo")
-def undo(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
+def undo(own: Own) -> JSONResponse:
     """Undo the last change."""
-    return answer_once(
-        project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.undo)
-    )
+    return _step(own, "undo")
 
 
 @router.post("/api/work/{assignment_id}/redo")
-def redo(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
+def redo(own: Own) -> JSONResponse:
     """Redo the change that was undone last."""
-    return answer_once(
-        project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.redo)
-    )
+    return _step(own, "redo")
+
+
+def _step(own: OwnChange, kind: work.Step) -> JSONResponse:
+    def do(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> Json:
+        row = work.step(change, assignment, unit, task, kind)
+        return {"place": row.place, **_entries(change, assignment, unit, task)}
+
+    return own.once(do)
+
+
+def _entries(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> dict[str, Json]:
+    change.session.flush()
+    rows = work.entries(change.session, assignment.id)
+    return {
+        "entries": {place: work.entry_view(row) for place, row in rows.items()},
+        "findings": work.findings(assignment, unit, task, rows, task.places(unit.content)),
+    }
 
 
 @router.post("/api/work/{assignment_id}/submit")
-def submit(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
+def submit(own: Own) -> JSONResponse:
     """Submit the work, and return the address of the next."""
 
-    def do(change: Transaction) -> Json:
-        assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
-        work.submit(change, assignment, unit, task, approval=project.settings.approval)
+    def do(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> Json:
+        work.submit(change, assignment, unit, task, approval=own.project.settings.approval)
         change.session.flush()
         if assignment.role == ADJUDICATOR:
-            dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
+            dispute = next_dispute(change, own.person.id, unit.queue_id, lease_minutes=own.lease_minutes)
             return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
         # Begun work of a closed queue can be submitted, but nothing follows it.
         if not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
-        found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
+        found = next_unit(change, own.person.id, unit.queue_id, lease_minutes=own.lease_minutes)
         return {"next": f"/work/{found.id}" if found is not None else None}
 
-    return answer_once(project, person, key, request, None, do)
+    return own.once(do)
 
 
 @router.post("/api/work/{assignment_id}/reopen")
-def reopen(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
+def reopen(own: Own) -> JSONResponse:
     """Take submitted work back until it is adjudicated or applied."""
 
-    def do(change: Transaction) -> Json:
-        assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
+    def do(change: Transaction, assignment: AssignmentRow, unit: UnitRow, _: ReviewTask) -> Json:
         work.reopen(change, assignment, unit)
         return {"state": assignment.state}
 
-    return answer_once(project, person, key, request, None, do)
-
-
-class Note(BaseModel):
-    """Body of a return: what should be done again."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
-
-
-@router.post("/api/work/{assignment_id}/return")
-def return_work(
-    request: Request,
-    project: ProjectHere,
-    assignment_id: str,
-    body: Note,
-    person: Annotated[User, require_api(Action.ADJUDICATE)],
-    key: RequestKey,
-) -> JSONResponse:
-    """Return anybody's submitted work to them, with a note, at any time."""
-
-    def do(change: Transaction) -> Json:
-        work.send_back(change, person.id, assignment_id, body.note, approval=project.settings.approval)
-        return {"state": change.session.get_one(AssignmentRow, assignment_id).state}
-
-    return answer_once(project, person, key, request, body.note, do)
+    return own.once(do)
 
 
 @router.post("/api/work/{assignment_id}/lease")
-def lease(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
+def lease(own: Own) -> JSONResponse:
     """Hold the unit for another lease."""
 
-    def do(change: Transaction) -> Json:
-        assignment, _, _ = work.own_work(change.session, person.id, assignment_id)
-        renew_lease(assignment, lease_minutes=project.settings.lease_minutes)
+    def do(_: Transaction, assignment: AssignmentRow, *__: object) -> Json:
+        renew_lease(assignment, lease_minutes=own.lease_minutes)
         return {"lease_until": assignment.lease_until}
 
-    return answer_once(project, person, key, request, None, do)
-
-
-@router.post("/api/work/{assignment_id}/release")
-def release(
-    request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey
-) -> JSONResponse:
-    """Give back a unit in which nothing was saved."""
-
-    def do(change: Transaction) -> Json:
-        assignment, _, _ = work.own_work(change.session, person.id, assignment_id)
-        give_back(change, assignment)
-        return {"next": "/"}
-
-    return answer_once(project, person, key, request, None, do)
+    return own.once(do)
 
 
 @router.get("/api/work/{assignment_id}/history/{place}")
-def history(
-    project: ProjectHere, assignment_id: str, place: str, person: Annotated[User, require(Action.WORK)]
-) -> dict[str, Any]:
+def history(project: ProjectHere, assignment_id: str, place: str, person: Worker) -> dict[str, Any]:
     """All values that were saved at a place of your own work, first to last."""
     with project.database.reading() as session:
         work.own_work(session, person.id, assignment_id)
@@ -417,21 +406,6 @@ def history(
         }
 
 
-def _stepped(change: Transaction, person: User, assignment_id: str, step: Any) -> Json:
-    assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
-    row = step(change, assignment, unit, task)
-    change.session.flush()
-    rows = work.entries(change.session, assignment.id)
-    return {
-        "place": row.place,
-        "entries": {place: work.entry_view(row) for place, row in rows.items()},
-        "findings": work.findings(assignment, unit, task, rows, task.places(unit.content)),
-    }
-
-
-Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
-
-
 class Return(BaseModel):
     """Body of a return."""
 
@@ -440,46 +414,6 @@ class Return(BaseModel):
     assignment: Annotated[str, Field(max_length=100)]
     """The assignment to return."""
     note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
-
-
-@router.post("/adjudicate/queues/{queue_id}/next")
-def continue_dispute(
-    project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.ADJUDICATE)]
-) -> Response:
-    """Continue with what this person decides, or take the next unit on which people differ."""
-    with transaction(project.database, person.id) as change:
-        found = next_dispute(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
-    return RedirectResponse(f"/adjudicate/{found.id}" if found is not None else "/", status_code=303)
-
-
-@router.get("/adjudicate/{assignment_id}", response_class=HTMLResponse)
-def show_dispute(request: Request, project: ProjectHere, assignment_id: str, person: Adjudicator) -> Response:
-    """The page on which one unit is decided."""
-    with project.database.reading() as session:
-        assignment, unit = own_dispute(session, person.id, assignment_id)
-        opened = _as_text(_dispute(project, session, assignment, unit, names=False))
-        name = unit_name(session, unit)
-        guideline = guideline_html(session, unit.queue_id)
-        return page(
-            request, "adjudicate.html", person, assignment=assignment, name=name, opened=opened, guideline=guideline
-        )
-
-
-@router.get("/api/adjudicate/{assignment_id}")
-def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
-    """Everybody's work on a unit, the draft, and this person's decisions so far."""
-    with project.database.reading() as session:
-        return _dispute(project, session, *own_dispute(session, person.id, assignment_id), names=names)
-
-
-def _dispute(
-    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, *, names: bool
-) -> dict[str, Any]:
-    """The answer about a unit on which people differ, which its page holds too."""
-    task = work.task_of_unit(session, unit)
-    content = task.visible_content(unit.content, {})
-    shown = _work_view(project, session, assignment, unit, task, content, names=names)
-    return shown | dispute_view(session, unit, task, names=names)
 
 
 @router.post("/api/adjudicate/{assignment_id}/return")
@@ -494,7 +428,7 @@ def send_back(
     """Return one person's work to them, with a note."""
 
     def do(change: Transaction) -> Json:
-        _, unit = own_dispute(change.session, person.id, assignment_id)
+        _, unit, _ = work.own_dispute(change.session, person.id, assignment_id)
         if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
             raise NotFound("there is no such work on this task")
         work.send_back(change, person.id, body.assignment, body.note, approval=project.settings.approval)

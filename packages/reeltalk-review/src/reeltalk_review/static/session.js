@@ -18,6 +18,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
  * @property {{name: string, title: string}[]} reasons For rejecting, in this project.
  * @property {Record<string, import("./workapi.js").Finding[]>} [findings]
+ * @property {string[]} in_bulk Places that may be accepted at once: their drafts passed all checks.
  * @typedef {"mine" | "theirs" | "edit"} Choice
  */
 
@@ -157,6 +158,13 @@ export class Session {
       if (Array.isArray(places)) return places;
       throw error;
     }
+  }
+
+  /** Accepts at once all drafts that passed all checks and that nobody touched. */
+  async acceptInBulk() {
+    if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Try again when the server has everything.");
+    await ask(`${this._path}/bulk`, { method: "POST" });
+    location.reload();
   }
 
   async reopen() {

@@ -280,7 +280,10 @@ function Fields({ view, editor, place, value }) {
 
 /** The flags of checks, and from which version changes are shown. @param {{view: Turns, editor: Editor, place: string}} props */
 function Head({ view, editor, place }) {
+  const passed = editor.isOpen ? editor.reply.in_bulk.filter((one) => !editor.session.value(one).decision) : [];
+  const acceptAll = () => editor.session.acceptInBulk().catch((error) => editor.refuse(messageOf(error)));
   return html`<${Flags} key=${place} content=${editor.content} place=${place} />
+    ${passed.length > 0 && html`<button type="button" id="in-bulk" class="second" onClick=${acceptAll}>Accept ${passed.length === 1 ? "the turn" : `the ${passed.length} turns`} without findings</button>`}
     <label class="compare">Changes
     <select id="compare" value=${view.compared} onChange=${(/** @type {any} */ { target }) => void view.compare(target.value)}>
       ${COMPARED.map((name) => html`<option value=${name} selected=${name === view.compared}>${COMPARISONS[name]}</option>`)}

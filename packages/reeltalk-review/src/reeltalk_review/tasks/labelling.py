@@ -14,7 +14,7 @@ When applied, `labels` replace those of the same vocabularies in `Turn.labels` a
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,8 +28,8 @@ from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
-from reeltalk_review.tasks.turns import Text, TurnDrafts, parse_value
-from reeltalk_review.tasks.vocabularies import known_labels, spoken_count
+from reeltalk_review.tasks.turns import KEPT, Text, TurnDrafts, parse_value
+from reeltalk_review.tasks.vocabularies import check_labels, known_labels
 
 ITEM = re.compile(r"- (\S+): (.+)")
 
@@ -114,6 +114,8 @@ class LabelsTask(ReviewTask):
     """Labels of the turns of a chain or a dialogue, in closed vocabularies."""
 
     template = "work_labels.html"
+    order = "doubt"
+    asks_labels = True
 
     def __init__(self, kind: str, title: str, vocabularies: Sequence[Vocabulary], manual: Path) -> None:
         self.kind, self.title = kind, title
@@ -121,30 +123,17 @@ class LabelsTask(ReviewTask):
         self.manual = Manual.load(manual)
 
     def drafts(self, content: Content) -> Iterator[Draft]:
-        """One for each chain and each dialogue. Those with a tagger's closest decisions come first."""
+        """One for each chain and each dialogue, with a tagger's proposals."""
         names = {vocabulary.name for vocabulary in self.vocabularies}
-        proposed = rows_by(content.tag_proposals, "unit_id")
-
-        def about(kind: str, unit_id: str) -> Iterator[TagProposal]:
-            for row in proposed.get(unit_id, ()):
-                if row.vocabulary in names and row.unit == kind:
-                    yield row
-
-        doubts: list[tuple[float, int]] = []
-        for kind, units in (("chain", content.chains), ("dialogue", content.dialogues)):
-            for unit in units:
-                # If a tagger gave no label or no margin, a person looks at the unit first.
-                margins = (-1.0 if row.margin is None else row.margin for row in about(kind, unit.id))
-                doubts.append((min(margins, default=1.0), len(doubts)))
-        made, chains = TurnDrafts(content), len(content.chains)
-        for _, place in sorted(doubts):
-            draft = made.draft(content.chains[place] if place < chains else content.dialogues[place - chains])
-            shown = {name: value for name, value in draft.content.items() if name not in ("checks", "links")}
-            proposals: dict[str, dict[str, dict[str, Json]]] = defaultdict(dict)
-            for row in about(draft.content["unit"], draft.target_id):
-                proposals[str(row.turn_index)][row.vocabulary] = _proposal(row)
-            shown["proposals"] = dict(proposals)
-            yield Draft(draft.target_table, draft.target_id, draft.title, draft.video_id, shown)
+        made, proposed = TurnDrafts(content), rows_by(content.tag_proposals, "unit_id")
+        for units in (content.chains, content.dialogues):
+            for draft in map(made.draft, units):
+                shown = {name: value for name, value in draft.content.items() if name not in ("checks", "links")}
+                proposals: dict[str, dict[str, dict[str, Json]]] = defaultdict(dict)
+                for row in proposed.get(draft.target_id, ()):
+                    if row.vocabulary in names and row.unit == shown["unit"]:
+                        proposals[str(row.turn_index)][row.vocabulary] = _proposal(row)
+                yield replace(draft, content={**shown, "proposals": dict(proposals)})
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
         """Everything, with the vocabularies and the manual."""
@@ -184,21 +173,16 @@ class LabelsTask(ReviewTask):
         given = dict(found.labels)
         if unknown := given.keys() - {vocabulary.name for vocabulary in self.vocabularies}:
             raise InvalidValue(f"this task has no vocabulary {min(unknown)!r}", field="labels")
+        is_kept = found.decision in KEPT
         ordered: dict[str, tuple[str, ...]] = {}
-        for vocabulary in self.vocabularies:
-            labels = given.get(vocabulary.name, ())
-            field = f"labels.{vocabulary.name}"
-            if other := [label for label in labels if label not in vocabulary.labels]:
-                raise InvalidValue(f"{vocabulary.title} has no label {other[0]!r}", field=field)
-            ordered[vocabulary.name] = tuple(label for label in vocabulary.labels if label in labels)
-            count = len(ordered[vocabulary.name])
-            if found.decision in (Decision.ACCEPT, Decision.EDIT) and not vocabulary.least <= count <= vocabulary.most:
-                many = spoken_count(vocabulary.least, vocabulary.most)
-                raise InvalidValue(f"{vocabulary.title} takes {many}, not {count}", field=field)
+        for one in self.vocabularies:
+            counts = (one.least, one.most) if is_kept else (0, None)
+            check_labels(one.title, one.labels, given.get(one.name, ()), *counts, field=f"labels.{one.name}")
+            ordered[one.name] = tuple(label for label in one.labels if label in given.get(one.name, ()))
         if found.decision is Decision.REJECT:
             raise InvalidValue("accept or edit the labels, or skip the turn", field="decision")
         stored = found.model_copy(update={"labels": ordered, "manual": self.manual.signature}).model_dump(mode="json")
-        if found.decision in (Decision.ACCEPT, Decision.EDIT):
+        if is_kept:
             same = stored["labels"] == start["labels"]
             stored["decision"] = (Decision.ACCEPT if same else Decision.EDIT).value
         return stored

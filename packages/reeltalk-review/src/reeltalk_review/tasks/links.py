@@ -37,7 +37,7 @@ from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines
 from reeltalk_review.tasks.turns import Text, TurnDrafts, parse_value
-from reeltalk_review.tasks.vocabularies import check_chosen, closed_vocabulary
+from reeltalk_review.tasks.vocabularies import check_labels, closed_vocabulary
 
 BOARD: Final = "board"
 PLACE: Final = re.compile(r"(0|[1-9]\d{0,5})-(0|[1-9]\d{0,5})", re.ASCII)
@@ -163,13 +163,11 @@ class LinksTask(ReviewTask):
         if place == BOARD:
             return parse_value(BoardValue, value).model_dump(mode="json")
         _, target = self._turns(content, place)
-        found, drafted = parse_value(LinkValue, value), self.draft_value(content, place)["relations"]
+        found = parse_value(LinkValue, value)
         is_kept = found.decision == "keep"
-        for field, title, allowed, before in (
-            ("relations", "SVBench relation", self.relations, drafted),
-            ("skills", "SVBench skill", list(self.skills), ()),
-        ):
-            check_chosen(title, allowed, getattr(found, field), before, is_decided=is_kept, field=field)
+        if is_kept:
+            check_labels("SVBench relation", self.relations, found.relations, field="relations")
+            check_labels("SVBench skill", list(self.skills), found.skills, field="skills")
         same = found.question == target["question"] and list(found.references or ()) == target.get("references", [])
         is_unfinished = found.method is not None or (found.question is None and found.references is not None)
         if is_kept and (same or found.question is None) and is_unfinished:

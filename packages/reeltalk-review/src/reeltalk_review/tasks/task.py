@@ -72,6 +72,10 @@ class ReviewTask(ABC):
     """Its name for people, as `Review turns`."""
     template: ClassVar[str]
     """The page that shows a unit, as `work_turns.html`."""
+    order: ClassVar[Literal["films", "doubt"]] = "films"
+    """The order in which people get the units of a new queue (`assigning.ORDERS`)."""
+    asks_labels: ClassVar[bool] = False
+    """True: people are asked for labels, whatever the queue says."""
     adjudicated: ClassVar[bool] = True
     """True: people should come to one result. False: each person's work counts by itself, as ratings do."""
 
@@ -99,6 +103,10 @@ class ReviewTask(ABC):
             values: The annotator's values so far, by place.
         """
         return content
+
+    def passed(self, content: Mapping[str, Json], place: str) -> bool:
+        """True if the draft passed checks, and all that were made: it may be accepted together with others."""
+        return False
 
     def findings(self, content: Mapping[str, Json], place: str, value: Json) -> list[Json]:
         """What makes no sense in a value, as JSON for the editor: `field`, `turn`, `text`, `may_go_on`."""

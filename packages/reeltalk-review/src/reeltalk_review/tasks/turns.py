@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.gates import GateResult, turn_gates
+from reeltalk.schema.gates import GateOutcome, GateResult, turn_gates
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json, Name, Seconds
@@ -50,6 +50,8 @@ class TurnValue(BaseModel):
     """Why the turn is kept in spite of doubts (`schema.turn_sense`)."""
     note: Text = ""
     unsure: bool = False
+    in_bulk: bool = False
+    """Stored only while nobody has looked at the turn since it was accepted together with others."""
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -194,8 +196,9 @@ class TurnsTask(ReviewTask):
                 error.more["findings"] = [_finding(place, error.field, str(error), may_go_on=False)]
             raise
         is_kept = found.decision in KEPT
-        check_turn_labels(found.labels, draft["labels"], is_decided=is_kept)
-        stored = found.model_dump(mode="json")
+        if is_kept:
+            check_turn_labels(found.labels, draft["labels"])
+        stored = found.model_dump(mode="json", exclude={"in_bulk"})
         findings = self.findings(content, place, stored) if is_kept else []
         if findings and not (findings[0]["may_go_on"] and found.kept_because.strip()):
             code = "reason_needed" if findings[0]["may_go_on"] else "no_sense"
@@ -214,6 +217,13 @@ class TurnsTask(ReviewTask):
         turn = Turn.model_validate({name: value[name] for name in EDITABLE})
         found = turn_findings(turn, Film(**content.get("film", {})), clips, answered=True)
         return [_finding(place, one.field, one.text, may_go_on=one.may_go_on) for one in found]
+
+    def passed(self, content: Mapping[str, Json], place: str) -> bool:
+        """True if no check has a doubt about the turn or about its whole unit, and the rules for turns have none."""
+        checks = content["checks"].get(place, [])
+        outcomes = {check["outcome"] for check in (*checks, *content["checks"].get(UNIT, ()))}
+        value = self.draft_value(content, place)
+        return bool(checks) and outcomes <= {GateOutcome.PASSED} and not self.findings(content, place, value)
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
         """Everything, with the vocabularies of labels."""
@@ -252,7 +262,7 @@ class TurnsTask(ReviewTask):
             correct_option=turn.correct_option,
             labels=turn.labels,
             kept_because=str(turn.extra.get(KEPT_BECAUSE, "")),
-        ).model_dump(mode="json")
+        ).model_dump(mode="json", exclude={"in_bulk"})
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
         """The decision, whether the turn was kept, the reasons if not, and its wording and evidence if so."""

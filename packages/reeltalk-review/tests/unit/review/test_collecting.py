@@ -13,7 +13,7 @@ from reeltalk_review.assigning import open_units
 from reeltalk_review.collecting import CollectSettings, collecting_drafts, is_hidden_from
 from reeltalk_review.events import OPERATOR, broken_links, transaction
 from reeltalk_review.importing import add_queue
-from reeltalk_review.tables import LiveDialogueRow, UnitRow, UnitWordsRow, VideoRow
+from reeltalk_review.tables import LiveDialogueRow, UnitRow, VideoRow
 
 
 @pytest.fixture
@@ -85,7 +85,6 @@ def test_the_investigator_gets_no_other_work_on_the_video(team: Team, pair: tupl
     dialogue = talk(asks, answers, pair_id)
     with transaction(team.project.database, OPERATOR) as change:
         talked = change.session.get_one(UnitRow, change.session.get_one(LiveDialogueRow, dialogue).unit_id)
-        change.session.execute(delete(UnitWordsRow))
         change.session.execute(delete(UnitRow).where(UnitRow.queue_id == "turns", UnitRow.video_id != talked.video_id))
         assert [open_units(change.session, "turns", who.id, change.at) for who in (asks, answers)] == [0, 1]
     assert asks.form("/queues/turns/next").headers["location"] == "/?nothing=1"

@@ -10,7 +10,7 @@ from askers import World
 from team import make_team, on_databases
 
 from reeltalk_review.routes.administration import ON_A_PAGE
-from reeltalk_review.tables import UnitWordsRow
+from reeltalk_review.tables import UnitRow
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_part_of_a_name_finds_the_tasks_and_goes_on_to_older_changes(world: Worl
     for _ in range(20):
         unit = world.unit()
         with world.changing() as change:
-            change.session.add(UnitWordsRow(unit_id=unit, words="chain-film0"))
+            change.session.get_one(UnitRow, unit).words = "chain-film0"
         world.work("annotator", "submitted", unit)
     address, found = "/history?unit=chain-FILM0", []
     while True:

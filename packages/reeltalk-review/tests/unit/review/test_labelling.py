@@ -13,6 +13,7 @@ from reeltalk.schema.labels import TAGGING_MANUAL, TagProposal
 from reeltalk.store.content import Content
 from reeltalk_build.construct.tagging.model_tagger import ModelTagging
 from reeltalk_build.construct.tagging.turns import TurnToTag
+from reeltalk_review.describing import doubt_of
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tasks.labelling import LabelsTask
 from reeltalk_review.tasks.registry import TAGGING, TYPES
@@ -59,9 +60,10 @@ def unit(task: LabelsTask, name: str) -> Any:
     return next(draft.content for draft in task.drafts(content()) if draft.target_id == name)
 
 
-def test_the_closest_calls_come_first() -> None:
-    assert [draft.target_id for draft in TAGGING.drafts(content())] == ["unknown", "close", "sure", "untagged"]
-    assert [draft.target_id for draft in TYPES.drafts(content())] == ["untagged", "sure", "close", "unknown"]
+def test_the_closest_calls_are_the_most_doubtful() -> None:
+    doubts = {draft.target_id: doubt_of(draft.content) for draft in TAGGING.drafts(content())}
+    assert sorted(doubts, key=lambda unit: -doubts[unit]) == ["unknown", "close", "sure", "untagged"]
+    assert TAGGING.order == TYPES.order == "doubt"
 
 
 def test_a_turn_starts_with_its_tags_or_with_what_was_proposed() -> None:

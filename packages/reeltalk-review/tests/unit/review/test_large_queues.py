@@ -9,11 +9,10 @@ import pytest
 from review_projects import QUEUE, decide, small_project, submit
 from sqlalchemy import Connection, event
 
-from reeltalk_review.assigning import next_unit
+from reeltalk_review.assigning import ORDER, ORDERS, next_unit
 from reeltalk_review.database import Database, ReviewProject
-from reeltalk_review.events import transaction
-from reeltalk_review.naming import unit_name
-from reeltalk_review.tables import UnitRow
+from reeltalk_review.events import OPERATOR, transaction
+from reeltalk_review.tables import QueueRow
 
 SMALL, LARGE = 100, 1000
 
@@ -50,21 +49,14 @@ def worked_on(project: ReviewProject) -> None:
         submit(change, work)
 
 
-def named(project: ReviewProject) -> None:
-    with project.database.reading() as session:
-        assert unit_name(session, session.get_one(UnitRow, "u0"), seen_by="ann").startswith("u0")
-
-
-@pytest.mark.parametrize(
-    ("does", "of_each"),
-    # A name has the number of units of its queue, which are counted in an index.
-    [(taken, 0), (worked_on, 0), (named, 9)],
-    ids=["taken", "worked on", "named"],
-)
-def test_no_unit_of_others_is_looked_at(does: Callable[[ReviewProject], None], of_each: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("does", [taken, worked_on])
+def test_no_unit_of_others_is_looked_at(does: Callable[[ReviewProject], None], order: str, tmp_path: Path) -> None:
     steps = {}
     for units in (SMALL, LARGE):
         project = small_project(tmp_path / str(units), units=units)
+        with transaction(project.database, OPERATOR) as change:
+            change.session.get_one(QueueRow, QUEUE).settings = {ORDER: order}
         for _ in range(3):
             worked_on(project)
         with counted(project.database) as found:
@@ -72,4 +64,4 @@ def test_no_unit_of_others_is_looked_at(does: Callable[[ReviewProject], None], o
         steps[units] = found[0]
     assert steps[SMALL] > 0
     # Identifiers are random, so an index takes a few steps more or less.
-    assert steps[LARGE] - steps[SMALL] <= (of_each + 0.1) * (LARGE - SMALL)
+    assert steps[LARGE] - steps[SMALL] <= 0.1 * (LARGE - SMALL)

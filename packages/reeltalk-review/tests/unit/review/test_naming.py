@@ -1,4 +1,4 @@
-"""Names of units for people: by video and place, with a number that gives no gold away."""
+"""Names of units for people, by video and place."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +9,10 @@ from team import Browser, Team, make_team, small_content
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.content import Content
-from reeltalk_review.assigning import next_unit
 from reeltalk_review.events import OPERATOR, transaction
-from reeltalk_review.gold import plant_gold
 from reeltalk_review.importing import add_queue
-from reeltalk_review.naming import dialogue_name, unit_names
-from reeltalk_review.tables import AssignmentRow, UnitRow
+from reeltalk_review.naming import dialogue_name
+from reeltalk_review.tables import UnitRow
 from reeltalk_review.tasks.answering import answer_drafts
 from reeltalk_review.tasks.links import LinksTask
 from reeltalk_review.tasks.rating import load_scale, rating_drafts
@@ -107,41 +105,14 @@ def accept_all(browser: Browser, assignment: str) -> str:
 def test_a_task_has_the_same_name_everywhere(team: Team) -> None:
     browser, owner = team.member("Ada", "annotator"), team.member("Olga", "owner")
     first = browser.next("turns")
-    assert browser.get(f"/api/work/{first}").json()["unit"]["name"] == "Kitchen, morning · clip 1 · 1 of 6"
-    assert "Kitchen, morning · clip 1 · 1 of 6 · reeltalk review</title>" in browser.get(f"/work/{first}").text
-    assert "Kitchen, morning · clip 1 · 1 of 6" in browser.get("/").text
+    assert browser.get(f"/api/work/{first}").json()["unit"]["name"] == "Kitchen, morning · clip 1"
+    assert "Kitchen, morning · clip 1 · reeltalk review</title>" in browser.get(f"/work/{first}").text
+    assert "Kitchen, morning · clip 1" in browser.get("/").text
     second = accept_all(browser, first)
-    assert "Fry carrot · clip 1 · 2 of 6 · reeltalk review</title>" in browser.get(f"/work/{second}").text
+    assert "Fry carrot · clip 1 · reeltalk review</title>" in browser.get(f"/work/{second}").text
     history = owner.get("/history").text
-    assert "Fry carrot · clip 1 · 2 of 6" in history
-    assert "Kitchen, morning · clip 1 · 1 of 6" in history
-
-
-def test_no_name_and_no_number_gives_gold_away(tmp_path: Path, database: str) -> None:
-    team = make_team(tmp_path, small_content(45))
-    browser, *_ = (team.member(name, "annotator") for name in ("Ada", "Bo", "Cy"))
-    with transaction(team.project.database, OPERATOR) as change:
-        assert plant_gold(change, "turns", count=2, seed=3, trusted="drafts").planted == 2
-    names, numbers = [], []
-    while True:
-        with transaction(team.project.database, browser.id) as change:
-            work = next_unit(change, browser.id, "turns", lease_minutes=30)
-            if work is None:
-                break
-            name = unit_names(change.session, [work.unit_id], seen_by=browser.id)[work.unit_id]
-            names.append(name.rpartition(" · ")[0])
-            numbers.append(name.rpartition(" · ")[2])
-            work.state = "submitted"
-    with team.project.database.reading() as session:
-        ids = [unit.id for unit in session.query(UnitRow).where(UnitRow.queue_id == "turns")]
-        held = session.query(UnitRow).join(AssignmentRow).where(UnitRow.gold.is_not(None)).count()
-        for_leads = unit_names(session, ids)
-    team.project.database.close()
-    assert held, "somebody got gold"
-    # The annotator's own tasks are counted one by one, and none has the name of another.
-    assert len(set(names)) == len(names)
-    assert numbers == [f"{n} of {max(45, len(names))}" if n > 45 else f"{n} of 45" for n in range(1, len(names) + 1)]
-    assert sum(name.endswith("· gold") for name in for_leads.values()) == 2
+    assert "Fry carrot · clip 1" in history
+    assert "Kitchen, morning · clip 1" in history
 
 
 def test_two_tasks_of_the_same_name_in_a_queue_are_told_apart(team: Team) -> None:

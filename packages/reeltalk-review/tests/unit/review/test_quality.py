@@ -115,7 +115,7 @@ def test_page_and_table_say_the_same(world: World) -> None:
     assert rows[0]["accepted"] == rows[0]["decisions"] == 3
     text = owner.get("/api/quality?format=csv")
     assert text.headers["content-type"] == "text/csv; charset=utf-8"
-    assert text.text.splitlines()[1].startswith("Another annotator,Review turns,1,3,0,1,3,3,0,0,0,0,1.0,")
+    assert text.text.splitlines()[1].startswith("Another annotator,Review turns,1,3,0,1,3,3,0,0,0,0,0,1.0,")
     shown = owner.get("/quality").text
     assert "The annotator" in shown
     assert "Krippendorff" in shown

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from reeltalk_review.agreement import agreement_by_variable
-from reeltalk_review.assigning import ADJUDICATOR, give_back, next_unit, take_unit
+from reeltalk_review.assigning import ADJUDICATOR, next_unit, take_unit
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError
 from reeltalk_review.events import OPERATOR, Transaction, transaction
@@ -126,19 +126,16 @@ def random_step(project: ReviewProject, rng: random.Random) -> None:
         ).all()
         everything = session.scalars(select(AssignmentRow).order_by(AssignmentRow.id)).all()
         disputed = session.scalars(select(UnitRow).where(UnitRow.state == "adjudication").order_by(UnitRow.id)).all()
-    kind = rng.choice(["next", "next", "finish", "finish", "finish", "reopen", "give_back", "return", "adjudicate"])
+    kind = rng.choice(["next", "next", "finish", "finish", "finish", "reopen", "return", "adjudicate"])
     if kind == "next":
         with transaction(project.database, person) as change:
             next_unit(change, person, rng.choice(["twice", "once"]), lease_minutes=30)
     elif kind == "finish" and held:
         decide(project, person, rng.choice(held).id, lambda _: rng.choice(["accept", "accept", "reject"]))
-    elif kind in ("reopen", "give_back") and held:
+    elif kind == "reopen" and held:
         with transaction(project.database, person) as change:
             assignment, unit, _ = own_work(change.session, person, rng.choice(held).id)
-            if kind == "reopen":
-                reopen(change, assignment, unit)
-            else:
-                give_back(change, assignment)
+            reopen(change, assignment, unit)
     elif kind == "return" and everything:
         with transaction(project.database, "judge") as change:
             send_back(change, "judge", rng.choice(everything).id, "look again")

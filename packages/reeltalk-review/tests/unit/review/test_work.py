@@ -10,7 +10,7 @@ from review_projects import QUEUE, decide, small_project, submit
 from sqlalchemy import select
 
 from reeltalk_review import work
-from reeltalk_review.assigning import ADJUDICATOR, give_back, next_unit, open_units, take_unit
+from reeltalk_review.assigning import ADJUDICATOR, lapse_work, next_unit, open_units, take_unit
 from reeltalk_review.database import Database, ReviewProject
 from reeltalk_review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk_review.events import OPERATOR, transaction
@@ -55,10 +55,10 @@ def saved(project: ReviewProject, copy: str, place: str, *, at: datetime = NOW, 
         return work.save_value(change, assignment, unit, task, place, revision, value | fields)
 
 
-def stepped(project: ReviewProject, copy: str, step: Any) -> None:
+def stepped(project: ReviewProject, copy: str, kind: work.Step) -> None:
     with transaction(project.database, "") as change:
         assignment = change.session.get_one(AssignmentRow, copy)
-        step(change, assignment, *work.own_work(change.session, assignment.person_id, copy)[1:])
+        work.step(change, assignment, *work.own_work(change.session, assignment.person_id, copy)[1:], kind)
 
 
 def handed_in(project: ReviewProject, copy: str, *, approval: bool = False, **fields: Any) -> None:
@@ -114,17 +114,17 @@ def test_taking_back_an_edit_takes_its_marks_back_too(project: ReviewProject) ->
     assert marks(project.database, copy) == {"0": False, "1": False, "2": True}
     saved(project, copy, "0", question="Changed too?")
     assert marks(project.database, copy) == {"0": False, "1": True, "2": True}
-    stepped(project, copy, work.undo)
+    stepped(project, copy, "undo")
     assert marks(project.database, copy) == {"0": False, "1": False, "2": True}
-    stepped(project, copy, work.undo)
+    stepped(project, copy, "undo")
     assert marks(project.database, copy) == {"0": False, "1": False, "2": False}
-    stepped(project, copy, work.redo)
-    stepped(project, copy, work.redo)
+    stepped(project, copy, "redo")
+    stepped(project, copy, "redo")
     assert marks(project.database, copy) == {"0": False, "1": True, "2": True}
     # What was looked at again is marked no more, and marked again where that is taken back.
     saved(project, copy, "1")
     assert marks(project.database, copy) == {"0": False, "1": False, "2": True}
-    stepped(project, copy, work.undo)
+    stepped(project, copy, "undo")
     assert marks(project.database, copy) == {"0": False, "1": True, "2": True}
 
 
@@ -132,16 +132,16 @@ def test_undo_goes_back_to_nothing_and_no_further(project: ReviewProject) -> Non
     copy = given(project, "ann")
     assert copy is not None
     saved(project, copy, "2", question="One?")
-    stepped(project, copy, work.undo)
+    stepped(project, copy, "undo")
     with project.database.reading() as session:
         assert session.get_one(EntryRow, (copy, "2")).value is None
     with pytest.raises(Conflict) as refused:
-        stepped(project, copy, work.undo)
+        stepped(project, copy, "undo")
     assert refused.value.code == "nothing_to_undo"
-    stepped(project, copy, work.redo)
+    stepped(project, copy, "redo")
     saved(project, copy, "2", question="Two?")
     with pytest.raises(Conflict) as refused:
-        stepped(project, copy, work.redo)
+        stepped(project, copy, "redo")
     assert refused.value.code == "nothing_to_redo"
 
 
@@ -191,7 +191,7 @@ def test_who_lapsed_gets_the_place_again_when_it_is_free(project: ReviewProject)
     assert first is not None
     assert second is not None
     with transaction(project.database, "ben") as change:
-        give_back(change, change.session.get_one(AssignmentRow, second))
+        lapse_work(change, change.session.get_one(AssignmentRow, second))
     assert given(project, "ann", at=NOW + HOUR) == first
     assert state_of(project.database, first) == "working"
 
@@ -290,7 +290,7 @@ def test_returned_work_is_redone_by_its_person_and_the_adjudicator_looks_again(p
     with transaction(project.database, "jo") as change:
         work.send_back(change, "jo", copies[0] or "", "the question leaks")
     assert unit_of(project.database) == ("open", 1)
-    assert (state_of(project.database, copies[0] or ""), state_of(project.database, mine)) == ("returned", "waiting")
+    assert (state_of(project.database, copies[0] or ""), state_of(project.database, mine)) == ("returned", "lapsed")
     assert set(marks(project.database, mine).values()) == {True}
     with pytest.raises(Conflict, match="returned to its annotator"):
         handed_in(project, mine)
@@ -333,7 +333,9 @@ def test_one_may_take_back_what_one_handed_in_also_when_all_is_in(project: Revie
 
 
 def taken_back(project: ReviewProject, copy: str) -> None:
-    stepped(project, copy, lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
+    with transaction(project.database, "") as change:
+        assignment = change.session.get_one(AssignmentRow, copy)
+        work.reopen(change, assignment, change.session.get_one(UnitRow, assignment.unit_id))
 
 
 def test_gold_goes_to_everybody_is_never_complete_and_cannot_be_told_by_reopening(tmp_path: Path) -> None:
@@ -380,16 +382,6 @@ def test_what_is_left_counts_own_work_and_free_places(project: ReviewProject) ->
     assert (left("ann"), left("ben")) == (0, 0)
 
 
-def test_begun_work_cannot_be_given_back_and_other_work_can(project: ReviewProject) -> None:
-    copy = given(project, "ann") or ""
-    stepped(project, copy, lambda change, assignment, unit, _: give_back(change, assignment))
-    assert given(project, "ben") is not None
-    copy = given(project, "ben") or ""
-    saved(project, copy, "0", note="begun")
-    with pytest.raises(Conflict, match="stays with you"):
-        stepped(project, copy, lambda change, assignment, unit, _: give_back(change, assignment))
-
-
 def test_every_change_is_an_event_with_author_time_before_and_after(project: ReviewProject) -> None:
     copy = given(project, "ann") or ""
     saved(project, copy, "0", question="One?")
@@ -423,8 +415,8 @@ def test_seconds_of_activity_add_up_and_are_in_the_history(project: ReviewProjec
     assert save(0.2, decision="accept").active_s == 10.3
     # Nothing changed but the time: undo must not get a step for it.
     assert (save(5.0).active_s, save(5.0).revision) == (15.3, 2)
-    stepped(project, copy, work.undo)
-    stepped(project, copy, work.undo)
+    stepped(project, copy, "undo")
+    stepped(project, copy, "undo")
     with project.database.reading() as session:
         assert session.get_one(EntryRow, (copy, "0")).active_s == 20.3
         kinds = session.scalars(select(EventRow.kind).where(EventRow.subject == copy).order_by(EventRow.seq)).all()
