@@ -121,17 +121,17 @@ def order_of(queue: QueueRow, person_id: str) -> tuple[Any, ...]:
     """As SQL: the order in which a person gets the units of a queue, as its setting `order` says.
 
     `given` is the order of the benchmark, `video` that of the names of videos, and `random` an order of each person's
-    own, which stays the same.
+    own, which stays the same. Training sets, whose positions are below 0, come first in each.
     """
     order = queue.settings.get(ORDER, ORDERS[0])
     if order == "video":
-        return UnitRow.video_id.is_(None), UnitRow.video_id, UnitRow.position
+        return UnitRow.position >= 0, UnitRow.video_id.is_(None), UnitRow.video_id, UnitRow.position
     if order == "random":
         # Databases share no hash function. All products stay below 2^31 for queues of up to 200,000 units.
         digest = hashlib.sha256(person_id.encode()).digest()
         a, b, c, d = (int.from_bytes(digest[4 * n : 4 * n + 4]) % (_PRIME - 1) + 1 for n in range(4))
         mixed = ((UnitRow.position * a + b) % _PRIME) * ((UnitRow.position * c + d) % _PRIME) % _PRIME
-        return mixed, UnitRow.position
+        return UnitRow.position >= 0, mixed, UnitRow.position
     return (UnitRow.position,)
 
 

@@ -33,6 +33,7 @@ from reeltalk_review.collecting import awaiting_approval, pair_turns
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import NotFound
 from reeltalk_review.events import Transaction, transaction
+from reeltalk_review.gold import is_training
 from reeltalk_review.guiding import guideline_html, line_of
 from reeltalk_review.idempotency import RequestKey, answer_once
 from reeltalk_review.naming import unit_name, unit_names
@@ -325,6 +326,8 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         if assignment.role == ADJUDICATOR:
             dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
             return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
+        if is_training(unit):
+            return {"next": f"/training/{assignment.id}"}
         # Begun work of a closed queue can be submitted, but nothing follows it.
         if not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
