@@ -80,32 +80,57 @@ class PairAgreement:
     """Their ids in ascending order."""
     places: int
     """Number of places that both judged."""
-    variables: tuple[VariableAgreement, ...]
+    main: VariableAgreement
+    """Agreement on the task's main variable."""
 
 
 Given = tuple[Decision, Code]
 """A code, and the decision that it belongs to."""
 
 
-def agreement_by_variable(decisions: Iterable[Decision], *, tags: bool = True) -> list[VariableAgreement]:
+def agreement_by_variable(decisions: Iterable[Decision]) -> list[VariableAgreement]:
     """Agreement of all people, by variable, in the order in which a task names its variables.
 
-    Args:
-        decisions: The decisions. Places that only one person decided do not count.
-        tags: Add each label of a set of labels after its variable, coded as present or absent.
+    Each label of a set of labels comes after its variable, coded as present or absent. Places that only one person
+    decided do not count.
     """
-    return _of_places(_by_place(decisions), tags=tags)
+    placed = _by_place(decisions)
+    found = []
+    for name, scale in _scales(placed).items():
+        places = _given(placed, name)
+        found.append(_of(name, scale, places))
+        for label in sorted({label for codes in places for _, code in codes for label in _labels(code)}):
+            has = [
+                [(row, Code(name, "nominal", str(label in _labels(code)))) for row, code in codes] for codes in places
+            ]
+            found.append(_of(name, "nominal", has, label))
+    return found
 
 
 def agreement_by_pair(decisions: Iterable[Decision]) -> list[PairAgreement]:
-    """Agreement of each two people who judged a place in common, in the order of their ids."""
+    """Agreement of each two people who judged a place in common, in the order of their ids, on the first variable."""
+    placed = _by_place(decisions)
     together: dict[tuple[str, str], list[list[Decision]]] = defaultdict(list)
-    for there in _by_place(decisions):
+    for there in placed:
         for first, second in combinations(there, 2):
             together[first.person, second.person].append([first, second])
+    scales = _scales(placed)
+    main = next(iter(scales), "")
     return [
-        PairAgreement(people, len(places), tuple(_of_places(places, tags=False)))
+        PairAgreement(people, len(places), _of(main, scales[main], _given(places, main)))
         for people, places in sorted(together.items())
+    ]
+
+
+def _scales(placed: Sequence[Sequence[Decision]]) -> dict[str, CodeScale]:
+    return {name: code.scale for there in placed for row in there for name, code in row.codes.items()}
+
+
+def _given(placed: Sequence[Sequence[Decision]], name: str) -> list[list[Given]]:
+    """The codes of one variable that were given, place by place."""
+    return [
+        [(row, row.codes[name]) for row in there if name in row.codes and row.codes[name].value is not None]
+        for there in placed
     ]
 
 
@@ -115,27 +140,6 @@ def _by_place(decisions: Iterable[Decision]) -> list[list[Decision]]:
     for row in decisions:
         placed[row.unit, row.place].append(row)
     return [sorted(placed[at], key=lambda row: row.person) for at in sorted(placed) if len(placed[at]) > 1]
-
-
-def _of_places(placed: Sequence[Sequence[Decision]], *, tags: bool) -> list[VariableAgreement]:
-    given: dict[str, list[list[Given]]] = defaultdict(list)
-    scales: dict[str, CodeScale] = {}
-    for there in placed:
-        for name in {name: None for row in there for name in row.codes}:
-            codes = [(row, row.codes[name]) for row in there if name in row.codes]
-            scales.setdefault(name, codes[0][1].scale)
-            given[name].append([(row, code) for row, code in codes if code.value is not None])
-    found = []
-    for name, places in given.items():
-        found.append(_of(name, scales[name], places))
-        if tags and scales[name] == "set":
-            for label in sorted({label for codes in places for _, code in codes for label in _labels(code.value)}):
-                has = [
-                    [(row, Code(name, "nominal", str(label in _labels(code.value)))) for row, code in codes]
-                    for codes in places
-                ]
-                found.append(_of(name, "nominal", has, label))
-    return found
 
 
 def _of(
@@ -149,7 +153,8 @@ def _of(
     draws = draw_videos([row.video for (row, _), _ in pairs])
     if not pairs:
         return VariableAgreement(variable, label, draws.statistic(None, None, reason=NO_PAIRS))
-    similar = np.array([_SIMILARITY[scale](first[1].value, second[1].value) for first, second in pairs], np.float64)
+    same = _SIMILARITY.get(scale, lambda first, second: float(first == second))
+    similar = np.array([same(first[1].value, second[1].value) for first, second in pairs], np.float64)
     raw = ratio_of_sums(similar, np.ones_like(similar), draws, reason=NO_PAIRS)
     if scale == "spans":
         return VariableAgreement(variable, label, raw)
@@ -158,33 +163,35 @@ def _of(
         return VariableAgreement(variable, label, raw, edits=_edits_in_common(texts, draws))
     of_places = draw_videos([codes[0][0].video for codes in places])
     if scale == "set":
-        sets = sorted({_labels(code.value) for codes in places for _, code in codes}, key=sorted)
-        table = _table(places, lambda value: sets.index(_labels(value)))
+        sets = sorted({_labels(code) for codes in places for _, code in codes}, key=sorted)
+        table = _table(places, lambda code: sets.index(_labels(code)))
         return VariableAgreement(variable, label, raw, alpha=distance_alpha(table, masi_distances(sets), of_places))
-    number: Callable[[Json], float] = float
-    if scale == "nominal":
-        names = sorted({str(code.value) for codes in places for _, code in codes})
-        number = lambda value: names.index(str(value))  # noqa: E731
+    names = sorted({str(code.value) for codes in places for _, code in codes}) if scale == "nominal" else []
+
+    def number(code: Code) -> float:
+        return float(names.index(str(code.value)) if names else code.value)
+
     alpha = krippendorff_alpha(_table(places, number), of_places, scale=scale)
     # Amounts are no categories, so they have no kappa.
     kappa = None
     if scale != "interval":
-        one, other = (np.array([number(pair[side][1].value) for pair in pairs], np.float64) for side in (0, 1))
+        one, other = (np.array([number(pair[side][1]) for pair in pairs], np.float64) for side in (0, 1))
         people = [f"{first.person} {second.person}" for (first, _), (second, _) in pairs]
         kappa = mean_kappa_of_pairs(one, other, people, draws, weights="quadratic" if scale == "ordinal" else "none")
     return VariableAgreement(variable, label, raw, kappa, alpha)
 
 
-def _table(places: Sequence[Sequence[Given]], number: Callable[[Json], float]) -> Floats:
+def _table(places: Sequence[Sequence[Given]], number: Callable[[Code], float]) -> Floats:
     """The (N, P) codes of the places as numbers. Columns are not people: alpha does not need to know who gave which."""
     table = np.full((len(places), max(map(len, places))), np.nan)
     for row, codes in enumerate(places):
-        table[row, : len(codes)] = [number(code.value) for _, code in codes]
+        table[row, : len(codes)] = [number(code) for _, code in codes]
     return table
 
 
-def _labels(code: Json) -> frozenset[str]:
-    return frozenset(map(str, code))
+def _labels(code: Code) -> frozenset[str]:
+    """The labels of a code on the scale `set`; none on others."""
+    return frozenset(map(str, code.value)) if code.scale == "set" else frozenset()
 
 
 def _common_time(first: Json, second: Json) -> float:
@@ -251,11 +258,5 @@ def _edits_in_common(texts: Sequence[tuple[str, str, str]], draws: Draws) -> Sta
     return ratio_of_sums(common, changed[edited], draws.subset(edited), reason=NOTHING_EDITED)
 
 
-_SIMILARITY: Final[Mapping[CodeScale, Callable[[Json, Json], float]]] = {
-    "nominal": lambda first, second: float(first == second),
-    "ordinal": lambda first, second: float(first == second),
-    "interval": lambda first, second: float(first == second),
-    "set": lambda first, second: float(_labels(first) == _labels(second)),
-    "spans": _common_time,
-    "text": _similar_texts,
-}
+_SIMILARITY: Final[Mapping[CodeScale, Callable[[Json, Json], float]]] = {"spans": _common_time, "text": _similar_texts}
+"""How similar two codes are, 0 to 1, on scales on which they need not be equal."""

@@ -140,9 +140,7 @@ def pair_state(session: Session, pair: PairRow) -> PairState:
     counted = [row.state for row in found if row.state != DROPPED]
     roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
     waits = ""
-    if pair.ended_at is not None:
-        waits = "this pair was ended"
-    elif len(counted) >= pair.goal:
+    if len(counted) >= pair.goal:
         waits = "all dialogues are collected; thank you"
     elif AWAITING in counted and counted.count(APPROVED) < collect_settings(session, pair.queue_id).approve_first:
         waits = "your last dialogue awaits approval"
@@ -198,13 +196,7 @@ def say_in_dialogue(
 ) -> MessageRow:
     """Ask or answer. Until the other person replies, a message at the same position corrects the earlier one.
 
-    Args:
-        change: The transaction.
-        person_id: Who speaks.
-        dialogue_id: The dialogue.
-        position: The message's index, from 0. Questions are even, answers odd.
-        text: The message.
-        evidence: The parts of the video that show an answer.
+    Positions count from 0: questions are even, and answers, which may have evidence, are odd.
 
     Raises:
         NotFound: The person has no such dialogue.
@@ -214,21 +206,20 @@ def say_in_dialogue(
     row = own_dialogue(change.session, person_id, dialogue_id)
     if row.state != LIVE:
         raise Conflict("this dialogue is finished")
-    text = text.strip()
+    text, is_question = text.strip(), position % 2 == 0
     if not 1 <= len(text) <= LONGEST_MESSAGE:
         raise InvalidValue(f"a message has 1 to {LONGEST_MESSAGE:,} characters", field="text")
     said = messages_of(change.session, row.id)
-    speaker = row.investigator_id if position % 2 == 0 else row.correspondent_id
-    if speaker != person_id:
+    if person_id != (row.investigator_id if is_question else row.correspondent_id):
         raise Conflict("it is the other's turn", code="not_your_turn")
     if position not in (len(said), len(said) - 1):
         raise Conflict("another message came meanwhile; look again", code="said_meanwhile")
     most = collect_settings(change.session, _queue_of(change.session, row)).most_turns
     if position >= 2 * most:
         raise Conflict(f"a dialogue has at most {most} questions; finish it")
-    if evidence and position % 2 == 0:
+    if evidence and is_question:
         raise InvalidValue("only an answer has evidence", field="evidence")
-    texts = [text] if position % 2 == 0 else [said[position - 1].text, text]
+    texts = [text] if is_question else [said[position - 1].text, text]
     film = Film(**change.session.get_one(UnitRow, row.unit_id).content["film"])
     _refuse_nonsense(collected_turn(texts, evidence, film), film, position)
     parts = [part.model_dump() for part in evidence]
@@ -245,13 +236,7 @@ def say_in_dialogue(
 
 
 def collected_turn(texts: Sequence[str], evidence: Iterable[Interval], film: Film) -> Turn:
-    """A question and its answer. It is asked after the whole video, which the correspondent sees.
-
-    Args:
-        texts: The question, and the answer if there is one.
-        evidence: The parts of the video that show the answer.
-        film: The video.
-    """
+    """A question and its answer, if there is one. It is asked after the whole video, which the correspondent sees."""
     question, *references = texts
     return Turn(question=question, references=tuple(references), asked_at_s=film.duration_s, evidence=tuple(evidence))
 
@@ -311,10 +296,8 @@ class PairTurn:
 
 
 def pair_turns(session: Session, person_id: str) -> list[PairTurn]:
-    """Whose turn it is in each of somebody's pairs that have not ended; those that wait for this person come first."""
-    query = select(PairRow).where(
-        PairRow.ended_at.is_(None), or_(PairRow.first_id == person_id, PairRow.second_id == person_id)
-    )
+    """Whose turn it is in each of somebody's pairs; those that wait for this person come first."""
+    query = select(PairRow).where(or_(PairRow.first_id == person_id, PairRow.second_id == person_id))
     found = [_pair_turn(session, person_id, pair) for pair in session.scalars(query.order_by(PairRow.created_at))]
     return sorted(found, key=lambda turn: not turn.is_due)
 
@@ -337,14 +320,7 @@ def _pair_turn(session: Session, person_id: str, pair: PairRow) -> PairTurn:
 
 
 def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
-    """Approve a finished dialogue, send it back, or drop it.
-
-    Args:
-        change: The transaction.
-        person_id: An adjudicator outside the pair.
-        dialogue_id: The dialogue.
-        verdict: `approve`, `send_back` or `drop`. The last two need a note.
-        note: What to do, or why.
+    """Approve a finished dialogue, send it back, or drop it: `approve`, `send_back` or `drop`.
 
     Raises:
         NotFound: There is no such finished dialogue.
@@ -441,12 +417,7 @@ def collect_settings(session: Session, queue_id: str) -> CollectSettings:
 def approved_dialogues(
     session: Session, among: Collection[str] | None = None
 ) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
-    """Approved dialogues with their unit and their messages, in the order in which they were begun.
-
-    Args:
-        session: The database.
-        among: Ids of those that are read; by default all.
-    """
+    """Approved dialogues with their unit and their messages, in the order in which they were begun; by default all."""
     query = (
         select(LiveDialogueRow, UnitRow)
         .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)

@@ -300,7 +300,7 @@ LINES: Final[tuple[Line, ...]] = (
     Line("POST", f"{DISPUTE}/return", "another's", JUDGES, lambda w, b: returning(*strange_dispute(w, b)), 404),
     Line("POST", f"{DISPUTE}/return", "other unit's", JUDGES, lambda w, b: returning(w.dispute(b)[0], w.work(b)), 404),
     # Dialogues of two roles.
-    get("/pairs", "page", WORKERS, lambda w, b: "/pairs"),
+    get("/pairs", "page", OWNER, lambda w, b: "/pairs"),
     form("/pairs", "new", OWNER, lambda w, b: Ask("/pairs", form=pairing(w))),
     form("/pairs/{pair_id}/begin", "own", WORKERS, lambda w, b: Ask(f"/pairs/{w.dialogue(b, 'other')[0]}/begin", {})),
     form("/pairs/{pair_id}/begin", "others'", WORKERS, lambda w, b: Ask(f"/pairs/{strangers(w)[0]}/begin", {}), 404),

@@ -96,7 +96,7 @@ def test_each_pair_of_people_has_its_own_numbers() -> None:
         mine = {(r.unit, r.place): r.codes["x"].value for r in rows if r.person == pair.people[0]}
         theirs = {(r.unit, r.place): r.codes["x"].value for r in rows if r.person == pair.people[1]}
         both = sorted(mine.keys() & theirs.keys())
-        kappa = pair.variables[0].kappa
+        kappa = pair.main.kappa
         assert kappa is not None
         expected = cohen_kappa_score([mine[place] for place in both], [theirs[place] for place in both])
         assert kappa.value == pytest.approx(expected, abs=EXACT)

@@ -280,7 +280,7 @@ def test_pairs_see_only_what_both_did(project: ReviewProject) -> None:
     cache = TeamStatsCache(project.database)
     task = next(task for task in cache.compute().tasks if task.queue_id == "twice")
     assert [pair.people for pair in task.pairs] == [("ann", "ben"), ("ann", "cai"), ("ben", "cai")]
-    assert [pair.variables[0].raw.value for pair in task.pairs] == [1, 0, 0]
+    assert [pair.main.raw.value for pair in task.pairs] == [1, 0, 0]
 
 
 def stats_of(project: ReviewProject) -> TeamStats:
