@@ -31,7 +31,7 @@ NOTHING_EDITED: Final = "neither changed a word"
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CodedPlace:
     """What one person decided at one place of a unit."""
 
     unit: str
@@ -84,11 +84,11 @@ class PairAgreement:
     """Agreement on the task's main variable."""
 
 
-Given = tuple[Decision, Code]
+Given = tuple[CodedPlace, Code]
 """A code, and the decision that it belongs to."""
 
 
-def agreement_by_variable(decisions: Iterable[Decision]) -> list[VariableAgreement]:
+def agreement_by_variable(decisions: Iterable[CodedPlace]) -> list[VariableAgreement]:
     """Agreement of all people, by variable, in the order in which a task names its variables.
 
     Each label of a set of labels comes after its variable, coded as present or absent. Places that only one person
@@ -107,10 +107,10 @@ def agreement_by_variable(decisions: Iterable[Decision]) -> list[VariableAgreeme
     return found
 
 
-def agreement_by_pair(decisions: Iterable[Decision]) -> list[PairAgreement]:
+def agreement_by_pair(decisions: Iterable[CodedPlace]) -> list[PairAgreement]:
     """Agreement of each two people who judged a place in common, in the order of their ids, on the first variable."""
     placed = _by_place(decisions)
-    together: dict[tuple[str, str], list[list[Decision]]] = defaultdict(list)
+    together: dict[tuple[str, str], list[list[CodedPlace]]] = defaultdict(list)
     for there in placed:
         for first, second in combinations(there, 2):
             together[first.person, second.person].append([first, second])
@@ -122,11 +122,11 @@ def agreement_by_pair(decisions: Iterable[Decision]) -> list[PairAgreement]:
     ]
 
 
-def _scales(placed: Sequence[Sequence[Decision]]) -> dict[str, CodeScale]:
+def _scales(placed: Sequence[Sequence[CodedPlace]]) -> dict[str, CodeScale]:
     return {name: code.scale for there in placed for row in there for name, code in row.codes.items()}
 
 
-def _given(placed: Sequence[Sequence[Decision]], name: str) -> list[list[Given]]:
+def _given(placed: Sequence[Sequence[CodedPlace]], name: str) -> list[list[Given]]:
     """The codes of one variable that were given, place by place."""
     return [
         [(row, row.codes[name]) for row in there if name in row.codes and row.codes[name].value is not None]
@@ -134,9 +134,9 @@ def _given(placed: Sequence[Sequence[Decision]], name: str) -> list[list[Given]]
     ]
 
 
-def _by_place(decisions: Iterable[Decision]) -> list[list[Decision]]:
+def _by_place(decisions: Iterable[CodedPlace]) -> list[list[CodedPlace]]:
     """The decisions about each place that two people or more judged, in a fixed order."""
-    placed: dict[tuple[str, str], list[Decision]] = defaultdict(list)
+    placed: dict[tuple[str, str], list[CodedPlace]] = defaultdict(list)
     for row in decisions:
         placed[row.unit, row.place].append(row)
     return [sorted(placed[at], key=lambda row: row.person) for at in sorted(placed) if len(placed[at]) > 1]

@@ -69,7 +69,7 @@ def wrong_answer(turn: Turn, lenders: Lenders, rng: random.Random) -> Turn | Non
     return turn | {"references": other["references"][:1]} if other is not None else None
 
 
-def leaks(turn: Turn, lenders: Lenders, rng: random.Random) -> Turn | None:
+def leaked_answer(turn: Turn, lenders: Lenders, rng: random.Random) -> Turn | None:
     """The question contains its answer."""
     if not turn.get("references"):
         return None
@@ -99,7 +99,7 @@ def not_in_video(turn: Turn, lenders: Lenders, rng: random.Random) -> Turn | Non
 
 
 FAULTS: Final[Mapping[str, Fault]] = {
-    fault.__name__: fault for fault in (wrong_answer, leaks, wrong_time, not_in_video)
+    fault.__name__: fault for fault in (wrong_answer, leaked_answer, wrong_time, not_in_video)
 }
 
 
@@ -220,20 +220,19 @@ def _copies(session: Session, queue_id: str) -> set[str]:
 
 def _training(session: Session, queue_id: str, count: int) -> list[Copied]:
     known = _copies(session, queue_id)
-    settled = [
-        (unit, values) for unit, values in _settled(session, queue_id) if _copy_id("training", unit) not in known
-    ]
+    settled = [found for found in _settled(session, queue_id) if _copy_id("training", found[0]) not in known]
     return [(unit, unit.content, values, {}) for unit, values in settled[:count]]
 
 
 def _faulty(session: Session, queue_id: str, count: int) -> list[Copied]:
+    task = TASKS[FAULTY_TASK]
     # Only turns that people kept are sure to be right.
     whole = [
         (unit, _as_settled(unit.content, values))
         for unit, values in _settled(session, queue_id)
-        if all(values[place]["decision"] in KEPT for place in TASKS[FAULTY_TASK].places(unit.content))
+        if all((values.get(place) or {}).get("decision") in KEPT for place in task.places(unit.content))
     ]
-    known, task = _copies(session, queue_id), TASKS[FAULTY_TASK]
+    known = _copies(session, queue_id)
     annotates = and_(PersonRow.role == "annotator", PersonRow.disabled_at.is_(None))
     reaches = exists().where(annotates, ~_has_held(PersonRow.id, lambda other: _shows(other, UnitRow)))
     reachable = set(session.scalars(select(UnitRow.id).where(UnitRow.queue_id == queue_id, reaches)))

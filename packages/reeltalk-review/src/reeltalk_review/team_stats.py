@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from reeltalk.metrics.uncertainty import mean_interval, wilson
 from reeltalk.schema.record import Json
 from reeltalk_review.agreement import (
-    Decision,
+    CodedPlace,
     PairAgreement,
     VariableAgreement,
     agreement_by_pair,
@@ -92,7 +92,7 @@ def queue_table(session: Session) -> Iterator[tuple[str, ...]]:
 
 def read_decisions(
     session: Session, unit_ids: Sequence[str] | None = None
-) -> Iterator[tuple[str, str, list[Decision]]]:
+) -> Iterator[tuple[str, str, list[CodedPlace]]]:
     """Each complete unit, its queue, and what its annotators decided.
 
     Args:
@@ -158,7 +158,7 @@ _KINDS: Final = {
 
 def _decisions(
     unit: UnitRow, task: ReviewTask, person_id: str, values: Mapping[str, Json], settled: Mapping[str, Json]
-) -> Iterator[Decision]:
+) -> Iterator[CodedPlace]:
     """One person's decisions about a complete unit, also where others decided something and they did not."""
     content, video = unit.content, unit.video_id or unit.id
     for place in sorted({*values, *settled}):
@@ -169,10 +169,10 @@ def _decisions(
             as_settled = essence == essence_of(task, content, place, settled[place])
         if value is None or not task.is_decided(value):
             if as_settled is not None:
-                yield Decision(unit.id, place, video, person_id, {}, as_settled=as_settled)
+                yield CodedPlace(unit.id, place, video, person_id, {}, as_settled=as_settled)
             continue
         said = value if isinstance(value, dict) else {}
-        yield Decision(
+        yield CodedPlace(
             unit.id,
             place,
             video,
@@ -233,7 +233,7 @@ class PersonQuality(BaseModel):
     """The median."""
 
 
-def _quality(session: Session, rows: Mapping[str, Sequence[Decision]]) -> list[PersonQuality]:
+def _quality(session: Session, rows: Mapping[str, Sequence[CodedPlace]]) -> list[PersonQuality]:
     """Numbers about everybody who worked, by queue and person.
 
     Args:
@@ -267,7 +267,7 @@ def _quality(session: Session, rows: Mapping[str, Sequence[Decision]]) -> list[P
             | _share("training_right", "training_places", counts["right"], counts["training"])
         )
     for queue, decided in rows.items():
-        by_person: dict[str, list[Decision]] = defaultdict(list)
+        by_person: dict[str, list[CodedPlace]] = defaultdict(list)
         for row in decided:
             by_person[row.person].append(row)
         for person, own in by_person.items():
@@ -280,7 +280,7 @@ def _share(name: str, of: str, successes: int, trials: int) -> dict[str, Any]:
     return {name: found.share, f"{name}_low": found.low, f"{name}_high": found.high, of: trials}
 
 
-def _decided(rows: Sequence[Decision]) -> dict[str, Any]:
+def _decided(rows: Sequence[CodedPlace]) -> dict[str, Any]:
     kinds = Counter(row.kind for row in rows if row.kind)
     found = dict(kinds) | {
         "complete_tasks": len({row.unit for row in rows}),
@@ -326,7 +326,7 @@ class QueueAgreement:
         return self.variables[0] if self.variables else None
 
 
-def _agreement(queue_id: str, title: str, rows: Sequence[Decision]) -> QueueAgreement:
+def _agreement(queue_id: str, title: str, rows: Sequence[CodedPlace]) -> QueueAgreement:
     decided = [row for row in rows if row.codes]
     judged = Counter((row.unit, row.place) for row in decided)
     twice = [row for row in decided if judged[row.unit, row.place] > 1]
@@ -365,7 +365,7 @@ class TeamStatsCache:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._units: dict[str, tuple[str, list[Decision]]] = {}
+        self._units: dict[str, tuple[str, list[CodedPlace]]] = {}
         self._tasks: tuple[QueueAgreement, ...] = ()
         self._latest: TeamStats | None = None
 
@@ -390,7 +390,7 @@ class TeamStatsCache:
             for unit_id in touched or ():
                 self._units.pop(unit_id, None)
             self._units |= {unit: (queue, rows) for unit, queue, rows in read_decisions(session, touched)}
-            rows: dict[str, list[Decision]] = {queue.id: [] for queue in queues}
+            rows: dict[str, list[CodedPlace]] = {queue.id: [] for queue in queues}
             for _, (queue_id, decided) in sorted(self._units.items()):
                 rows[queue_id] += decided
             if touched != [] or [(task.queue_id, task.title) for task in self._tasks] != [

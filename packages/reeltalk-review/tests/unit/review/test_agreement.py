@@ -15,7 +15,7 @@ from reeltalk.schema.record import Json
 from reeltalk_review.agreement import (
     NO_PAIRS,
     NOTHING_EDITED,
-    Decision,
+    CodedPlace,
     VariableAgreement,
     agreement_by_pair,
     agreement_by_variable,
@@ -29,12 +29,12 @@ EXACT = 1e-9
 
 def coded(
     place: int, person: str, scale: CodeScale = "nominal", *, video: str = "", draft: str = "", **said: Json
-) -> Decision:
+) -> CodedPlace:
     codes = {name: Code(name, scale, value, draft) for name, value in said.items()}
-    return Decision(f"u{place // 8}", str(place % 8), video or f"v{place // 16}", person, codes)
+    return CodedPlace(f"u{place // 8}", str(place % 8), video or f"v{place // 16}", person, codes)
 
 
-def random_rows(rng: random.Random, scale: CodeScale, people: int) -> list[Decision]:
+def random_rows(rng: random.Random, scale: CodeScale, people: int) -> list[CodedPlace]:
     """Places of which each was judged by two of some people, who agree somewhat."""
     rows = []
     for place in range(rng.randrange(10, 60)):

@@ -82,7 +82,7 @@ def test_a_fault_is_what_it_says_and_the_rest_stays_as_it_was(seed: int, unit: i
             case "wrong_answer":
                 assert changed == {"references"}
                 assert shown["references"][0] in here
-            case "leaks":
+            case "leaked_answer":
                 assert changed == {"question"}
                 assert right["references"][0].rstrip(".") in shown["question"]
             case "wrong_time":
