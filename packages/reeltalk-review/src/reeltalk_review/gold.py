@@ -321,30 +321,33 @@ def count_known_answers(session: Session) -> dict[tuple[str, str], Counter[str]]
     Counts `faults` and those `caught`, `whole` places and `false_alarms` at them, places of `training` and those
     `right`. A place that was skipped does not count.
     """
+    is_known = (UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
+    entries = select(EntryRow.assignment_id, EntryRow.place, EntryRow.value).join(
+        AssignmentRow, AssignmentRow.id == EntryRow.assignment_id
+    )
+    works: dict[str, dict[str, Json]] = defaultdict(dict)
+    for assignment_id, place, value in session.execute(
+        entries.join(UnitRow, UnitRow.id == AssignmentRow.unit_id).where(*is_known).order_by(EntryRow.place)
+    ):
+        works[assignment_id][place] = value
     found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     query = (
         select(AssignmentRow.id, AssignmentRow.person_id, UnitRow, QueueRow.task)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        .where(UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
+        .where(*is_known)
     )
-    for assignment_id, person_id, unit, kind in session.execute(query).all():
-        counts, task = found[person_id, unit.queue_id], TASKS[kind]
+    for assignment_id, person_id, unit, kind in session.execute(query):
+        counts, task, values = found[person_id, unit.queue_id], TASKS[kind], works[assignment_id]
         if is_training(unit):
-            compared = compare_with_settled(session, assignment_id, unit, task)
+            compared = compare_with_settled(unit, task, values)
             counts.update(training=len(compared), right=sum(place.is_right for place in compared))
             continue
-        for place, value in submitted_values(session, assignment_id).items():
+        for place, value in values.items():
             if value is not None and value["decision"] in ("accept", "edit", "reject"):
                 name, reached = ("faults", "caught") if place in unit.gold["faults"] else ("whole", "false_alarms")
                 counts.update({name: 1, reached: _is_touched(task, unit, place, value)})
     return found
-
-
-def submitted_values(session: Session, assignment_id: str) -> dict[str, Json]:
-    """The values of somebody's work, by place."""
-    entries = select(EntryRow).where(EntryRow.assignment_id == assignment_id).order_by(EntryRow.place)
-    return {entry.place: entry.value for entry in session.scalars(entries)}
 
 
 def _is_touched(task: ReviewTask, unit: UnitRow, place: str, value: Json) -> bool:
@@ -364,9 +367,9 @@ class Compared(NamedTuple):
     is_right: bool
 
 
-def compare_with_settled(session: Session, assignment_id: str, unit: UnitRow, task: ReviewTask) -> list[Compared]:
-    """What somebody submitted in a training set beside what was settled, place by place."""
-    found, own, settled = [], submitted_values(session, assignment_id), unit.gold["answers"]
+def compare_with_settled(unit: UnitRow, task: ReviewTask, own: Mapping[str, Json]) -> list[Compared]:
+    """Somebody's values in a unit of a training set beside what was settled, place by place."""
+    found, settled = [], unit.gold["answers"]
     for place in dict.fromkeys((*task.places(unit.content), *own, *settled)):
         values = (own.get(place), settled.get(place))
         mine, theirs = (task.summary(unit.content, place, value) if value is not None else () for value in values)

@@ -259,7 +259,11 @@ def _quality(session: Session, rows: Mapping[str, Sequence[CodedPlace]]) -> list
     for person, queue, seconds in session.execute(active.where(EntryRow.active_s > 0)):
         times[queue, person].append(seconds)
     for key, found in times.items():
-        fields[key] |= {"hours": sum(found) / 3600, "timed_turns": len(found), "seconds_per_turn": median(found)}
+        fields[key] |= {
+            "hours": round(sum(found) / 3600, 4),
+            "timed_turns": len(found),
+            "seconds_per_turn": median(found),
+        }
     for (person, queue), counts in count_known_answers(session).items():
         fields[queue, person] |= (
             _share("gold_caught", "gold_faults", counts["caught"], counts["faults"])

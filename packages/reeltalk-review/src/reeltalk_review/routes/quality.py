@@ -20,7 +20,7 @@ from reeltalk_review.tables import QueueRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.team_stats import PersonQuality, TeamStats, TeamStatsCache, release_blocks
 from reeltalk_review.web import ProjectHere, ShortText, page, require, require_form
-from reeltalk_review.work import own_work
+from reeltalk_review.work import entries, own_work
 
 router = APIRouter()
 Viewer = Annotated[User, require(Action.SEE_TEAM)]
@@ -112,7 +112,8 @@ def show_training(
         if not is_training(unit) or assignment.state != "submitted":
             raise NotFound("you have submitted no such task of a training set")
         name = unit_name(session, unit, seen_by=person.id)
-        places = compare_with_settled(session, assignment.id, unit, task)
+        own = {place: row.value for place, row in entries(session, assignment.id).items()}
+        places = compare_with_settled(unit, task, own)
         return page(request, "training.html", person, unit=unit, name=name, places=places)
 
 

@@ -103,6 +103,8 @@ def show_work(
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
+        if is_training(unit) and assignment.state == "submitted":
+            return RedirectResponse(f"/training/{assignment.id}", status_code=303)
         opened = _opened(project, session, assignment, unit, task)
         name = unit_name(session, unit, seen_by=person.id)
         return page(

