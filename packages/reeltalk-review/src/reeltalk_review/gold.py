@@ -34,7 +34,7 @@ LARGEST_SHARE: Final = 1 / 3
 """Largest share of a unit's turns that get a fault, but at least one turn: the copy must look like any other unit."""
 
 MOST_LENDERS: Final = 100
-"""Largest number of units of other videos from which turns are borrowed for one copy."""
+"""Largest number of units from which one copy borrows turns of the same video, and as many of others."""
 COPIED: Final = ("queue_id", "title", "video_id", "turns", "flags", "target_table", "target_id")
 """Columns of a unit that its copy shares."""
 NO_TASKS: Final[Mapping[Kind, str]] = {
@@ -138,10 +138,13 @@ def make_faulty(
     turns = copy.deepcopy(content["turns"])
     if len(turns) < 2:
         return None
-    same = [turn for other in others if other["video_id"] == content["video_id"] for turn in other["turns"]]
-    foreign = [other for other in others if other["video_id"] != content["video_id"]]
-    borrowed = [turn for other in rng.sample(foreign, min(len(foreign), MOST_LENDERS)) for turn in other["turns"]]
-    lenders = Lenders(content["turns"], same, borrowed)
+    video = content["video_id"]
+    near, far = ([other for other in others if (other["video_id"] == video) is same] for same in (True, False))
+    borrowed = (
+        [turn for other in rng.sample(units, min(len(units), MOST_LENDERS)) for turn in other["turns"]]
+        for units in (near, far)
+    )
+    lenders = Lenders(content["turns"], *borrowed)
     faults: dict[str, str] = {}
     for place in rng.sample(range(len(turns)), max(1, int(len(turns) * LARGEST_SHARE))):
         for name in sorted(FAULTS, key=lambda name: (planted[name], rng.random())):
@@ -321,24 +324,20 @@ def count_known_answers(session: Session) -> dict[tuple[str, str], Counter[str]]
     Counts `faults` and those `caught`, `whole` places and `false_alarms` at them, places of `training` and those
     `right`. A place that was skipped does not count.
     """
-    is_known = (UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
-    entries = select(EntryRow.assignment_id, EntryRow.place, EntryRow.value).join(
-        AssignmentRow, AssignmentRow.id == EntryRow.assignment_id
-    )
-    works: dict[str, dict[str, Json]] = defaultdict(dict)
-    for assignment_id, place, value in session.execute(
-        entries.join(UnitRow, UnitRow.id == AssignmentRow.unit_id).where(*is_known).order_by(EntryRow.place)
-    ):
-        works[assignment_id][place] = value
-    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     query = (
-        select(AssignmentRow.id, AssignmentRow.person_id, UnitRow, QueueRow.task)
+        select(AssignmentRow, UnitRow, QueueRow.task, EntryRow)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        .where(*is_known)
+        .join(EntryRow, EntryRow.assignment_id == AssignmentRow.id)
+        .where(UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
+        .order_by(AssignmentRow.id, EntryRow.place)
     )
-    for assignment_id, person_id, unit, kind in session.execute(query):
-        counts, task, values = found[person_id, unit.queue_id], TASKS[kind], works[assignment_id]
+    works: dict[str, tuple[AssignmentRow, UnitRow, str, dict[str, Json]]] = {}
+    for assignment, unit, kind, entry in session.execute(query):
+        works.setdefault(assignment.id, (assignment, unit, kind, {}))[3][entry.place] = entry.value
+    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for assignment, unit, kind, values in works.values():
+        counts, task = found[assignment.person_id, unit.queue_id], TASKS[kind]
         if is_training(unit):
             compared = compare_with_settled(unit, task, values)
             counts.update(training=len(compared), right=sum(place.is_right for place in compared))
