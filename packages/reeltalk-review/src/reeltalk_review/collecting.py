@@ -214,7 +214,7 @@ def say_in_dialogue(
         raise Conflict("it is the other's turn", code="not_your_turn")
     if position not in (len(said), len(said) - 1):
         raise Conflict("another message came meanwhile; look again", code="said_meanwhile")
-    most = collect_settings(change.session, _queue_of(change.session, row)).most_turns
+    most = _settings_of(change.session, row).most_turns
     if position >= 2 * most:
         raise Conflict(f"a dialogue has at most {most} questions; finish it")
     if evidence and is_question:
@@ -265,14 +265,13 @@ def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> Li
         raise Forbidden("the investigator ends the dialogue")
     if row.state != LIVE:
         raise Conflict("this dialogue is finished")
-    queue_id = _queue_of(change.session, row)
-    settings, said = collect_settings(change.session, queue_id), len(messages_of(change.session, row.id))
+    settings, said = _settings_of(change.session, row), len(messages_of(change.session, row.id))
     if said % 2:
         raise Conflict("the last question is not answered yet")
     if said // 2 < settings.least_turns:
         raise Conflict(f"a dialogue has at least {settings.least_turns} questions; this one has {said // 2}")
-    before = [other for other in dialogues_of(change.session, row.pair_id) if other.number < row.number]
-    approved = sum(other.state == APPROVED for other in before)
+    others = dialogues_of(change.session, row.pair_id)
+    approved = sum(other.state == APPROVED for other in others if other.number < row.number)
     row.state = APPROVED if approved >= settings.approve_first else AWAITING
     row.finished_at = change.at
     change.record("finish", row.id, after={"state": row.state})
@@ -432,7 +431,7 @@ def approved_dialogues(
 
 def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dict[str, Json]:
     """A dialogue as one of the two sees it. Nothing in the view of the investigator names the video."""
-    settings = collect_settings(session, _queue_of(session, row))
+    settings = _settings_of(session, row)
     unit = session.get_one(UnitRow, row.unit_id)
     said = messages_of(session, row.id)
     investigates = row.investigator_id == person_id
@@ -455,8 +454,8 @@ def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dic
     return answer
 
 
-def _queue_of(session: Session, row: LiveDialogueRow) -> str:
-    return session.get_one(PairRow, row.pair_id).queue_id
+def _settings_of(session: Session, row: LiveDialogueRow) -> CollectSettings:
+    return collect_settings(session, session.get_one(PairRow, row.pair_id).queue_id)
 
 
 def _next_unit(session: Session, queue_id: str, investigator_id: str, correspondent_id: str) -> UnitRow | None:
