@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import CompoundSelect, Select, exists, func, or_, select
@@ -119,52 +119,70 @@ def add_pair(change: Transaction, queue_id: str, first_id: str, second_id: str, 
     return row
 
 
+class PairState(NamedTuple):
+    """Where a pair stands."""
+
+    live: LiveDialogueRow | None
+    """The dialogue that is under way."""
+    begun: int
+    """Number of dialogues, dropped ones included."""
+    counted: int
+    """The same without dropped ones."""
+    roles: tuple[str, str]
+    """Who asks and who answers in the next dialogue."""
+    waits: str
+    """Why no other can begin; empty if one can."""
+
+
+def pair_state(session: Session, pair: PairRow) -> PairState:
+    """Where a pair stands. The two swap roles half-way."""
+    found = dialogues_of(session, pair.id)
+    counted = [row.state for row in found if row.state != DROPPED]
+    roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
+    waits = ""
+    if len(counted) >= pair.goal:
+        waits = "all dialogues are collected; thank you"
+    elif AWAITING in counted and counted.count(APPROVED) < collect_settings(session, pair.queue_id).approve_first:
+        waits = "your last dialogue awaits approval"
+    live = next((row for row in found if row.state == LIVE), None)
+    return PairState(live, len(found), len(counted), roles, waits)
+
+
 def begin_dialogue(change: Transaction, person_id: str, pair_id: str) -> LiveDialogueRow:
     """Continue a pair's dialogue, or begin the next one.
 
     Raises:
         NotFound: The person has no such pair.
-        Conflict: A dialogue awaits approval (`awaiting`), all are collected, or no video is left for the pair.
+        Conflict: A dialogue awaits approval, all are collected, or no video is left for the pair.
     """
     session = change.session
     pair = session.get(PairRow, pair_id)
     if pair is None or person_id not in (pair.first_id, pair.second_id):
         raise NotFound("you have no such pair")
-    found = dialogues_of(session, pair.id)
-    live = next((row for row in found if row.state == LIVE), None)
-    if live is not None:
-        return live
-    if pair.ended_at is not None:
-        raise Conflict("this pair was ended")
-    settings = collect_settings(session, pair.queue_id)
-    counted = [row for row in found if row.state != DROPPED]
-    if len(counted) >= pair.goal:
-        raise Conflict("all dialogues of this pair are collected; thank you", code="collected")
-    approved = sum(row.state == APPROVED for row in counted)
-    if approved < settings.approve_first and any(row.state == AWAITING for row in counted):
-        raise Conflict(
-            "your last dialogue awaits approval; begin the next one after an adjudicator has judged it", code=AWAITING
-        )
-    roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
-    unit = _next_unit(session, pair.queue_id, *roles)
+    state = pair_state(session, pair)
+    if state.live is not None:
+        return state.live
+    if state.waits:
+        raise Conflict(state.waits)
+    asks, answers = state.roles
+    unit = _next_unit(session, pair.queue_id, asks, answers)
     if unit is None:
-        raise Conflict("no video is left that the investigator has not seen", code="no_video")
+        raise Conflict("no video is left that the investigator has not seen")
     row = LiveDialogueRow(
         id=secrets.token_hex(8),
         pair_id=pair.id,
-        number=len(found),
+        number=state.begun,
         unit_id=unit.id,
-        investigator_id=roles[0],
-        correspondent_id=roles[1],
+        investigator_id=asks,
+        correspondent_id=answers,
         state=LIVE,
         note="",
         created_at=change.at,
     )
     session.add(row)
     session.flush()
-    change.record(
-        "begin", row.id, after={"pair": pair.id, "unit": unit.id, "investigator": roles[0], "correspondent": roles[1]}
-    )
+    after = {"pair": pair.id, "unit": unit.id, "investigator": asks, "correspondent": answers}
+    change.record("begin", row.id, after=after)
     return row
 
 
@@ -178,13 +196,7 @@ def say_in_dialogue(
 ) -> MessageRow:
     """Ask or answer. Until the other person replies, a message at the same position corrects the earlier one.
 
-    Args:
-        change: The transaction.
-        person_id: Who speaks.
-        dialogue_id: The dialogue.
-        position: The message's index, from 0. Questions are even, answers odd.
-        text: The message.
-        evidence: The parts of the video that show an answer.
+    Positions count from 0: questions are even, and answers, which may have evidence, are odd.
 
     Raises:
         NotFound: The person has no such dialogue.
@@ -194,21 +206,20 @@ def say_in_dialogue(
     row = own_dialogue(change.session, person_id, dialogue_id)
     if row.state != LIVE:
         raise Conflict("this dialogue is finished")
-    text = text.strip()
+    text, is_question = text.strip(), position % 2 == 0
     if not 1 <= len(text) <= LONGEST_MESSAGE:
         raise InvalidValue(f"a message has 1 to {LONGEST_MESSAGE:,} characters", field="text")
     said = messages_of(change.session, row.id)
-    speaker = row.investigator_id if position % 2 == 0 else row.correspondent_id
-    if speaker != person_id:
+    if person_id != (row.investigator_id if is_question else row.correspondent_id):
         raise Conflict("it is the other's turn", code="not_your_turn")
     if position not in (len(said), len(said) - 1):
         raise Conflict("another message came meanwhile; look again", code="said_meanwhile")
-    most = collect_settings(change.session, _queue_of(change.session, row)).most_turns
+    most = _settings_of(change.session, row).most_turns
     if position >= 2 * most:
         raise Conflict(f"a dialogue has at most {most} questions; finish it")
-    if evidence and position % 2 == 0:
+    if evidence and is_question:
         raise InvalidValue("only an answer has evidence", field="evidence")
-    texts = [text] if position % 2 == 0 else [said[position - 1].text, text]
+    texts = [text] if is_question else [said[position - 1].text, text]
     film = Film(**change.session.get_one(UnitRow, row.unit_id).content["film"])
     _refuse_nonsense(collected_turn(texts, evidence, film), film, position)
     parts = [part.model_dump() for part in evidence]
@@ -225,13 +236,7 @@ def say_in_dialogue(
 
 
 def collected_turn(texts: Sequence[str], evidence: Iterable[Interval], film: Film) -> Turn:
-    """A question and its answer. It is asked after the whole video, which the correspondent sees.
-
-    Args:
-        texts: The question, and the answer if there is one.
-        evidence: The parts of the video that show the answer.
-        film: The video.
-    """
+    """A question and its answer, if there is one. It is asked after the whole video, which the correspondent sees."""
     question, *references = texts
     return Turn(question=question, references=tuple(references), asked_at_s=film.duration_s, evidence=tuple(evidence))
 
@@ -260,14 +265,13 @@ def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> Li
         raise Forbidden("the investigator ends the dialogue")
     if row.state != LIVE:
         raise Conflict("this dialogue is finished")
-    queue_id = _queue_of(change.session, row)
-    settings, said = collect_settings(change.session, queue_id), len(messages_of(change.session, row.id))
+    settings, said = _settings_of(change.session, row), len(messages_of(change.session, row.id))
     if said % 2:
         raise Conflict("the last question is not answered yet")
     if said // 2 < settings.least_turns:
         raise Conflict(f"a dialogue has at least {settings.least_turns} questions; this one has {said // 2}")
-    before = [other for other in dialogues_of(change.session, row.pair_id) if other.number < row.number]
-    approved = sum(other.state == APPROVED for other in before)
+    others = dialogues_of(change.session, row.pair_id)
+    approved = sum(other.state == APPROVED for other in others if other.number < row.number)
     row.state = APPROVED if approved >= settings.approve_first else AWAITING
     row.finished_at = change.at
     change.record("finish", row.id, after={"state": row.state})
@@ -291,51 +295,31 @@ class PairTurn:
 
 
 def pair_turns(session: Session, person_id: str) -> list[PairTurn]:
-    """Whose turn it is in each of somebody's pairs that have not ended; those that wait for this person come first."""
-    query = select(PairRow).where(
-        PairRow.ended_at.is_(None), or_(PairRow.first_id == person_id, PairRow.second_id == person_id)
-    )
+    """Whose turn it is in each of somebody's pairs; those that wait for this person come first."""
+    query = select(PairRow).where(or_(PairRow.first_id == person_id, PairRow.second_id == person_id))
     found = [_pair_turn(session, person_id, pair) for pair in session.scalars(query.order_by(PairRow.created_at))]
     return sorted(found, key=lambda turn: not turn.is_due)
 
 
 def _pair_turn(session: Session, person_id: str, pair: PairRow) -> PairTurn:
     partner = session.get_one(PersonRow, pair.second_id if pair.first_id == person_id else pair.first_id).name
-    dialogues = dialogues_of(session, pair.id)
-    counted = [row for row in dialogues if row.state != DROPPED]
-    live = next((row for row in dialogues if row.state == LIVE), None)
-    approved = sum(row.state == APPROVED for row in counted)
+    state = pair_state(session, pair)
     action, is_due = None, False
-    if live is not None:
-        said = len(messages_of(session, live.id))
-        asks, is_question = live.investigator_id == person_id, said % 2 == 0
-        is_due, action = asks == is_question, "Go on"
-        verb = "ask" if is_question else "answer"
-        name = dialogue_name(live.number, pair.goal)
+    if state.live is not None:
+        is_question = len(messages_of(session, state.live.id)) % 2 == 0
+        action, is_due = "Go on", is_question == (state.live.investigator_id == person_id)
+        name, verb = dialogue_name(state.live.number, pair.goal), "ask" if is_question else "answer"
         says = f"{name}: it is your turn to {verb}." if is_due else f"{name}: {partner} is to {verb}."
-    elif len(counted) >= pair.goal:
-        says = "All dialogues are collected. Thank you."
-    elif approved < collect_settings(session, pair.queue_id).approve_first and any(
-        row.state == AWAITING for row in counted
-    ):
-        says = "Your last dialogue awaits approval."
+    elif state.waits:
+        says = f"{state.waits.capitalize()}."
     else:
-        first_asks = len(counted) < pair.goal / 2
-        asks = (pair.first_id == person_id) == first_asks
-        says = f"{dialogue_name(len(counted), pair.goal)} can begin: you {'ask' if asks else 'answer'}."
-        action, is_due = "Begin", asks
+        action, is_due = "Begin", state.roles[0] == person_id
+        says = f"{dialogue_name(state.counted, pair.goal)} can begin: you {'ask' if is_due else 'answer'}."
     return PairTurn(pair.id, pair.queue_id, partner, says, action, is_due)
 
 
 def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
-    """Approve a finished dialogue, send it back, or drop it.
-
-    Args:
-        change: The transaction.
-        person_id: An adjudicator outside the pair.
-        dialogue_id: The dialogue.
-        verdict: `approve`, `send_back` or `drop`. The last two need a note.
-        note: What to do, or why.
+    """Approve a finished dialogue, send it back, or drop it: `approve`, `send_back` or `drop`.
 
     Raises:
         NotFound: There is no such finished dialogue.
@@ -381,29 +365,22 @@ def hidden_videos(person_id: str) -> Select[str | None]:
     )
 
 
-def known_videos(person_id: str, queue_id: Any) -> CompoundSelect[Any]:
-    """As SQL: ids of the videos on which a person has worked in other queues: units, dialogues, and judging of these.
-
-    People who take the test get no questions about them.
+def known_videos(person_id: str, queue_id: Any = None) -> CompoundSelect[Any]:
+    """As SQL: ids of the videos that a person has seen, in units, in dialogues, and in judging these.
 
     Args:
         person_id: The person.
-        queue_id: Id of the queue that does not count, as a value or as SQL.
+        queue_id: Id of a queue that does not count, as a value or as SQL.
     """
     unit, other = aliased(UnitRow), aliased(UnitRow)
     mine, talk = aliased(AssignmentRow), aliased(LiveDialogueRow)
     judged = exists().where(EventRow.subject == talk.id, EventRow.kind == "judge", EventRow.author == person_id)
-    takes_part = or_(talk.investigator_id == person_id, talk.correspondent_id == person_id, judged)
-    held = (
-        select(unit.video_id.label("known"))
-        .join(mine, mine.unit_id == unit.id)
-        .where(unit.video_id.is_not(None), unit.queue_id != queue_id, mine.person_id == person_id)
-    )
-    talked = (
-        select(other.video_id)
-        .join(talk, talk.unit_id == other.id)
-        .where(other.video_id.is_not(None), other.queue_id != queue_id, takes_part)
-    )
+    held = select(unit.video_id.label("known")).join(mine, mine.unit_id == unit.id)
+    held = held.where(unit.video_id.is_not(None), mine.person_id == person_id)
+    talked = select(other.video_id).join(talk, talk.unit_id == other.id).where(other.video_id.is_not(None))
+    talked = talked.where(or_(talk.investigator_id == person_id, talk.correspondent_id == person_id, judged))
+    if queue_id is not None:
+        held, talked = held.where(unit.queue_id != queue_id), talked.where(other.queue_id != queue_id)
     return held.union_all(talked)
 
 
@@ -439,12 +416,7 @@ def collect_settings(session: Session, queue_id: str) -> CollectSettings:
 def approved_dialogues(
     session: Session, among: Collection[str] | None = None
 ) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
-    """Approved dialogues with their unit and their messages, in the order in which they were begun.
-
-    Args:
-        session: The database.
-        among: Ids of those that are read; by default all.
-    """
+    """Approved dialogues with their unit and their messages, in the order in which they were begun; by default all."""
     query = (
         select(LiveDialogueRow, UnitRow)
         .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
@@ -459,7 +431,7 @@ def approved_dialogues(
 
 def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dict[str, Json]:
     """A dialogue as one of the two sees it. Nothing in the view of the investigator names the video."""
-    settings = collect_settings(session, _queue_of(session, row))
+    settings = _settings_of(session, row)
     unit = session.get_one(UnitRow, row.unit_id)
     said = messages_of(session, row.id)
     investigates = row.investigator_id == person_id
@@ -482,13 +454,12 @@ def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dic
     return answer
 
 
-def _queue_of(session: Session, row: LiveDialogueRow) -> str:
-    return session.get_one(PairRow, row.pair_id).queue_id
+def _settings_of(session: Session, row: LiveDialogueRow) -> CollectSettings:
+    return collect_settings(session, session.get_one(PairRow, row.pair_id).queue_id)
 
 
 def _next_unit(session: Session, queue_id: str, investigator_id: str, correspondent_id: str) -> UnitRow | None:
-    """A unit that has room for another dialogue, with a video that the investigator has never seen."""
-    queue = session.get_one(QueueRow, queue_id)
+    """A unit that has room for another dialogue, with a video of which the investigator has never seen anything."""
     taken = (
         select(func.count())
         .select_from(LiveDialogueRow)
@@ -496,32 +467,17 @@ def _next_unit(session: Session, queue_id: str, investigator_id: str, correspond
         .correlate(UnitRow)
         .scalar_subquery()
     )
-    other = select(UnitRow.id, UnitRow.video_id).subquery()
-    worked_on = (
-        select(other.c.video_id)
-        .join(AssignmentRow, AssignmentRow.unit_id == other.c.id)
-        .where(AssignmentRow.person_id == investigator_id, other.c.video_id.is_not(None))
-    )
-    talked_about = (
-        select(other.c.video_id)
-        .join(LiveDialogueRow, LiveDialogueRow.unit_id == other.c.id)
-        .where(
-            or_(
-                LiveDialogueRow.correspondent_id == investigator_id,
-                LiveDialogueRow.investigator_id.in_((investigator_id, correspondent_id)),
-            ),
-            other.c.video_id.is_not(None),
-        )
-    )
+    # Who asked about a video does not answer about it either.
+    other = aliased(UnitRow)
+    asked = select(other.video_id).join(LiveDialogueRow, LiveDialogueRow.unit_id == other.id)
+    asked = asked.where(LiveDialogueRow.investigator_id == correspondent_id, other.video_id.is_not(None))
     free = session.scalars(
-        select(UnitRow)
-        .where(
+        select(UnitRow).where(
             UnitRow.queue_id == queue_id,
-            taken < queue.overlap,
-            UnitRow.video_id.not_in(worked_on),
-            UnitRow.video_id.not_in(talked_about),
+            taken < session.get_one(QueueRow, queue_id).overlap,
+            UnitRow.video_id.not_in(known_videos(investigator_id)),
+            UnitRow.video_id.not_in(asked),
         )
-        .order_by(UnitRow.position)
     ).all()
     # In a mixed order: neighbours in the benchmark may be alike and should not follow each other.
     key = f"{investigator_id} {correspondent_id}"

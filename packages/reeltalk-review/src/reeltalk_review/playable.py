@@ -9,7 +9,7 @@ import gzip
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -28,17 +28,15 @@ from reeltalk_review.captions import write_speech
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.tables import VideoRow
-from reeltalk_review.video.proxy import ENDINGS, proxy_type
 
 ORIGINAL: Final = "original"
 """Stands for a proxy's name: the benchmark's own file is served."""
-RULES: Final = 3
+RULES: Final = 4
 """Raised when other files count as playable or proxies are made differently. Earlier decisions are then made again."""
-LOOK: Final = Limits(wall_s=600.0, memory_bytes=1 << 30)
-PROXY_MEMORY_BYTES: Final = 2 << 30
-PROXY_S: Final = 600.0
-"""Least time limit for a proxy in seconds, plus this for each second of video:"""
-PROXY_S_A_SECOND: Final = 20.0
+MEMORY_BYTES: Final = 2 << 30
+LEAST_S: Final = 600.0
+"""Time limit for a video in seconds, plus this for each second of it:"""
+A_SECOND_S: Final = 20.0
 UNKNOWN_LENGTH_S: Final = 3600.0
 LONGEST_REASON: Final = 300
 NO_HASH: Final = "The benchmark does not say which file this video is, so it cannot be played here."
@@ -85,24 +83,22 @@ class PlayableFolder:
         """The file that is served for an original, as `ServedVideo.file` names it."""
         if file == ORIGINAL:
             return self.store.path(sha256)
-        if file not in {f"{sha256}.{ending}" for ending in ENDINGS.values()}:
+        if file != f"{sha256}.mp4":
             raise ValueError(f"not the proxy of {sha256}: {file!r}")
         return self.folder / file
 
     def frames(self, sha256: str) -> Path:
-        """The JSON file with the times of the frames of the served file: `{"pts_s": [...]}`."""
-        return self.folder / f"{sha256}.frames.json"
+        """The times of the frames of the served file, `{"pts_s": [...]}`, as JSON compressed with gzip.
 
-    def packed_frames(self, sha256: str) -> Path:
-        """The same, compressed with gzip: an hour has a hundred thousand frames, and takes a megabyte."""
+        An hour has a hundred thousand frames, which take a megabyte.
+        """
         return self.folder / f"{sha256}.frames.json.gz"
 
     def keep(self, sha256: str, served: ServedVideo, pts_s: Iterable[float] = ()) -> ServedVideo:
         """Store a decision. This comes last, so that the files that it names exist."""
         if served.file is not None:
             times = json.dumps({"pts_s": list(pts_s)}, separators=(",", ":")).encode()
-            write_bytes(self.packed_frames(sha256), gzip.compress(times, mtime=0))
-            write_bytes(self.frames(sha256), times)
+            write_bytes(self.frames(sha256), gzip.compress(times, mtime=0))
         write_bytes(self.folder / f"{sha256}.json", json.dumps({"rules": RULES, **served._asdict()}).encode())
         return served
 
@@ -155,86 +151,46 @@ def _answer(video: Video, decided: Mapping[str, ServedVideo]) -> ServedVideo:
 def _decide(
     place: PlayableFolder, videos: Iterable[Video], executor: Executor, progress: Callable[[str], None]
 ) -> dict[str, ServedVideo]:
-    here = {
-        video.sha256: (str(video.id), video.duration_s)
-        for video in videos
-        if video.sha256 is not None and place.store.has(video.sha256)
-    }
+    here = {video.sha256: video for video in videos if video.sha256 is not None and place.store.has(video.sha256)}
     decided = {sha256: served for sha256 in here if (served := place.known(sha256)) is not None}
     new = [sha256 for sha256 in here if sha256 not in decided]
     if new:
-        progress(f"looking for what browsers play, videos: {len(new):,}")
-    to_make: list[str] = []
-    for sha256, outcome in _looked(place, new, executor):
-        reason = _refusal(outcome)
-        if reason is not None:
-            decided[sha256] = place.keep(sha256, _unplayable(reason))
-        elif outcome["media_type"] is None:
-            to_make.append(sha256)
-        else:
-            served = ServedVideo(ORIGINAL, outcome["media_type"], None)
-            decided[sha256] = place.keep(sha256, served, outcome["pts_s"])
-    if to_make:
-        progress(f"making proxies of what browsers do not play, videos: {len(to_make):,}")
-    for done, (sha256, made) in enumerate(_proxies(place, here, to_make, executor), 1):
-        decided[sha256] = made
-        progress(
-            f"{done:,} of {len(to_make):,} proxies: {here[sha256][0]}" + (f": {made.problem}" * bool(made.problem))
-        )
+        progress(f"looking for what browsers play, and making proxies of the rest, videos: {len(new):,}")
+    calls, partials = [], []
+    for sha256 in new:
+        partials.append(place.folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}")
+        argument = {"path": str(place.store.whole(sha256)), "target": str(partials[-1])}
+        length_s = here[sha256].duration_s or UNKNOWN_LENGTH_S
+        calls.append(Call(argument, Limits(LEAST_S + A_SECOND_S * length_s, MEMORY_BYTES)))
+    for number, outcome in executor.map("reeltalk_review.video.proxy:make_playable", calls):
+        sha256, partial = new[number], partials[number]
+        try:
+            served = decided[sha256] = _kept(place, sha256, partial, outcome)
+        finally:
+            partial.unlink(missing_ok=True)
+        if served.file != ORIGINAL:
+            progress(f"{here[sha256].id}: {served.problem or 'browsers get a proxy'}")
     return decided
 
 
-def _looked(place: PlayableFolder, wanted: list[str], executor: Executor) -> Iterator[tuple[str, Any]]:
-    calls = [Call({"path": str(place.store.whole(sha256))}, LOOK) for sha256 in wanted]
-    for number, outcome in executor.map("reeltalk_review.video.proxy:check_playable", calls):
-        yield wanted[number], outcome
-
-
-def _proxies(
-    place: PlayableFolder, videos: Mapping[str, tuple[str, float | None]], wanted: list[str], executor: Executor
-) -> Iterator[tuple[str, ServedVideo]]:
-    if not wanted:
-        return
-    media_type = proxy_type()
-    calls, partials = [], []
-    for sha256 in wanted:
-        partials.append(place.folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}")
-        argument = {
-            "path": str(place.store.whole(sha256)),
-            "target": str(partials[-1]),
-            "media_type": media_type,
-        }
-        length_s = videos[sha256][1] or UNKNOWN_LENGTH_S
-        calls.append(Call(argument, Limits(PROXY_S + PROXY_S_A_SECOND * length_s, PROXY_MEMORY_BYTES)))
-    for number, outcome in executor.map("reeltalk_review.video.proxy:transcode", calls):
-        sha256, partial = wanted[number], partials[number]
-        try:
-            yield sha256, _kept(place, sha256, partial, media_type, outcome)
-        finally:
-            partial.unlink(missing_ok=True)
-
-
-def _kept(place: PlayableFolder, sha256: str, partial: Path, media_type: str, outcome: Any) -> ServedVideo:
-    if isinstance(outcome, dict) and UNWRITABLE in outcome:
+def _kept(place: PlayableFolder, sha256: str, partial: Path, outcome: Any) -> ServedVideo:
+    if isinstance(outcome, Failure):
+        return place.keep(sha256, _unplayable(str(outcome)))
+    if UNWRITABLE in outcome:
         raise BenchmarkError(
             f"cannot write a proxy into {place.folder}: {outcome[UNWRITABLE]}; free some space and run the command "
             "again, the proxies that are made stay"
         )
-    reason = _refusal(outcome)
-    if reason is not None:
-        return place.keep(sha256, _unplayable(reason))
-    served = ServedVideo(f"{sha256}.{ENDINGS[media_type]}", media_type, None)
-    with partial.open("rb") as stream:
-        os.fsync(stream.fileno())
-    partial.replace(place.folder / f"{sha256}.{ENDINGS[media_type]}")
-    sync_directory(place.folder)
+    if REFUSED in outcome:
+        return place.keep(sha256, _unplayable(str(outcome[REFUSED])))
+    served = ServedVideo(ORIGINAL, outcome["media_type"], None)
+    if outcome["is_proxy"]:
+        served = served._replace(file=f"{sha256}.mp4")
+        with partial.open("rb") as stream:
+            os.fsync(stream.fileno())
+        partial.replace(place.path(sha256, f"{sha256}.mp4"))
+        sync_directory(place.folder)
     return place.keep(sha256, served, outcome["pts_s"])
-
-
-def _refusal(outcome: Any) -> str | None:
-    if isinstance(outcome, Failure):
-        return str(outcome)
-    return str(outcome[REFUSED]) if REFUSED in outcome else None
 
 
 def _unplayable(reason: str) -> ServedVideo:

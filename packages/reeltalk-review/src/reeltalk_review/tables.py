@@ -376,7 +376,6 @@ class PairRow(Base):
     goal: Mapped[int]
     """Number of dialogues to collect."""
     created_at: Mapped[str] = mapped_column(Text)
-    ended_at: Mapped[str | None] = mapped_column(Text)
 
 
 class LiveDialogueRow(Base):

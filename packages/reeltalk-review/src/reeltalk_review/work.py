@@ -22,6 +22,7 @@ from reeltalk_review.assigning import (
 )
 from reeltalk_review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk_review.events import Transaction
+from reeltalk_review.gold import is_training
 from reeltalk_review.reasons import check_reasons
 from reeltalk_review.settling import (
     ADJUDICATION,
@@ -43,6 +44,7 @@ from reeltalk_review.tasks.task import ReviewTask, remarks_of, with_remarks
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
 Step = Literal["undo", "redo"]
+TRAINED: Final = "this task was training, and what was settled has been shown; it stays as it was submitted"
 ACTIVE: Final = "active"
 """Kind of an event that only adds activity to an entry."""
 
@@ -421,6 +423,8 @@ def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> Non
     """
     if assignment.state != "submitted":
         raise Conflict("this work was not submitted")
+    if is_training(unit):
+        raise Conflict(TRAINED)
     if is_applied(change.session, assignment, unit):
         raise Conflict("this work was written into the benchmark; an adjudicator or an owner can return it")
     if assignment.role == ADJUDICATOR:
@@ -483,6 +487,8 @@ def send_back(change: Transaction, person_id: str, assignment_id: str, note: str
         raise Forbidden("somebody else must return your own work")
     if assignment.state != "submitted":
         raise Conflict("this work was not submitted, and cannot be returned")
+    if is_training(unit):
+        raise Conflict(TRAINED)
     note = check_note(note)
     if unit.state != OPEN:
         unsettle(change, unit)

@@ -153,13 +153,10 @@ def test_times_of_frames_are_sent_compressed(site: tuple[ReviewSite, float], fra
     headers = review.headers("A script", Role.OWNER)
     with serving(create_app(review.project)) as address, httpx.Client(base_url=address, headers=headers) as client:
         packed = client.get(f"/media/{sha256}/frames")
-        plain = client.get(f"/media/{sha256}/frames", headers={"Accept-Encoding": "identity"})
         assert packed.headers["content-encoding"] == "gzip"
-        assert "content-encoding" not in plain.headers
-        assert packed.json() == plain.json()
         assert len(packed.json()["pts_s"]) == frames
-        assert int(packed.headers["content-length"]) * 3 < int(plain.headers["content-length"])
+        assert int(packed.headers["content-length"]) * 3 < len(packed.content)
         again = client.get(f"/media/{sha256}/frames", headers={"If-None-Match": packed.headers["etag"]})
         assert again.status_code == 304
     folder = PlayableFolder(review.project.folder / PLAYABLE, MediaStore(review.project.benchmark))
-    assert folder.packed_frames(sha256).stat().st_size == int(packed.headers["content-length"])
+    assert folder.frames(sha256).stat().st_size == int(packed.headers["content-length"])

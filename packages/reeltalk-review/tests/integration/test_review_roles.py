@@ -248,8 +248,11 @@ LINES: Final[tuple[Line, ...]] = (
     get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/secret", 404),
     get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
     get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
-    form("/quality/gold", "queue", OWNER, lambda w, b: Ask("/quality/gold", form=planting("turns"))),
-    form("/quality/gold", "no queue", OWNER, lambda w, b: Ask("/quality/gold", form=planting("none")), 404),
+    form("/quality/gold", "queue", OWNER, lambda w, b: complete(w) and known_answers("turns")),
+    form("/quality/gold", "no queue", OWNER, lambda w, b: known_answers("none"), 404),
+    get("/training/{assignment_id}", "own", WORKERS, lambda w, b: trained(w, b)),
+    get("/training/{assignment_id}", "another's", WORKERS, lambda w, b: trained(w, "other"), 404),
+    get("/training/{assignment_id}", "no training", WORKERS, lambda w, b: f"/training/{w.work(b, 'submitted')}", 404),
     # The table of units.
     get("/units", "page", LOOKERS, lambda w, b: "/units"),
     get("/units", "filtered", LOOKERS, lambda w, b: "/units?q=film&state=done&sort=flags&down=yes&page=2"),
@@ -279,7 +282,7 @@ LINES: Final[tuple[Line, ...]] = (
     Line("POST", f"{DISPUTE}/return", "another's", JUDGES, lambda w, b: returning(*strange_dispute(w, b)), 404),
     Line("POST", f"{DISPUTE}/return", "other unit's", JUDGES, lambda w, b: returning(w.dispute(b)[0], w.work(b)), 404),
     # Dialogues of two roles.
-    get("/pairs", "page", WORKERS, lambda w, b: "/pairs"),
+    get("/pairs", "page", OWNER, lambda w, b: "/pairs"),
     form("/pairs", "new", OWNER, lambda w, b: Ask("/pairs", form=pairing(w))),
     form("/pairs/{pair_id}/begin", "own", WORKERS, lambda w, b: Ask(f"/pairs/{w.dialogue(b, 'other')[0]}/begin", {})),
     form("/pairs/{pair_id}/begin", "others'", WORKERS, lambda w, b: Ask(f"/pairs/{strangers(w)[0]}/begin", {}), 404),
@@ -372,9 +375,17 @@ def resetting(world: World) -> str:
         return make_reset(change, world.team.project.secret, world.browsers["other"].name)
 
 
-def planting(queue_id: str) -> dict[str, str]:
-    world_seed = str(secrets.randbelow(10**9))
-    return {"queue": queue_id, "count": "1", "trusted": "drafts", "seed": world_seed}
+def known_answers(queue_id: str) -> Ask:
+    return Ask("/quality/gold", form={"queue": queue_id, "kind": "training", "count": "1"})
+
+
+def trained(world: World, whose: str | Browser) -> str:
+    """Where somebody sees what was settled at a task of a training set."""
+    work = world.work(whose, "submitted")
+    with world.changing() as change:
+        unit = change.session.get_one(UnitRow, change.session.get_one(AssignmentRow, work).unit_id)
+        unit.position, unit.gold = -1, {"source": "", "answers": {}, "faults": {}}
+    return f"/training/{work}"
 
 
 def returning(assignment_id: str, work: str) -> Ask:

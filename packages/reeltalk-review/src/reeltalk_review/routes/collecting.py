@@ -6,19 +6,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from sqlalchemy import or_, select
+from sqlalchemy import select
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
 from reeltalk_review import collecting
-from reeltalk_review.access import Action, may
+from reeltalk_review.access import Action
 from reeltalk_review.collecting import collection_guide
 from reeltalk_review.errors import Forbidden, InvalidValue, NotFound
 from reeltalk_review.events import Transaction, transaction
 from reeltalk_review.guiding import guideline_html
 from reeltalk_review.idempotency import RequestKey, answer_once
 from reeltalk_review.naming import dialogue_name
-from reeltalk_review.people import User
+from reeltalk_review.people import User, names_by_id
 from reeltalk_review.routes.media import video_view
 from reeltalk_review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
 from reeltalk_review.web import FormText, ProjectHere, page, plain_json, require, require_api, require_form
@@ -40,36 +40,21 @@ class MessageBody(BaseModel):
 
 
 @router.get("/pairs", response_class=HTMLResponse)
-def show_pairs(request: Request, project: ProjectHere, person: Looker) -> Response:
-    """Your own pairs with what comes next; all pairs and finished dialogues for those who look after them."""
+def show_pairs(request: Request, project: ProjectHere, person: Annotated[User, require(Action.MANAGE)]) -> Response:
+    """All pairs with their finished dialogues, and a form for another pair."""
     with project.database.reading() as session:
-        query = select(PairRow).order_by(PairRow.created_at, PairRow.id)
-        looks_after = may(person.role, Action.ADJUDICATE)
-        if not looks_after:
-            query = query.where(or_(PairRow.first_id == person.id, PairRow.second_id == person.id))
-        names = {row.id: row.name for row in session.scalars(select(PersonRow))}
-        pairs = []
-        for row in session.scalars(query).all():
-            found = collecting.dialogues_of(session, row.id)
-            pairs.append(
-                {
-                    "row": row,
-                    "names": (names[row.first_id], names[row.second_id]),
-                    "mine": person.id in (row.first_id, row.second_id),
-                    "counts": {
-                        state: sum(d.state == state for d in found) for state in ("live", "awaiting", "approved")
-                    },
-                    "name": {d.id: dialogue_name(d.number, row.goal) for d in found},
-                    "finished": [d for d in found if d.state in (collecting.AWAITING, collecting.APPROVED)],
-                }
-            )
-        queues = session.scalars(select(QueueRow).where(QueueRow.task == collecting.KIND)).all()
-        people = session.scalars(
-            select(PersonRow)
-            .where(PersonRow.disabled_at.is_(None), PersonRow.role != "reader")
-            .order_by(PersonRow.name)
-        ).all()
-        return page(request, "pairs.html", person, pairs=pairs, queues=queues, people=people, looks_after=looks_after)
+        pairs = session.scalars(select(PairRow).order_by(PairRow.created_at, PairRow.id)).all()
+        workers = select(PersonRow).where(PersonRow.disabled_at.is_(None), PersonRow.role != "reader")
+        return page(
+            request,
+            "pairs.html",
+            person,
+            pairs=[(pair, collecting.dialogues_of(session, pair.id)) for pair in pairs],
+            names=names_by_id(session),
+            dialogue_name=dialogue_name,
+            queues=session.scalars(select(QueueRow).where(QueueRow.task == collecting.KIND)).all(),
+            people=session.scalars(workers.order_by(PersonRow.name)).all(),
+        )
 
 
 @router.post("/pairs")

@@ -139,11 +139,7 @@ def video(request: Request, project: ProjectHere, sha256: str, person: Viewer) -
 def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) -> Response:
     """Presentation times of the served file's frames on the browser's clock: `{"pts_s": [...]}`, in seconds."""
     _served(project, person, sha256)
-    folder = _folder(project)
-    plain, packed = folder.frames(sha256), folder.packed_frames(sha256)
-    if "gzip" in request.headers.get("accept-encoding", "") and plain.is_file() and packed.is_file():
-        return _answer(request, packed, "application/json", sha256, encoding="gzip")
-    return _answer(request, plain, "application/json", sha256)
+    return _answer(request, _folder(project).frames(sha256), "application/json", sha256, encoding="gzip")
 
 
 @router.get("/{sha256}/captions")
@@ -205,7 +201,7 @@ def _answer(request: Request, path: Path, media_type: str, sha256: str, *, encod
     if status is None or not stat.S_ISREG(status.st_mode):
         raise NotFound("this video's file is missing; start the server again to see which files are missing")
     etag = f'"{sha256[:32]}-{status.st_size:x}-{status.st_mtime_ns:x}"'
-    headers = {"etag": etag, "cache-control": CACHING, "vary": "Cookie, Authorization, Accept-Encoding"}
+    headers = {"etag": etag, "cache-control": CACHING, "vary": "Cookie, Authorization"}
     headers |= {"content-encoding": encoding} if encoding else {}
     headers |= {"x-content-type-options": "nosniff"}
     if request.headers.get("if-none-match") == etag:

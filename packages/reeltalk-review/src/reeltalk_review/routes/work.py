@@ -24,6 +24,7 @@ from reeltalk_review.collecting import awaiting_approval, pair_turns
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import NotFound
 from reeltalk_review.events import Transaction, transaction
+from reeltalk_review.gold import is_training
 from reeltalk_review.guiding import guideline_html, line_of
 from reeltalk_review.idempotency import RequestKey, answer_once
 from reeltalk_review.people import User
@@ -159,6 +160,8 @@ def show_work(request: Request, project: ProjectHere, assignment_id: str, person
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
+        if is_training(unit) and assignment.state == "submitted":
+            return RedirectResponse(f"/training/{assignment.id}", status_code=303)
         return _editor(request, project, session, person, assignment, unit, task, template=task.template)
 
 
@@ -362,6 +365,8 @@ def submit(own: Own) -> JSONResponse:
         if assignment.role == ADJUDICATOR:
             dispute = next_dispute(change, own.person.id, unit.queue_id, lease_minutes=own.lease_minutes)
             return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
+        if is_training(unit):
+            return {"next": f"/training/{assignment.id}"}
         # Begun work of a closed queue can be submitted, but nothing follows it.
         if not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}

@@ -150,7 +150,8 @@ export class Session {
     try {
       const { next } = await ask(`${this._path}/submit`, { method: "POST" });
       forgetSpot(this.id);
-      putHandedIn(this.id, this.reply.unit.name);
+      // What was settled is shown after training, so that cannot be taken back.
+      if (!next?.startsWith("/training/")) putHandedIn(this.id, this.reply.unit.name);
       location.assign(next ?? this._editor.view.home ?? "/");
       return null;
     } catch (error) {

@@ -1,4 +1,4 @@
-"""Tells if browsers play a file, and makes a proxy that they play: H.264 in MP4, or VP9 in WebM.
+"""Tells if browsers play a file, and makes a proxy that they play: H.264 in MP4.
 
 Every frame of a proxy has the time that it has in the video, so statements about a time in the video hold for the
 proxy. Its pictures are those of `reeltalk.video.picture`, with a longer side of at most 1280 pixels. A key frame comes
@@ -97,21 +97,6 @@ def playable(path: Path) -> Playable:
     return Playable(media_type, "", tuple(times))
 
 
-def check_playable(argument: dict[str, Any]) -> dict[str, Any]:
-    """Run `playable` in a child process.
-
-    Args:
-        argument: `path`.
-
-    Returns:
-        `media_type`, `why` and `pts_s`; or `refused`.
-    """
-    try:
-        return playable(Path(argument["path"]))._asdict()
-    except VideoError as error:
-        return {REFUSED: str(error)}
-
-
 def _why_not(source: Source, media_type: str | None) -> str:
     if media_type is None:
         return f"browsers do not open {source.container.format.long_name or source.container.format.name} files"
@@ -166,53 +151,28 @@ KEY_FRAME_EVERY_S: Final = 1
 SOUND_AHEAD_S: Final = 0.5
 """Sound is written this far before the picture, so that video players find both near each other."""
 SOUND_HZ: Final = 48_000
-ENDINGS: Final = {MP4: "mp4", WEBM: "webm"}
-VIDEO_CODECS: Final = {MP4: "libx264", WEBM: "libvpx-vp9"}
-AUDIO_CODECS: Final = {MP4: "aac", WEBM: "libopus"}
-OPTIONS: Final = {
+ENCODER_OPTIONS: Final = {
     # Without B-frames, times need no edit list, which some video players ignore.
-    MP4: {"preset": "veryfast", "crf": "20", "bf": "0", "forced-idr": "1", "threads": "1"},
-    WEBM: {"deadline": "realtime", "cpu-used": "7", "crf": "33", "b": "0", "row-mt": "0", "threads": "1"},
-}
+    "preset": "veryfast", "crf": "20", "bf": "0", "forced-idr": "1", "threads": "1",
+}  # fmt: skip
 
 
-def proxy_type() -> str:
-    """The media type of proxies on this machine: `video/mp4` if PyAV has libx264, else `video/webm`.
-
-    Raises:
-        VideoError: Neither encoder is available.
-    """
-    for media_type, codec in VIDEO_CODECS.items():
-        if codec in av.codecs_available:
-            return media_type
-    raise VideoError("this build of PyAV has neither libx264 nor libvpx-vp9")
-
-
-def make_proxy(path: Path, target: Path, *, media_type: str) -> int:
-    """Write a proxy of a video.
-
-    Args:
-        path: The video.
-        target: The file to write. After a failure, a broken file stays there.
-        media_type: `video/mp4` or `video/webm`.
-
-    Returns:
-        The number of frames in the proxy.
+def make_proxy(path: Path, target: Path) -> int:
+    """Write a proxy of a video; returns the number of its frames. After a failure, a broken file stays there.
 
     Raises:
         VideoError: The video cannot be decoded or encoded.
         OSError: The target cannot be written.
     """
-    options = {"movflags": "+faststart"} if media_type == MP4 else {}
     try:
         with contextlib.ExitStack() as opened:
             source = opened.enter_context(open_video(path))
             frames = source.frames()
             first = next(frames)
             heard = opened.enter_context(open_video(path))
-            output = opened.enter_context(av.open(str(target), "w", format=ENDINGS[media_type], options=options))
-            pictures = _Pictures(source, output, media_type, first.picture)
-            sound = _sound(heard, output, media_type, source.zero * source.time_base)
+            output = opened.enter_context(av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}))
+            pictures = _Pictures(source, output, first.picture)
+            sound = _sound(heard, output, source.zero * source.time_base)
             if first.pts_s:
                 pictures.write(black(source.look), 0)
             waiting = next(sound, None)
@@ -225,7 +185,7 @@ def make_proxy(path: Path, target: Path, *, media_type: str) -> int:
                 output.mux(waiting[1])
                 waiting = next(sound, None)
             sound.close()
-            pictures.finish()
+            output.mux(pictures.stream.encode(None))
     except (av.error.FFmpegError, ValueError, TypeError, IndexError) as error:
         if getattr(error, "errno", None) in TARGETS_FAULT:
             raise OSError(error.errno, error.strerror) from None  # type: ignore[union-attr]
@@ -233,37 +193,40 @@ def make_proxy(path: Path, target: Path, *, media_type: str) -> int:
     return pictures.count
 
 
-def transcode(argument: dict[str, Any]) -> dict[str, Any]:
-    """Run `make_proxy` in a child process.
+def make_playable(argument: dict[str, Any]) -> dict[str, Any]:
+    """Look if browsers play a video, and make a proxy if not. Runs in a child process, since videos may be hostile.
 
     Args:
-        argument: `path`, `target`, `media_type`.
+        argument: `path`, and `target`, the file for a proxy.
 
     Returns:
-        `pts_s`, the time of each frame of the proxy, as from `playable`; or `refused`; or `unwritable`.
+        `media_type`, `is_proxy`, and `pts_s`, when each frame of what is played appears; or `refused`; or `unwritable`.
     """
     path, target = Path(argument["path"]), Path(argument["target"])
     try:
-        make_proxy(path, target, media_type=argument["media_type"])
-        made = playable(target)
-        return (
-            {"pts_s": made.pts_s} if made.media_type is not None else {REFUSED: f"its proxy does not play: {made.why}"}
-        )
+        found = playable(path)
+        if found.media_type is not None:
+            return {**found._asdict(), "is_proxy": False}
+        make_proxy(path, target)
+        found = playable(target)
     except VideoError as error:
         return {REFUSED: str(error)}
     except OSError as error:
         return {UNWRITABLE: error.strerror or str(error)}
+    if found.media_type is None:
+        return {REFUSED: f"its proxy does not play: {found.why}"}
+    return {**found._asdict(), "is_proxy": True}
 
 
 class _Pictures:
     """Encodes the pictures of a proxy."""
 
-    def __init__(self, source: Source, output: Any, media_type: str, first: av.VideoFrame) -> None:
+    def __init__(self, source: Source, output: Any, first: av.VideoFrame) -> None:
         self.source, self.output = source, output
         self.count, self.last_pts, self._key_pts = 0, -1, 0
         self._key_every = int(KEY_FRAME_EVERY_S / source.time_base)
         rate = source.frame_rate or Fraction(25)
-        self.stream: Any = output.add_stream(VIDEO_CODECS[media_type], rate=rate, options=OPTIONS[media_type])
+        self.stream: Any = output.add_stream("libx264", rate=rate, options=ENCODER_OPTIONS)
         self.stream.width, self.stream.height = self.width, self.height = proxy_size(source.look)
         self.stream.pix_fmt = "yuv420p"
         # Now, since sound may be written before the first picture and then opens the encoder.
@@ -293,10 +256,6 @@ class _Pictures:
         self._key_pts = pts if due else self._key_pts
         self.count, self.last_pts = self.count + 1, pts
 
-    def finish(self) -> None:
-        """Write the frames that the encoder still holds."""
-        self.output.mux(self.stream.encode(None))
-
 
 def proxy_size(look: Look) -> tuple[int, int]:
     """Width and height of a proxy's picture: even numbers, at most 1280."""
@@ -305,13 +264,13 @@ def proxy_size(look: Look) -> tuple[int, int]:
     return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 
 
-def _sound(heard: Source, output: Any, media_type: str, start_s: Fraction) -> Generator[tuple[float, Any], None, None]:
+def _sound(heard: Source, output: Any, start_s: Fraction) -> Generator[tuple[float, Any], None, None]:
     """Encoded sound with its times, in seconds; nothing if there is no sound that we can read."""
     stream = next((each for each in heard.container.streams.audio if each.codec_context), None)
     # The sound of joined recordings has time stamps that start again.
     if stream is None or heard.joined:
         return
-    written = output.add_stream(AUDIO_CODECS[media_type], rate=SOUND_HZ)
+    written = output.add_stream("aac", rate=SOUND_HZ)
     written.layout = "stereo" if stream.codec_context.channels > 1 else "mono"
     encoder = written.codec_context
     encoder.open(strict=False)

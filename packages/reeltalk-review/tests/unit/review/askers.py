@@ -1,5 +1,6 @@
 """Everybody who may ask something of a review, and everything that they may ask about: for tests of who gets what."""
 
+import gzip
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -240,9 +241,9 @@ class World:
         path = MediaStore(self.team.project.benchmark).path(sha256)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"a film")
-        frames = folder / PLAYABLE / f"{sha256}.frames.json"
+        frames = folder / PLAYABLE / f"{sha256}.frames.json.gz"
         frames.parent.mkdir(parents=True, exist_ok=True)
-        frames.write_text('{"pts_s":[0]}', encoding="utf-8")
+        frames.write_bytes(gzip.compress(b'{"pts_s":[0]}'))
         spoken = Utterance(video_id=sha256, interval=Interval(start_s=0.0, end_s=0.5), text="Hello.")
         speech_file(frames.parent, sha256).write_text(spoken.to_json() + "\n", encoding="utf-8")
         with self.changing() as change:

@@ -8,13 +8,19 @@ from typing import Literal
 import krippendorff
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reeltalk.schema.record import Json
 from reeltalk_review.agreement import (
     NO_PAIRS,
+    NOTHING_EDITED,
     CodedPlace,
+    VariableAgreement,
     agreement_by_pair,
     agreement_by_variable,
+    edit_tokens,
+    word_distance,
 )
 from reeltalk_review.tasks.task import Code, CodeScale
 
@@ -90,7 +96,7 @@ def test_each_pair_of_people_has_its_own_numbers() -> None:
         mine = {(r.unit, r.place): r.codes["x"].value for r in rows if r.person == pair.people[0]}
         theirs = {(r.unit, r.place): r.codes["x"].value for r in rows if r.person == pair.people[1]}
         both = sorted(mine.keys() & theirs.keys())
-        kappa = pair.variables[0].kappa
+        kappa = pair.main.kappa
         assert kappa is not None
         expected = cohen_kappa_score([mine[place] for place in both], [theirs[place] for place in both])
         assert kappa.value == pytest.approx(expected, abs=EXACT)
@@ -150,22 +156,75 @@ def test_stretches_of_time_agree_by_their_common_time() -> None:
         coded(0, "b", "spans", evidence=[(3.0, 9.0)]),
         coded(1, "a", "spans", evidence=[]),
         coded(1, "b", "spans", evidence=[]),
+        coded(2, "a", "spans", evidence=[]),
+        coded(2, "b", "spans", evidence=[]),
+        coded(2, "c", "spans", evidence=[(1.0, 2.0)]),
     ]
     (found,) = agreement_by_variable(rows)
-    assert found.raw.value == pytest.approx(3 / 9)
-    assert found.raw.n == 1, "two who marked nothing agree on nothing"
+    assert found.raw.value == pytest.approx((3 / 9 + 0 + 0) / 3)
+    assert found.raw.n == 3, "two who marked nothing agree on nothing, also beside somebody who marked something"
     assert found.chance_corrected == found.raw
 
 
-def test_texts_agree_by_what_both_changed_of_the_draft() -> None:
-    draft = "What does she take?"
+SOME_WORDS = ["the", "cup", "a", "red", "Cup", "?", "杯", "子", "he", "opens"]
+texts = st.lists(st.sampled_from(SOME_WORDS), max_size=12).map(" ".join)
+
+
+@given(texts, texts)
+def test_distances_are_those_of_the_textbook_table(first: str, second: str) -> None:
+    words, others = edit_tokens(first), edit_tokens(second)
+    row = list(range(len(others) + 1))
+    for i, word in enumerate(words, 1):
+        before, row = row, [i]
+        for j, other in enumerate(others, 1):
+            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (word != other)))
+    assert word_distance(first, second) == row[-1]
+
+
+def test_words_are_words_of_any_script_and_marks_are_words_too() -> None:
+    assert edit_tokens("He doesn't open it.") == ["He", "doesn", "'", "t", "open", "it", "."]
+    assert edit_tokens("他打开2个冰箱?") == ["他", "打", "开", "2", "个", "冰", "箱", "?"]
+    assert edit_tokens("cafe\u0301 x_1") == ["café", "x_1"]
+    assert edit_tokens(" \n\t") == []
+
+
+def edited(*versions: tuple[str, str, str]) -> VariableAgreement:
+    """Agreement of two people on texts: what each made of a draft."""
     rows = [
-        coded(0, "a", "text", question="What does he take?", draft=draft),
-        coded(0, "b", "text", question="What does he carry?", draft=draft),
+        coded(place, person, "text", video="v", draft=draft, question=said)
+        for place, (first, second, draft) in enumerate(versions)
+        for person, said in (("a", first), ("b", second))
     ]
     (found,) = agreement_by_variable(rows)
+    return found
+
+
+def test_texts_are_similar_by_words_and_agree_by_what_both_changed() -> None:
+    found = edited(("What does he take?", "What does he carry?", "What does she take?"))
     assert found.raw.value == pytest.approx(4 / 5)
     assert found.chance_corrected.value == pytest.approx(2 / 3)
+    same = edited(("He opens the fridge.", "He opens the door.", ""), ("", "", ""), ("a b", "", ""), ("Yes", "yes", ""))
+    assert same.raw.value == pytest.approx((4 / 5 + 1 + 0 + 0) / 4)
+    draft = "one two three four five six seven eight nine ten"
+    apart = edited((draft.replace("two", "2"), draft.replace("nine", "9"), draft))
+    assert apart.raw.value == pytest.approx(0.8)
+    assert apart.chance_corrected.value == 0
+    untouched = edited(("a b", "a b", "a b"), ("c d", "c x", "c y"), ("e f", "e f", "e f"))
+    assert untouched.edits is not None
+    assert untouched.edits.value == pytest.approx(0.5)
+    assert untouched.edits.n == 1
+
+
+@given(texts, texts, texts)
+def test_edits_in_common_lie_between_nothing_and_everything(first: str, second: str, draft: str) -> None:
+    found = edited((first, second, draft)).edits
+    assert found is not None
+    if edit_tokens(first) == edit_tokens(draft) == edit_tokens(second):
+        assert (found.value, found.reason) == (None, NOTHING_EDITED)
+    else:
+        assert found.value is not None
+        assert 0 <= found.value <= 1
+        assert (found.value == 1) == (edit_tokens(first) == edit_tokens(second))
 
 
 def test_three_people_on_a_place_are_three_pairs() -> None:

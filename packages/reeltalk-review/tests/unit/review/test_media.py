@@ -156,7 +156,7 @@ def test_no_other_name_is_known(client: TestClient, sha256: str, name: str) -> N
 
 
 def test_a_file_that_is_gone_says_so(client: TestClient, site: ReviewSite, sha256: str) -> None:
-    path = site.project.folder / PLAYABLE / f"{sha256}.frames.json"
+    path = site.project.folder / PLAYABLE / f"{sha256}.frames.json.gz"
     aside = path.rename(path.with_suffix(".aside"))
     answer = client.get(f"/media/{sha256}/frames")
     aside.rename(path)

@@ -1,4 +1,4 @@
-"""Names of units for people, by video and place."""
+"""Names of units for people: by video and place, with a number that gives no gold away."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,9 @@ from team import Browser, Team, make_team, small_content
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.content import Content
+from reeltalk_review.assigning import next_unit
 from reeltalk_review.events import OPERATOR, transaction
+from reeltalk_review.gold import add_known_answers
 from reeltalk_review.importing import add_queue
 from reeltalk_review.naming import dialogue_name
 from reeltalk_review.tables import UnitRow
@@ -113,6 +115,27 @@ def test_a_task_has_the_same_name_everywhere(team: Team) -> None:
     history = owner.get("/history").text
     assert "Fry carrot · clip 1" in history
     assert "Kitchen, morning · clip 1" in history
+
+
+def test_no_name_gives_known_answers_away(tmp_path: Path, database: str) -> None:
+    team = make_team(tmp_path, small_content(45))
+    browser, other = (team.member(name, "annotator") for name in ("Ada", "Bo"))
+    accept_all(other, accept_all(other, other.next("turns")))
+    with transaction(team.project.database, OPERATOR) as change:
+        assert add_known_answers(change, "turns", "faults", 2) == 2
+    names, planted = [], 0
+    while True:
+        with transaction(team.project.database, browser.id) as change:
+            work = next_unit(change, browser.id, "turns", lease_minutes=30)
+            if work is None:
+                break
+            unit = change.session.get_one(UnitRow, work.unit_id)
+            names.append(unit.title)
+            planted += unit.gold is not None
+            work.state = "submitted"
+    team.project.database.close()
+    assert planted
+    assert len(set(names)) == len(names)
 
 
 def test_two_tasks_of_the_same_name_in_a_queue_are_told_apart(team: Team) -> None:

@@ -123,9 +123,9 @@ def test_pages_are_for_those_who_lead(name: str, project: ReviewProject, team: d
     assert {path: team[name].get(path).status for path in ("/units", "/quality")} == dict.fromkeys(
         ("/units", "/quality"), 200 if role != "annotator" else 403
     )
-    assert ("Plant" in team[name].get("/quality").text) == (name == "olga")
-    planted = team[name].form("/quality/gold", queue="turns", count="1", trusted="drafts").status
-    assert planted == (200 if name == "olga" else 403)
+    assert ('action="/quality/gold"' in team[name].get("/quality").text) == (name == "olga")
+    added = team[name].form("/quality/gold", queue="turns", kind="faults", count="1").status
+    assert added == (422 if name == "olga" else 403)
 
 
 def test_an_owner_is_told_what_comes_next(project: ReviewProject, team: dict[str, Browser]) -> None:
@@ -145,7 +145,7 @@ def test_agreement_is_on_the_page_of_quality_once_both_are_in(project: ReviewPro
     hand_in(project, "ben")
     quality = team["olga"].get("/quality").text
     assert "Ann and Ben" in quality
-    assert "It rests on 1 task that two people or more did." in quality
+    assert "It rests on 2 turns in 1 task that two people or more did, 2 people in all." in quality
 
 
 def test_the_page_of_quality_says_that_nothing_can_be_applied(project: ReviewProject, team: dict[str, Browser]) -> None:

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from askers import World
 from team import make_team, on_databases
 
-from reeltalk_review.quality import Handed, UnitWork, quality_of, unit_works
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.team_stats import TeamStatsCache
 
@@ -26,82 +24,44 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("database_kind", on_databases(metafunc.definition.name), indirect=True)
 
 
-def row_of(works: list[UnitWork]) -> Any:
-    return quality_of(
-        "ann",
-        "turns",
-        works,
-        handed=Handed(1, 3, 0),
-        gold=None,
-        times_s=(),
-    )
-
-
-CONTENT: dict[str, Any] = {
-    "turns": [{"question": f"Question {n}?", "references": ["An answer."]} for n in range(4)],
-    "clips": [{"id": "c", "start_s": 10.0, "end_s": 20.0}],
-}
-
-
-def values_of(*decisions: str) -> dict[str, Any]:
-    task = TASKS["turns"]
-    return {
-        str(n): {**task.draft_value(CONTENT, str(n)), "decision": decision, "unsure": n == 0}
-        for n, decision in enumerate(decisions)
-    }
-
-
-def test_decisions_and_agreement_with_results_are_counted() -> None:
-    values = {"ann": values_of("accept", "edit", "reject", "skip"), "ben": values_of(*["accept"] * 4)}
-    settled = values_of("accept", "accept", "reject", "accept")
-    results = {place: (value, "sole" if place == "3" else "taken") for place, value in settled.items()}
-    ann, ben = unit_works(TASKS["turns"], CONTENT, "v", values, results)
-    assert ann.decisions == {"accepted": 1, "edited": 1, "rejected": 1, "skipped": 1}
-    assert ann.unsure == 1
-    # An edit that says nothing new is the same turn. What a person's work alone settled is compared with nothing.
-    assert (ann.equal, ann.settled, ben.equal, ben.settled) == (3, 3, 2, 3)
-    row = row_of([ann])
-    assert (row.decided, row.results.value, row.results.n, row.results.low) == (4, 1.0, 3, None)
-
-
 def test_the_table_tells_nothing_of_units_that_are_not_complete(world: World) -> None:
     cache = TeamStatsCache(world.team.project.database)
     unit = world.unit()
     world.work("annotator", "submitted", unit)
     before = {row.person: row for row in cache.compute().quality}
     mine = before[world.browsers["annotator"].id]
-    assert (mine.submitted, mine.turns, mine.decided, mine.units, mine.unsure) == (1, 3, 0, 0, 0)
+    assert (mine.submitted, mine.turns, mine.decisions, mine.complete_tasks, mine.unsure) == (1, 3, 0, 0, 0)
     world.work("other", "submitted", unit)
     after = {row.person: row for row in cache.compute().quality}
     for who in ("annotator", "other"):
         row = after[world.browsers[who].id]
-        assert (row.decisions["accepted"], row.decided, row.results.value, row.results.n) == (3, 3, 1.0, 3)
+        assert (row.accepted, row.decisions, row.results_share, row.results_places) == (3, 3, 1.0, 3)
 
 
 def test_what_an_adjudicator_settles_counts_as_the_result(world: World) -> None:
     cache = TeamStatsCache(world.team.project.database)
     assignment, work = world.dispute("adjudicator")
-    assert {row.results.n for row in cache.compute().quality} == {0}
+    assert {row.results_places for row in cache.compute().quality} == {0}
     judge = world.browsers["adjudicator"]
     for place in ("0", "1", "2"):
         assert judge.save(assignment, place, {"take": work}).status_code == 200
     assert judge.api("POST", f"/api/work/{assignment}/submit").status_code == 200
-    found = {row.person: row.results for row in cache.compute().quality}
-    assert found[world.browsers["other"].id].value == 1.0
-    assert found[world.browsers["third"].id].value == 0.0
+    found = {row.person: row.results_share for row in cache.compute().quality}
+    assert found[world.browsers["other"].id] == 1.0
+    assert found[world.browsers["third"].id] == 0.0
 
 
 def test_time_is_what_a_browser_measured(world: World) -> None:
     assignment = world.work("annotator", "fresh")
     browser = world.browsers["annotator"]
-    draft = TASKS["turns"].draft_value(CONTENT, "0")
+    draft = TASKS["turns"].draft_value(browser.get(f"/api/work/{assignment}").json()["unit"]["content"], "0")
     for revision, active_s in enumerate((40.0, 2.5)):
         body = {"revision": revision, "value": {**draft, "note": str(revision)}, "active_s": active_s}
         assert browser.api("PUT", f"/api/work/{assignment}/entries/0", body).status_code == 200
     body = {"revision": 2, "value": draft, "active_s": 3601}
     assert browser.api("PUT", f"/api/work/{assignment}/entries/0", body).status_code == 422
     row = next(row for row in TeamStatsCache(world.team.project.database).compute().quality if row.person == browser.id)
-    assert (row.seconds, list(row.times_s), row.hours) == (42.5, [42.5], 42.5 / 3600)
+    assert (row.seconds_per_turn, row.timed_turns, row.hours) == (42.5, 1, 0.0118)
 
 
 def test_page_and_table_say_the_same(world: World) -> None:

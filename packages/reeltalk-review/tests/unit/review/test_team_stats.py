@@ -13,7 +13,7 @@ from reeltalk_review.assigning import ADJUDICATOR, next_unit, take_unit
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError
 from reeltalk_review.events import OPERATOR, Transaction, transaction
-from reeltalk_review.gold import plant_gold
+from reeltalk_review.gold import add_known_answers
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, VideoRow
 from reeltalk_review.team_stats import (
     NOT_MEASURED,
@@ -21,9 +21,8 @@ from reeltalk_review.team_stats import (
     QueueAgreement,
     TeamStats,
     TeamStatsCache,
-    completed_units,
     queue_progress,
-    read_complete,
+    read_decisions,
     release_blocks,
 )
 from reeltalk_review.work import entries, lacking_places, own_work, reopen, save_value, send_back, submit
@@ -168,8 +167,6 @@ def test_counts_add_up_to_the_total_after_any_operations(project: ReviewProject,
         with project.database.reading() as session:
             return session.scalars(select(UnitRow).where(UnitRow.state == "done")).first() is not None
 
-    with transaction(project.database, OPERATOR) as change:
-        plant_gold(change, "twice", count=2, seed=1, trusted="drafts")
     check_counts(project)
     rng = random.Random(11)
     refused = done = 0
@@ -182,6 +179,10 @@ def test_counts_add_up_to_the_total_after_any_operations(project: ReviewProject,
         check_counts(project)
     # The walk went somewhere: most was done, and something was refused.
     assert done > refused > 0
+    with transaction(project.database, OPERATOR) as change:
+        units = change.session.scalars(select(UnitRow).where(UnitRow.state == "done")).all()
+        assert add_known_answers(change, units[0].queue_id, "training", 1) == 1
+    check_counts(project)
 
 
 def test_agreement_rests_on_complete_units_alone(project: ReviewProject) -> None:
@@ -197,10 +198,13 @@ def test_agreement_rests_on_complete_units_alone(project: ReviewProject) -> None
     assert main.raw.value == pytest.approx(2 / 3)
 
 
-def test_gold_counts_for_no_agreement(project: ReviewProject) -> None:
+def test_known_answers_count_for_no_agreement(project: ReviewProject) -> None:
+    do_unit(project, "ann")
+    do_unit(project, "ben")
     with transaction(project.database, OPERATOR) as change:
-        plant_gold(change, "twice", count=4, seed=1, trusted="drafts")
-    for person in PEOPLE:
+        assert add_known_answers(change, "twice", "faults", 1) == 1
+        assert add_known_answers(change, "twice", "training", 1) == 1
+    for person in ("cai", "ann", "ben"):
         while True:
             with transaction(project.database, person) as change:
                 found = next_unit(change, person, "twice", lease_minutes=30)
@@ -209,12 +213,22 @@ def test_gold_counts_for_no_agreement(project: ReviewProject) -> None:
             decide(project, person, found.id, lambda _: "accept")
     stats = TeamStatsCache(project.database).compute()
     task = next(task for task in stats.tasks if task.queue_id == "twice")
-    assert task.units == 8
+    assert (task.units, task.turns, task.people, task.in_bulk) == (8, 8 * TURNS, 3, 0)
+    assert {row.person for row in stats.quality if row.gold_faults or row.training_places} == {"cai"}
     with project.database.reading() as session:
         gold = session.scalars(select(UnitRow.id).where(UnitRow.gold.is_not(None))).all()
-        held = set(session.scalars(select(AssignmentRow.person_id).where(AssignmentRow.unit_id.in_(gold))))
-        assert held == {row.person for row in stats.quality if row.gold is not None} != set()
-        assert list(read_complete(session, list(gold))) == []
+        assert list(read_decisions(session, gold)) == []
+
+
+def test_agreement_says_how_many_decisions_were_made_in_bulk(project: ReviewProject) -> None:
+    do_unit(project, "ann")
+    with transaction(project.database, "ben") as change:
+        for entry in change.session.scalars(select(EntryRow)):
+            entry.value = entry.value | {"in_bulk": entry.place != "0"}
+    do_unit(project, "ben")
+    stats = stats_of(project)
+    assert {task.queue_id: task.in_bulk for task in stats.tasks} == {"twice": TURNS - 1, "once": 0}
+    assert {row.person: row.in_bulk for row in stats.quality} == {"ann": TURNS - 1, "ben": 0}
 
 
 def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None:
@@ -231,12 +245,7 @@ def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None
     assert (found.seq, found.tasks) == (fresh.seq, fresh.tasks)
     assert found.quality == fresh.quality
     with project.database.reading() as session:
-        rows = [
-            row
-            for unit in read_complete(session, completed_units(session))
-            if unit.queue_id == "twice"
-            for row in unit.coded
-        ]
+        rows = [row for _, queue, rows in read_decisions(session) if queue == "twice" for row in rows]
     task = next(task for task in found.tasks if task.queue_id == "twice")
     assert list(task.variables) == agreement_by_variable(rows)
 
@@ -268,7 +277,7 @@ def test_pairs_see_only_what_both_did(project: ReviewProject) -> None:
     cache = TeamStatsCache(project.database)
     task = next(task for task in cache.compute().tasks if task.queue_id == "twice")
     assert [pair.people for pair in task.pairs] == [("ann", "ben"), ("ann", "cai"), ("ben", "cai")]
-    assert [pair.variables[0].raw.value for pair in task.pairs] == [1, 0, 0]
+    assert [pair.main.raw.value for pair in task.pairs] == [1, 0, 0]
 
 
 def stats_of(project: ReviewProject) -> TeamStats:
