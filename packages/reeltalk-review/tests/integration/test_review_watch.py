@@ -46,8 +46,8 @@ MOUNT = """async ([assignment, more]) => {
   };
   const asked = { act: () => told.push("asked"), video: "To question" };
   const keys = new Keys(() => ({ "to-asked": asked, ...videoOffers(playback) }));
-  const draw = () => render(html`<${Watch} editor=${{ keys }} playback=${playback} turns=${turns} current=${more.current}
-    onEvidence=${more.isFixed ? undefined : onEvidence} />`, place);
+  const draw = () => render(html`<${Watch} editor=${{ keys }} playback=${playback} turns=${turns}
+    current=${more.current} onEvidence=${more.isFixed ? undefined : onEvidence} />`, place);
   draw();
   const field = document.createElement("textarea");
   field.id = "a-field";

@@ -309,7 +309,7 @@ function Fields({ view, editor, place }) {
     ${linked.map(({ question, references = [] }, n) => html`<p class="linked-turn"><span class="soft">${n ? "Later" : "Earlier"} turn</span> ${question} <span class="soft">${references[0]}</span></p>`)}
     ${!view.isTurns && !linked.length && view.saidOf(place).question && html`<p class="linked-turn">${view.saidOf(place).question} <span class="soft">${view.saidOf(place).answer}</span></p>`}
     <div class="sides">${view.sides.map(head)}</div>
-    ${view.rows.map((row, at) => html`<section key=${row.name} class=${`row-field ${row.differs ? "differs" : ""} ${at === view.at && row.differs ? "current" : ""}`} data-field=${row.name}
+    ${view.rows.map((row, at) => (row.differs || view.writing === place || text(row, view.sides[0].id)) && html`<section key=${row.name} class=${`row-field ${row.differs ? "differs" : ""} ${at === view.at && row.differs ? "current" : ""}`} data-field=${row.name}
         aria-label=${labelOf(row.name)} onFocusIn=${() => row.differs && at !== view.at && ((view.at = at), editor.draw())}>
       <h3>${labelOf(row.name)}</h3>
       ${row.differs

@@ -301,8 +301,9 @@ class Dialogue extends Component {
     const said = found?.messages.length ?? 0;
     const asked = Math.ceil(said / 2);
     const left = (found?.least_turns ?? 0) - Math.floor(said / 2);
+    const asked_at = this._showsEvidence && found?.film?.duration_s ? ` The question is asked after the whole video, at ${clock(found.film.duration_s)}.` : "";
     const turn = !isLive ? "The dialogue is finished." : found?.your_turn ? "It is your turn." : "The other person is writing.";
-    const progress = found && `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${left > 0 ? `, at least ${left} more to go` : ""}.`;
+    const progress = found && `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${left > 0 ? `, at least ${left} more to go` : ""}.${asked_at}`;
     return html`<form id="say" class="decisions">
       <p id="progress" class=${`said-line ${this._refused ? "warn" : ""}`} role="status">${this._refused || progress}</p>
       ${findings.slice(1).map(({ text }) => html`<p class="finding">${sentence(text)}</p>`)}
@@ -310,7 +311,6 @@ class Dialogue extends Component {
         <${Text} id="text" label=${`Your ${asks ? "question" : "answer"}`} rows=${2} most=${2000} value=${this.text} change=${(/** @type {string} */ text) => this._type({ text })} />
         ${this._showsEvidence && html`<div class="times">
           <${Evidence} editor=${this} value=${this.evidence} change=${(/** @type {Interval[]} */ evidence) => this._type({ evidence })} />
-          ${found?.film?.duration_s && html`<p id="asked" class="soft small">Asked after the whole video, at ${clock(found.film.duration_s)}.</p>`}
         </div>`}
         <div class="actions" id="decide">
           <${Act} editor=${this} name="done" id="send" text=${asks ? "Ask" : "Answer"} />

@@ -65,7 +65,7 @@ export function Text({ label, id, value, change, before = null, rows = 1, most, 
   return html`<div class="field">
     ${label && html`<label for=${id}>${label}</label>`}
     <textarea id=${id} ref=${area} rows=${rows} maxlength=${most} aria-label=${name} aria-invalid=${wrong && "true"} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
-    <p class="difference" data-difference=${id} hidden=${!differs} tabindex="0" aria-label="Changes">${differs && html`<${Changes} before=${before} after=${value} />`}</p>
+    <p class="difference" data-difference=${id} hidden=${!differs} tabindex="0" role="group" aria-label="Changes">${differs && html`<${Changes} before=${before} after=${value} />`}</p>
   </div>`;
 }
 
@@ -211,7 +211,7 @@ function useFocusOnNew(length, idOf) {
 /** Labels by vocabulary: of a closed one as boxes, of an open one as text. @param {{known: Record<string, Vocabulary>, value: Labelling, change: (labels: Labelling) => void}} props */
 export function Labels({ known, value, change }) {
   const names = [...new Set([...Object.keys(known), ...Object.keys(value)])].sort();
-  return html`<div class="labels">${names.map((name) => {
+  return html`<div class="turn-labels">${names.map((name) => {
     const vocabulary = known[name] ?? { labels: [] };
     const put = (/** @type {string[]} */ given) => {
       const { [name]: _, ...others } = value;
@@ -219,7 +219,7 @@ export function Labels({ known, value, change }) {
     };
     const parts = { key: name, name, vocabulary, given: value[name] ?? [], change: put };
     if (!vocabulary.closed) return html`<${OpenLabels} ...${parts} />`;
-    return html`<fieldset class="group choices" key=${name} data-vocabulary=${name}><legend>${vocabularyName(name)} <span class="soft">${boundsOf(vocabulary)}</span></legend><${Choices} ...${parts} /></fieldset>`;
+    return html`<fieldset class="group choices" key=${name} data-vocabulary=${name}><legend>${vocabularyName(name)}: ${boundsOf(vocabulary)}</legend><${Choices} ...${parts} /></fieldset>`;
   })}</div>`;
 }
 

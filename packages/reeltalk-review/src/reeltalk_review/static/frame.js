@@ -31,7 +31,7 @@ export function Frame({ editor, film, name, state, text, children }) {
       <header class="work-head">
         <h1>${name}</h1>
         <p id="save-state" class=${`save-state ${state}`}>
-          <span class="state-dot" aria-hidden="true"></span>${text}${" "}
+          <span class="state-dot" aria-hidden="true"></span><span class=${state === "saved" || state === "saving" ? "state-text" : ""}>${text}</span>${" "}
           ${/* The link opens a new tab, so this page and its text stay. */ state === "signed-out" && html`<a href="/sign-in" target="_blank" rel="opener">Sign in in a new tab</a>`}
         </p>
         <span class="help">

@@ -124,15 +124,15 @@ function Fields({ view, editor, place, value }) {
   const { source, name } = editor.content.scale;
   const shown = view.answers.filter(({ turn_index }) => isWhole || String(turn_index) === place);
   return html`
-    <p class="soft small">${source || name}. ${isWhole ? "Rate all answers together." : "Rate each answer by itself. The reference is right, but it may not be the only right answer."} Nobody is told whose answers these are.</p>
-    <ol id="answers" class="rated">${shown.map(({ turn_index, question, options, references, answer }) => html`<li key=${turn_index}>
+    <div id="needed"><ol id="answers" class="rated">${shown.map(({ turn_index, question, options, references, answer }) => html`<li key=${turn_index}>
       <p class="asked-text">${turn_index + 1}. ${question}</p>
       ${options?.map((option) => html`<p class="small">– ${option}</p>`)}
       ${references.map((text) => html`<p class="reference">Reference: ${text}</p>`)}
       <p class="answer">${answer}</p>
     </li>`)}</ol>
-    ${view.criteria.map((criterion, n) => html`<${Marks} key=${criterion.name} view=${view} place=${place} criterion=${criterion} value=${value} isNext=${n === view.criterion} />`)}
-    <${Note} value=${value} change=${(/** @type {Partial<Rating>} */ more) => view.put(place, more)} />`;
+    ${view.criteria.map((criterion, n) => html`<${Marks} key=${criterion.name} view=${view} place=${place} criterion=${criterion} value=${value} isNext=${n === view.criterion} />`)}</div>
+    <${Note} value=${value} change=${(/** @type {Partial<Rating>} */ more) => view.put(place, more)} />
+    <p class="soft small">${source || name}. ${isWhole ? "Rate all answers together." : "Rate each answer by itself. The reference is right, but it may not be the only right answer."} Nobody is told whose answers these are.</p>`;
 }
 
 /** @param {{view: Ratings, place: string, criterion: Criterion, value: Rating, isNext: boolean}} props */

@@ -177,7 +177,7 @@ function Fields({ view, editor }) {
   return html`<div id="asking" key=${current}><div id="needed">
     <p id="now" class="now">${question.question}</p>
     ${question.options
-      ? html`<div class="choices" role="radiogroup" aria-labelledby="now">${question.options.map((option, n) => html`<label>
+      ? html`<div class="options-asked" role="radiogroup" aria-labelledby="now">${question.options.map((option, n) => html`<label>
           <input type="radio" name="choice" value=${n} checked=${value.choice === n} onChange=${() => view.choose(n)} />${option}
         </label>`)}</div>`
       : html`<${Text} id="answer-text" rows=${3} name="Your answer" value=${value.text} change=${(/** @type {string} */ text) => view.type({ text })} />`}</div>

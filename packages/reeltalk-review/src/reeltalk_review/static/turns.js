@@ -156,7 +156,7 @@ export class Turns {
   openLabels() {
     const fold = document.getElementById("labels-fold");
     if (fold instanceof HTMLDetailsElement) fold.open = true;
-    this.editor.focus(".labels input");
+    this.editor.focus(".turn-labels input");
   }
 
   /** @returns {Offers} */
