@@ -320,6 +320,12 @@ def test_times_are_taken_from_the_playhead(review: ServedReview, context: Browse
     expect(page.locator("#end-1")).to_have_value("33.00")
     expect(page.locator("#start-1")).to_have_value("32.90")
     press(page, "m")
+    # In a field of a time, an arrow goes to the next frame or the one before, and shows it.
+    page.locator("#end-1").focus()
+    press(page, "ArrowUp", "ArrowUp", "ArrowDown")
+    expect(page.locator("#end-1")).to_have_value("33.10")
+    expect(page.locator("#video-time")).to_have_text(re.compile(r"0:33\.10 "))
+    press(page, "ArrowDown")
     saved(page)
     found = review.entries(name, ACROSS)["0"]
     assert found["asked_at_s"] == 32.9

@@ -199,7 +199,10 @@ export class Adjudicate {
   choose(side, at = this.at) {
     const theirs = side && this.shown[this.editor.place].sides[side.id]?.value;
     const row = this.rows[at];
-    if (!this.canDecide || !side || !theirs || !row) return;
+    if (!this.canDecide || !side || !theirs || !row) {
+      this.editor.refuse("There is nothing to choose here.");
+      return;
+    }
     const { write, from } = this.written();
     const keys = row.keys.filter((key) => key in theirs);
     const next = { ...write, ...Object.fromEntries(keys.map((key) => [key, structuredClone(theirs[key])])) };

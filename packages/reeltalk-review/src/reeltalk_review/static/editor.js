@@ -80,6 +80,12 @@ export class Editor extends Component {
     return this.session.isOpen;
   }
 
+  /** True if the work can be changed; otherwise says why not. */
+  mayChange() {
+    if (!this.isOpen) this.refuse(`This work is ${this.reply.assignment.state}: it can be read, not changed.`);
+    return this.isOpen;
+  }
+
   /** The places of the strip. */
   get places() {
     return this.view.places ?? this.session?.places ?? this.reply.places;
@@ -102,7 +108,7 @@ export class Editor extends Component {
 
   /** Changes the value at the chosen place. @param {any} value @param {{now?: boolean, place?: string}} [options] */
   set(value, { now = false, place = this.place } = {}) {
-    if (!this.isOpen) return;
+    if (!this.mayChange()) return;
     this._refusal = null;
     this.session.put(place, value, { now });
     this._keepSpotSoon();
@@ -115,7 +121,7 @@ export class Editor extends Component {
    * @param {any} value @param {string} [told] As `Turn 2: accepted.`
    */
   decide(value, told = "") {
-    if (!this.isOpen) return;
+    if (!this.mayChange()) return;
     const from = this.place;
     const { outbox } = this.session;
     const isKnown = outbox.stateOf(from) === "saved";
@@ -147,6 +153,11 @@ export class Editor extends Component {
     }
   }
 
+  /** The number of the open place, from 1. */
+  get _number() {
+    return this.places.indexOf(this.place) + 1;
+  }
+
   /** The next place that needs a decision, or null. */
   nextOpen() {
     const { places } = this;
@@ -163,9 +174,12 @@ export class Editor extends Component {
     this.say(`${this.titleOf(place)}.`);
   }
 
-  /** Goes on by a number of places. @param {number} by */
-  goBy(by) {
-    this.go(this.places[this.places.indexOf(this.place) + by]);
+  /** Goes to the place with a number, from 1; where there is none, says so. @param {number} number */
+  goTo(number) {
+    const { what } = this.view;
+    if (number < 1) this.refuse(`There is no ${what} before the first.`);
+    else if (number > this.places.length) this.refuse(`There is no ${what} ${number}.`);
+    else this.go(this.places[number - 1]);
   }
 
   /** Shows a place without moving the focus. @param {string} place */
@@ -348,7 +362,7 @@ export class Editor extends Component {
 
   /** Asks if the unit is to be submitted; if something is open, says what. */
   submit() {
-    if (!this.isOpen || this._asking) return;
+    if (this._asking || !this.mayChange()) return;
     this.session.hurry();
     const lacking = this.session.openPlaces;
     if (lacking.length) {
@@ -397,8 +411,8 @@ export class Editor extends Component {
       ...(!view.panelOpen && { submit: { act: () => this.submit() } }),
       ...(this.reply.in_bulk && this.isOpen && { bulk: { act: () => this.session.step("bulk"), button: `Accept ${this.reply.in_bulk} unflagged` } }),
       "take-back": { act: () => this._takeBack() },
-      next: { act: () => this.goBy(1) },
-      previous: { act: () => this.goBy(-1) },
+      next: { act: () => this.goTo(this._number + 1) },
+      previous: { act: () => this.goTo(this._number - 1) },
       undecided: { act: () => this._goToOpen() },
       note: { act: () => this.focus("#note") },
       unsure: { act: () => document.getElementById("unsure")?.click() },

@@ -32,6 +32,8 @@ export class Keys {
     /** @type {[ActionName, string][]} Actions that wait until the page has gone on, with their keys. */
     this._waiting = [];
     this._isHeld = false;
+    /** @type {Offers | null} */
+    this._built = null;
     this.dialog = document.createElement("dialog");
     this.dialog.className = "keys-page";
     this.dialog.setAttribute("aria-labelledby", "keys-title");
@@ -49,9 +51,18 @@ export class Keys {
     });
   }
 
+  /** What the page offers, built once for all buttons of a drawing. */
+  get _now() {
+    if (!this._built) {
+      this._built = this._offers();
+      queueMicrotask(() => (this._built = null));
+    }
+    return this._built;
+  }
+
   /** What the page offers at the moment, in the order of the table. @returns {(Action & Offer)[]} */
   get offered() {
-    const offers = this._offers();
+    const offers = this._now;
     return ACTIONS.flatMap((action) => {
       const offer = offers[action.name];
       return offer ? [{ ...action, ...offer }] : [];
@@ -60,7 +71,7 @@ export class Keys {
 
   /** True if the page offers an action at the moment. @param {ActionName} name */
   offers(name) {
-    return this._offers()[name] !== undefined;
+    return this._now[name] !== undefined;
   }
 
   /** Does an action if the page offers it, after those that wait. @param {ActionName} name @param {string} [key] */

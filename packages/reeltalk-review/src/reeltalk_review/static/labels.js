@@ -83,7 +83,7 @@ export class Labels {
   /** @param {Named} vocabulary @param {string[]} given @param {string} label What was ticked, or whose tick was removed. */
   give({ name }, given, label) {
     const { editor } = this;
-    if (!editor.isOpen) return;
+    if (!editor.mayChange()) return;
     const { labels, ...value } = /** @type {LabelsValue} */ (editor.value);
     editor.set({ ...value, labels: { ...labels, [name]: given }, decision: null }, { now: true });
     editor.say(`${label}: ${given.includes(label) ? "added" : "removed"}.`);
@@ -92,7 +92,6 @@ export class Labels {
   /** @param {"accept" | "skip"} decision */
   decide(decision) {
     const { editor } = this;
-    if (!editor.isOpen) return;
     const value = /** @type {LabelsValue} */ (editor.value);
     const lack = decision === "accept" ? lackOf(value, this.vocabularies) : "";
     if (lack) editor.refuse(lack, "labels");
@@ -108,10 +107,10 @@ export class Labels {
 
   /** The label that a key gives: digits as they are, letters with Shift, so that plain letters mean the same on every screen. @param {string} key */
   giveByKey(key) {
-    for (const vocabulary of this.vocabularies) {
-      const label = vocabulary.labels[vocabulary.keys.indexOf(key.toLowerCase())];
-      if (label) this.give(vocabulary, toggled(vocabulary, this.editor.value.labels[vocabulary.name] ?? [], label), label);
-    }
+    const vocabulary = this.vocabularies.find(({ keys }) => keys.includes(key.toLowerCase()));
+    const label = vocabulary?.labels[vocabulary.keys.indexOf(key.toLowerCase())];
+    if (vocabulary && label) this.give(vocabulary, toggled(vocabulary, this.editor.value.labels[vocabulary.name] ?? [], label), label);
+    else this.editor.refuse(`No label has the key ${key}.`);
   }
 
   /** @returns {Offers} */

@@ -152,7 +152,7 @@ export class Links {
   // ---- drawing a link ----------------------------------------------------------------------------------------------
 
   startPicking() {
-    if (!this.editor.isOpen) return;
+    if (!this.editor.mayChange()) return;
     this.editor.session.hurry();
     this._pick({ side: "before", at: 0, source: null, target: null });
     document.getElementById("board-title")?.focus({ preventScroll: true });
@@ -179,7 +179,11 @@ export class Links {
 
   /** @param {Side} side @param {number} turn */
   pickTurn(side, turn) {
-    if (!this.editor.isOpen || turn >= this.pair[side].turns.length) return;
+    if (!this.editor.mayChange()) return;
+    if (turn >= this.pair[side].turns.length) {
+      this.editor.refuse(`There is no turn ${turn + 1} in this chain.`);
+      return;
+    }
     const [source, target] = side === "before" ? [turn, this.picking?.target ?? null] : [this.picking?.source ?? null, turn];
     if (source !== null && target !== null) this._link(`${source}-${target}`);
     else this._pick({ side: side === "before" ? "after" : "before", at: 0, source, target });
@@ -200,6 +204,12 @@ export class Links {
   /** @param {Partial<LinkValue>} more @param {boolean} [now] False while somebody types. */
   change(more, now = true) {
     this.editor.set({ ...this.editor.value, decision: null, ...more }, { now });
+  }
+
+  /** @param {string | undefined} relation */
+  relate(relation) {
+    if (relation) this.change({ relations: [relation] });
+    else this.editor.refuse(`There are ${this.relations.length} relations.`);
   }
 
   /** @param {string} question @param {string[]} references */
@@ -238,7 +248,6 @@ export class Links {
   /** @param {"keep" | "delete"} decision @param {boolean} [plain] Keeps it in the original words of the later question. */
   decide(decision, plain = false) {
     const { editor } = this;
-    if (!editor.isOpen || !editor.place) return;
     const value = { ...editor.value, ...(plain && { question: null, references: null, method: null, fits: false }) };
     const lack = decision === "keep" ? this._lackOf(value, plain) : "";
     if (lack) editor.refuse(lack, "relations");
@@ -301,7 +310,7 @@ export class Links {
       done: { act: () => this.decide("keep") },
       "keep-plain": { act: () => this.decide("keep", true) },
       reject: { act: () => this.decide("delete"), button: "Delete" },
-      choose: { act: (key) => this.relations[Number(key) - 1] && this.change({ relations: [this.relations[Number(key) - 1]] }) },
+      choose: { act: (key) => this.relate(this.relations[Number(key) - 1]) },
       labels: { act: () => this.focusFold("skills") },
       methods: { act: () => this.focusFold("methods") },
       draft: { act: () => this.takeDraft() },

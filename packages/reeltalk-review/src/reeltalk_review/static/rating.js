@@ -83,7 +83,7 @@ class Ratings {
   /** @param {string} place @param {Criterion} criterion @param {number | null} mark */
   give(place, criterion, mark) {
     const { editor } = this;
-    if (!editor.isOpen) return;
+    if (!editor.mayChange()) return;
     this.put(place, { marks: { ...editor.session.value(place).marks, [criterion.name]: mark } }, true);
     this.criterion = (this.criteria.indexOf(criterion) + 1) % this.criteria.length;
     editor.draw();

@@ -37,8 +37,6 @@ export class Session {
     this._stale = new Set();
     /** @type {Promise<unknown>} Undo steps run one after the other, however fast the key is pressed. */
     this._steps = Promise.resolve();
-    /** @type {SaveState} */
-    this.state = "saved";
     this._active = new Activity(() => !editor.playback.player.paused);
     this.outbox = new Outbox(this.id, (place, save, key) => {
       const body = { ...save, active_s: this._active.take(place, key) };

@@ -140,6 +140,7 @@ class Test {
   /** @param {number} n */
   choose(n) {
     if (n < (this.questions[this.current]?.options?.length ?? 0)) this.type({ choice: n });
+    else this.editor.refuse(`There is no option ${n + 1}.`);
   }
 
   give() {

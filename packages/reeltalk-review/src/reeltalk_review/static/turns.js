@@ -92,7 +92,6 @@ export class Turns {
   decide(decision) {
     const { editor } = this;
     const value = /** @type {TurnValue} */ (editor.value);
-    if (!editor.isOpen) return;
     if (decision === "accept" && !value.question.trim()) {
       editor.refuse("A turn that is accepted needs a question.", "question");
       return;
@@ -108,7 +107,7 @@ export class Turns {
   }
 
   openPanel() {
-    if (!this.editor.isOpen) return;
+    if (!this.editor.mayChange()) return;
     this.panelOpen = true;
     this.editor.focus("#reject-title");
   }
@@ -180,7 +179,7 @@ export class Turns {
       reject: { act: () => this.openPanel(), button: "Reject" },
       skip: { act: () => this.decide("skip"), button: "Skip" },
       ...(editor.session.isStale(editor.place) && { fits: { act: () => this.stillRight() } }),
-      choose: { act: (key) => editor.go(editor.places[Number(key) - 1]) },
+      choose: { act: (key) => editor.goTo(Number(key)) },
     };
   }
 }
