@@ -383,5 +383,5 @@ function Head({ view }) {
 
 export function start() {
   // The session saves at the disputed places; the page shows all of them.
-  edit(Adjudicate, { path: "/api/adjudicate/", prepare: (reply) => ({ ...reply, shown: reply.places, places: reply.disputed }) });
+  edit(Adjudicate, (held) => ({ ...held, shown: held.places, places: held.disputed }));
 }

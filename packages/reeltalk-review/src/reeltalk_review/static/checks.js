@@ -28,14 +28,9 @@ export function isFlagged(check) {
   return check.outcome === "flagged" || check.outcome === "dropped";
 }
 
-/** @param {string} gate */
-function plainName(gate) {
-  return gate.slice(gate.indexOf(":") + 1);
-}
-
 /** @param {string} gate As `gates:leak.blind`. */
 function question(gate) {
-  const name = plainName(gate);
+  const name = gate.slice(gate.indexOf(":") + 1);
   const known = Object.entries(ASKED)
     .filter(([begin]) => name === begin || name.startsWith(`${begin}.`))
     .sort(([one], [other]) => other.length - one.length)[0];

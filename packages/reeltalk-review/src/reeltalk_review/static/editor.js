@@ -649,22 +649,10 @@ function Merge({ view, reasons, place, mine, theirs, choose }) {
   <//>`;
 }
 
-/**
- * Opens the work that the page is about.
- * @param {new (editor: Editor) => View} View
- * @param {{path?: string, prepare?: (reply: any) => Reply}} [options] `path` of the answer about the work, if the page does not hold it.
- */
-export function edit(View, { path = "/api/work/", prepare = (reply) => reply } = {}) {
+/** Opens the work that the page holds. @param {new (editor: Editor) => View} View @param {(held: any) => Reply} [prepare] */
+export function edit(View, prepare = (held) => held) {
   const root = /** @type {HTMLElement} */ (document.getElementById("work"));
-  const held = document.getElementById("opened");
-  const asked = held instanceof HTMLTemplateElement ? Promise.resolve(JSON.parse(held.content.textContent ?? "")) : ask(path + encodeURIComponent(root.dataset.assignment ?? ""));
-  asked
-    .then((reply) => {
-      root.replaceChildren();
-      render(html`<${Editor} reply=${prepare(reply)} View=${View} />`, root);
-    })
-    .catch((error) => {
-      root.textContent = `This work cannot be opened. ${messageOf(error)} Reload the page to try again.`;
-      console.error(error);
-    });
+  const held = /** @type {HTMLTemplateElement} */ (document.getElementById("opened")).content.textContent ?? "";
+  root.replaceChildren();
+  render(html`<${Editor} reply=${prepare(JSON.parse(held))} View=${View} />`, root);
 }

@@ -69,8 +69,13 @@ export function textOf({ name, keys }, value, reasons) {
     return items.join(items.some(({ length }) => length > LONG_CHARACTERS) ? "\n" : ", ");
   }
   if (typeof first !== "object") return `${first}`;
-  const given = Object.entries(first).map(([key, labels]) => [vocabularyName(key), [labels ?? "does not apply"].flat().join(", ")]);
+  const given = Object.entries(first).map(([key, labels]) => [vocabularyName(key), [labels ?? "does not apply"].flat().map(plain).join(", ")]);
   return given.flatMap(([key, text]) => (text ? [`${key}: ${text}`] : [])).join("\n");
+}
+
+/** @param {unknown} value */
+function plain(value) {
+  return value && typeof value === "object" ? JSON.stringify(value) : value;
 }
 
 /** The name of a field for people. @param {string} name */
