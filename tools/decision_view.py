@@ -8,7 +8,7 @@ from driven_screen import press
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SIZES: Final = ((1366, 768), (1920, 1080), (390, 844))
+SIZES: Final = ((1366, 768), (1920, 1080), (390, 844), (844, 390))
 NEEDED: Final = {
     "question": "#question",
     "answer": "#reference-0",

@@ -4,7 +4,8 @@ There is no build step. The name of a bundle contains a hash of its content, so 
 
 A page names the modules that it starts in the attribute `data-start` of its `html` element, as `data-start="forms"`.
 They run, and their function `start` is called if they have one. Other modules run when a module imports them.
-`review.css` applies to every page; the sheet `NAME.css` applies to pages whose `html` element has the class `NAME`.
+Colours are the report's. `review.css` applies to every page; the sheet `NAME.css` applies to pages whose `html` element
+has the class `NAME`.
 """
 
 import gzip
@@ -63,8 +64,14 @@ def bundles() -> Mapping[str, Bundle]:
     folder = Path(str(files("reeltalk_review") / "static"))
     return {
         "js": _bundle("js", bundled_script(folder), "text/javascript"),
-        "css": _bundle("css", bundled_style(folder), "text/css"),
+        "css": _bundle("css", report_colours() + bundled_style(folder), "text/css"),
     }
+
+
+def report_colours() -> str:
+    """The colours of the report, light and dark: the part of its style sheet before everything else."""
+    sheet = files("reeltalk.pages") / "static" / "style.css"
+    return sheet.read_text(encoding="utf-8").partition("/* Base */")[0]
 
 
 def _bundle(ending: str, text: str, media_type: str) -> Bundle:

@@ -217,7 +217,7 @@ def test_a_decision_of_another_window_stays(browser: Chromium, team: Team, addre
     expect(one.locator("#submit")).to_be_focused()
     expect(one.locator("#save-state")).to_contain_text("All saved")
     other.keyboard.press("b")
-    expect(other.locator("#notices")).to_have_text("Turn 1 was saved in another window. That version stays.")
+    expect(other.locator("#said")).to_have_text("Turn 1 was saved in another window. That version stays.")
     expect(other.locator(".sides .head.taken")).to_contain_text("A, taken")
 
 

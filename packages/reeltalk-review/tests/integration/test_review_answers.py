@@ -160,7 +160,7 @@ def test_notes_and_unsure_belong_to_every_answer_that_is_rated(
     press(page, "j")
     page.locator("#open .marks").get_by_text("2", exact=True).first.click()
     press(page, "f")
-    expect(page.locator("#notices")).to_contain_text("Still to be decided: Answer 2.")
+    expect(page.locator("#said")).to_contain_text("Still to be decided: Answer 2.")
     expect(page.locator("#confirm-submit")).to_have_count(0)
 
 
@@ -186,9 +186,9 @@ def test_the_video_of_a_test_stops_and_an_option_is_chosen_by_its_number(
 ) -> None:
     page = opened(review, context, name, "test")
     press(page, "t", *["Shift+ArrowRight"] * 6)
-    expect(page.locator("#video-time")).to_contain_text("0:16.0 /")
+    expect(page.locator("#video-time")).to_contain_text("0:16.00 /")
     assert page.evaluate("document.querySelector('#video').currentTime") <= 16.1
-    expect(page.locator("#turn-state")).to_have_text("You may watch up to 0:16.0.")
+    expect(page.locator("#turn-state")).to_have_text("You may watch up to 0:16.00.")
     page.goto(review.work(name, OPTIONS, "test"))
     ready(page)
     press(page, "a")
@@ -216,7 +216,7 @@ def test_the_next_question_comes_with_what_may_be_watched(
     expect(page.locator("#now")).to_have_text("Where does she carry it?", timeout=READY_MS)
     expect(page.locator("#answer-text")).to_be_focused()
     press(page, "Escape", "f")
-    expect(page.locator("#notices")).to_contain_text("Still to be decided: Answer 2")
+    expect(page.locator("#said")).to_contain_text("Still to be decided: Answer 2")
 
 
 SIZES = {"rating": (1366, 768), "whole": (390, 844), "test": (1920, 1080)}

@@ -27,9 +27,9 @@ def test_turns_that_passed_are_accepted_at_once_and_the_others_stay(tmp_path: Pa
         context.add_cookies([{"name": name, "value": ann.client.cookies[name], "url": address}])
         page = context.new_page()
         page.goto(f"{address}/work/{work}")
-        page.get_by_role("button", name="Accept the 2 turns without findings").click()
-        expect(page.locator("#turn-state")).to_have_text("Accepted")
-        expect(page.locator("#in-bulk")).to_have_count(0)
+        page.get_by_role("button", name="Accept 2 unflagged").click()
+        expect(page.locator("#turn-title")).to_have_text("Turn 2 of 3")
+        expect(page.get_by_role("button", name="unflagged")).to_have_count(0)
         context.close()
     entries = ann.get(f"/api/work/{work}").json()["entries"]
     assert {place: entry["value"]["in_bulk"] for place, entry in entries.items()} == {"0": True, "2": True}

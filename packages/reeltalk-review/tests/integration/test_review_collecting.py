@@ -74,7 +74,18 @@ def test_two_people_talk_and_somebody_else_approves(
         expect(answers.locator("#progress")).to_contain_text("It is your turn.", timeout=READY_MS)
         expect(answers.locator("#messages")).to_contain_text("What does she take?", timeout=READY_MS)
         answers.fill("#text", "A cup.")
+        # Evidence is taken from the video, as in the editor; what makes no sense is refused at its field.
+        press(answers, "Escape", "ArrowRight", "ArrowRight", "n", "Shift+ArrowRight", "o")
+        expect(answers.locator("#start-0")).to_have_value("2.00")
+        expect(answers.locator("#end-0")).to_have_value("7.10")
+        expect(answers.locator("#progress")).to_contain_text("asked after the whole video, at 0:40.00")
+        answers.fill("#end-0", "5000")
         answers.get_by_role("button", name="Answer").click()
+        expect(answers.locator("#progress")).to_contain_text("the video lasts only 40.00 s")
+        expect(answers.locator("#end-0")).to_have_attribute("aria-invalid", "true")
+        answers.fill("#end-0", "7.1")
+        answers.get_by_role("button", name="Answer").click()
+        expect(answers.locator("#messages")).to_contain_text("0:02.00–0:07.10", timeout=READY_MS)
         expect(asks.locator("#messages")).to_contain_text("A cup.", timeout=READY_MS)
         asks.get_by_role("button", name="Finish the dialogue").click()
         asks.wait_for_url(re.compile(r":\d+/$"))
@@ -86,6 +97,8 @@ def test_two_people_talk_and_somebody_else_approves(
         look.wait_for_url(re.compile(r":\d+/$"))
     with review.project.database.reading() as session:
         assert collecting.own_dialogue(session, review.team[f"{name} asks"], dialogue).state == "approved"
+        said = collecting.messages_of(session, dialogue)
+        assert [message.evidence for message in said] == [[], [{"start_s": 2.0, "end_s": 7.1}]]
 
 
 def test_a_message_written_offline_is_sent_once_after_a_reload(

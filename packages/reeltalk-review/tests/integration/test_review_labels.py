@@ -128,10 +128,10 @@ def test_a_chain_is_tagged_by_keys_alone_and_a_reload_goes_on_where_one_was(
     press(page, "z")
     expect(page.locator("#turn-state")).to_have_text("Undecided")
     press(page, "Shift+Z")
-    expect(page.locator("#turn-state")).to_have_text("Labelled")
+    expect(page.locator("#turn-state")).to_have_text("Edited")
     saved(page)
     press(page, "f")
-    expect(page.locator("#confirm-submit")).to_contain_text("3 turns: 1 as proposed, 2 labelled.")
+    expect(page.locator("#confirm-submit")).to_contain_text("3 turns: 1 accepted, 2 edited.")
     mouse += page.evaluate("mouseEvents")
     press(page, "Enter")
     page.wait_for_url(re.compile(r"/$"))
@@ -189,7 +189,7 @@ def test_a_letter_in_a_field_is_no_key_and_whoever_is_unsure_says_so(
     expect(page.locator("#confirm-submit")).to_have_count(0)
     assert ticked(page) == before
     press(page, "Escape", "Shift+N", "Enter", "f")
-    expect(page.locator("#notices")).to_contain_text("Still to be decided: Turn 2, Turn 3.")
+    expect(page.locator("#said")).to_contain_text("Still to be decided: Turn 2, Turn 3.")
     saved(page)
     value = review.entries(name, CHAIN, "tagging")["0"]
     assert (value["decision"], value["note"], value["unsure"]) == ("accept", "qx1F", True)

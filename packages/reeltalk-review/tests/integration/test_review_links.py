@@ -143,7 +143,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     press(page, "3")
     expect(page.locator("#relations input[value=People]")).not_to_be_checked()
     press(page, "v", "v", ".", ".")
-    expect(page.locator("#video-time")).to_have_text(re.compile(r"0:27\.2 "))
+    expect(page.locator("#video-time")).to_have_text(re.compile(r"0:27\.20 "))
     # Rewritten by hand, with a reload in the middle of a word.
     press(page, "q", "Control+a")
     page.keyboard.type("Who joins her after she has cut the br")
@@ -152,7 +152,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     page.reload()
     ready(page)
     on_link(page, "3 → 4")
-    expect(page.locator("#video-time")).to_have_text(re.compile(r"0:27\.2 "))
+    expect(page.locator("#video-time")).to_have_text(re.compile(r"0:27\.20 "))
     assert page.evaluate("document.activeElement.id") == "question"
     page.keyboard.type("ead?")
     press(page, "Escape", "y", "Control+Enter")
@@ -247,7 +247,7 @@ def test_a_letter_in_a_field_is_no_key_and_whoever_is_unsure_says_so(
     press(page, "Escape", "Shift+N", "e")
     page.keyboard.type("fax")
     press(page, "Escape", "Shift+K", "f")
-    expect(page.locator("#notices")).to_contain_text("Still to be decided: Link 2 → 2.")
+    expect(page.locator("#said")).to_contain_text("Still to be decided: Link 2 → 2.")
     saved(page)
     value = entries(review, name)["0-0"]
     assert (value["decision"], value["note"], value["unsure"]) == ("keep", "fax", True)

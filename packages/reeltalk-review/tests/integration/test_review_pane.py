@@ -148,3 +148,48 @@ def test_checks_are_a_number_that_opens_to_flags(review: ServedReview, context: 
     expect(page.locator("#checks li")).to_contain_text(
         "Does an earlier turn give the answer away? Turn 5 states the answer"
     )
+
+
+def test_labels_are_open_where_the_queue_asks_for_them_and_drafts_are_accepted_at_once_where_it_allows_it(
+    review: ServedReview, context: BrowserContext, name: str
+) -> None:
+    review.sign_in(context, name)
+    page = context.new_page()
+    address = review.work(name)
+    bodies: list[str] = []
+
+    def allow(route: Route) -> None:
+        answer = route.fetch()
+        more = '"labels_asked": true, "in_bulk": ["0", "1", "2", "3", "4", "5", "6"], "reasons":'.replace('"', "&#34;")
+        route.fulfill(response=answer, body=answer.text().replace("&#34;reasons&#34;:", more, 1))
+
+    def accept(route: Route) -> None:
+        bodies.append(route.request.url)
+        value = {"decision": "accept", "question": "?", "references": [], "evidence": [], "labels": {}, "reasons": []}
+        entry = {"revision": 1, "stale": False, "value": {**value, "options": None, "asked_at_s": None, "note": ""}}
+        route.fulfill(json={"entries": {str(n): entry for n in range(7)}, "findings": {}})
+
+    page.route(address, allow)
+    page.route("**/bulk", accept)
+    page.goto(address)
+    ready(page)
+    expect(page.locator("#labels-fold")).to_have_attribute("open", "")
+    expect(page.locator(".choices[data-vocabulary='cogme.target'] label")).to_have_count(8)
+    page.get_by_role("button", name="Accept 7 unflagged").click()
+    expect(page.locator("#turn-title")).to_have_text("Turn 8 of 8")
+    expect(number(page, 7)).to_have_text("7✓")
+    assert len(bodies) == 1
+
+
+def test_a_key_that_does_nothing_says_so(review: ServedReview, context: BrowserContext, name: str) -> None:
+    page = opened(review, context, name, ACROSS)
+    press(page, "9")
+    expect(page.locator("#said.warn")).to_have_text("There is no turn 9.")
+    press(page, "k")
+    expect(page.locator("#said.warn")).to_have_text("There is no turn before the first.")
+    press(page, "a", "f", "Enter")
+    page.wait_for_url(lambda url: review.assignment(name, ACROSS) not in url)
+    page.goto(review.work(name, ACROSS))
+    ready(page)
+    press(page, "s")
+    expect(page.locator("#said.warn")).to_have_text("This work is submitted: it can be read, not changed.")

@@ -157,28 +157,12 @@ def test_the_latest_of_many_seeks_counts(page: "Page") -> None:
 
 
 @pytest.mark.browser
-def test_the_speed_has_bounds(page: "Page") -> None:
-    assert page.evaluate("() => [0, 0.5, 1, 99].map((rate) => { player.rate = rate; return player.rate; })") == [
-        0.1, 0.5, 1, 8,
-    ]  # fmt: skip
-
-
-@pytest.mark.browser
 def test_a_video_that_is_not_there_says_so(page: "Page") -> None:
     for src in ("/media/" + "0" * 64, "/static/player.js"):
         told = page.evaluate("(src) => player.load(src, [0, 0.04]).catch((error) => error.message)", src)
         assert told == "The browser cannot play this video."
     told = page.evaluate("() => player.load('/media/x', []).catch((error) => error.message)")
     assert told == "The times of this video's frames are not known."
-
-
-@pytest.mark.browser
-def test_another_video_that_is_opened_meanwhile_counts(page: "Page", site: ReviewSite) -> None:
-    src = f"/media/{site.hashes[FILM.make()[0].name]}"
-    both = "(src) => Promise.allSettled([player.load(src + '?1', [0, 0.04]), player.load(src, [0, 0.04, 0.12])])"
-    first, second = page.evaluate(both, src)
-    assert (first["status"], second["status"]) == ("rejected", "fulfilled")
-    assert page.evaluate("() => player.frames") == 3
 
 
 @pytest.mark.browser

@@ -1,23 +1,13 @@
 // @ts-check
 /** All actions of the work screens, with their keys. A key means one act on every screen; a view says what it does there. */
 
-/**
- * @typedef {object} Action
- * @property {ActionName} name
- * @property {string} group
- * @property {string} label Its effect, as text for people.
- * @property {readonly string[]} keys Default keys.
- * @property {string} [range] Its keys as a range, as `1–9`; such keys cannot be changed.
- * @property {boolean} [typing] False if a text field handles its keys itself, as Ctrl+Z.
- * @property {boolean} [repeats] True if it repeats while the key is held.
- */
-
 const DIGITS = [..."1234567890"];
 const LETTERS = [..."QWERTYUIASDF"].map((letter) => `Shift+${letter}`);
 
 const TABLE = /** @type {const} */ ([
   { name: "accept", group: "Decide", label: "Accept, with your changes if any; the version A of two", keys: ["a"] },
   { name: "accept-b", group: "Decide", label: "Accept the version B of two", keys: ["b"] },
+  { name: "bulk", group: "Decide", label: "Accept all drafts that no check flagged, where the queue allows it", keys: ["Shift+Enter"] },
   { name: "done", group: "Decide", label: "Finish here with what is entered", keys: ["Ctrl+Enter"] },
   { name: "confirm", group: "Decide", label: "Confirm what is chosen", keys: ["Enter"] },
   { name: "reject", group: "Decide", label: "Reject, or delete", keys: ["r", "Delete"] },
@@ -49,7 +39,7 @@ const TABLE = /** @type {const} */ ([
   { name: "start-here", group: "Fields", label: "Evidence starts here", keys: ["i"] },
   { name: "end-here", group: "Fields", label: "Evidence ends here", keys: ["o"] },
   { name: "asked-here", group: "Fields", label: "Asked here", keys: ["m"] },
-  { name: "compare", group: "Fields", label: "Show changes from another version, or none", keys: ["d"] },
+  { name: "compare", group: "Fields", label: "Show the changes from the draft, or hide them", keys: ["d"] },
   { name: "note", group: "Fields", label: "Write a note", keys: ["e"] },
   { name: "unsure", group: "Fields", label: "Unsure, or sure", keys: ["Shift+N"] },
   { name: "play", group: "Video", label: "Play or pause", keys: ["Space"] },
@@ -66,14 +56,9 @@ const TABLE = /** @type {const} */ ([
   { name: "slower", group: "Video", label: "Slower", keys: ["-"] },
   { name: "faster", group: "Video", label: "Faster", keys: ["+", "="] },
   { name: "zoom", group: "Video", label: "Show the whole video or this part in the bar", keys: ["\\"] },
-  { name: "zoom-in", group: "Video", label: "Show less of the video in the bar", keys: ["]"], repeats: true },
-  { name: "zoom-out", group: "Video", label: "Show more of the video in the bar", keys: ["["], repeats: true },
-  { name: "louder", group: "Video", label: "Louder", keys: ["Shift+ArrowUp"], repeats: true },
-  { name: "quieter", group: "Video", label: "Quieter", keys: ["Shift+ArrowDown"], repeats: true },
   { name: "mute", group: "Video", label: "Sound on or off", keys: ["Shift+M"] },
   { name: "captions", group: "Video", label: "Captions on or off", keys: ["Shift+C"] },
   { name: "theatre", group: "Video", label: "Large video, or small", keys: ["x"] },
-  { name: "full", group: "Video", label: "Full screen, or leave it", keys: ["Shift+X"] },
 ]);
 
 /** @typedef {(typeof TABLE)[number]["name"]} ActionName */

@@ -4,32 +4,20 @@
  * adjudicator takes all of A or of B, chooses field by field, or writes C; or returns the work of one of them.
  */
 
-import { clock, messageOf } from "./elements.js";
 import { edit } from "./editor.js";
-import { Act, Answers, Changes, Evidence, Labels, Modal, Text, Time, knownVocabularies, withTime } from "./fields.js";
-import { DECIDED, startOf, vocabularyName } from "./turnvalue.js";
+import { messageOf } from "./elements.js";
+import { Answers, Changes, Choices, Evidence, Labels, Text, Time } from "./fields.js";
+import { Modal } from "./frame.js";
+import { DECISIONS, labelOf, rowsOf, startOf, textOf } from "./values.js";
 import { html, useState } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
 
-/** @typedef {import("./editor.js").Editor} Editor */
-/**
- * @typedef {{value: any}} Shown
- * @typedef {{draft: Shown, sides: Record<string, Shown>, settled: Shown | null, how: string | null}} Place
- * @typedef {{id: string, letter: string, round: number, name: string | null}} Side
- * @typedef {{take?: string, write?: any, from?: Record<string, string>, note?: string}} Decision `from`: the fields that
- *   are somebody's, by the work.
- * @typedef {import("./session.js").Reply & {sides: Side[], disputed: string[], choices: Record<string, string[]>,
- *   fields: string[], shown: Record<string, Place>}} Dispute
- * @typedef {{name: string, keys: string[], differs: boolean}} Row Fields that are chosen together.
- */
+/** @typedef {{name: string, keys: string[], differs: boolean}} Row Fields that are chosen together. */
 
-/** Fields that mean something only together. */
-const TOGETHER = [["decision", "reasons"], ["options", "correct_option"], ["question", "method"]];
 /** A place that is a link between two turns. */
 const LINK = /^(\d+)-(\d+)$/;
 /** Fields that are not compared. */
 const LEFT_OUT = ["note", "unsure", "manual"];
-const NAMES = /** @type {Record<string, string>} */ ({ references: "Answer", asked_at_s: "Asked at", fits: "Fits the turns around it" });
 
 export class Adjudicate {
   /** @param {Editor} editor */
@@ -43,20 +31,16 @@ export class Adjudicate {
     this.order = reply.fields;
     this.isTurns = /** @type {any} */ (reply.unit).task === "turns";
     this.turns = editor.content.turns ?? [];
-    this.known = knownVocabularies({ ...editor.content, turns: this.turns });
+    this.known = editor.content.vocabularies ?? {};
     this.reasons = reply.reasons;
     this.what = "decision";
     this.places = Object.keys(this.shown);
     this.stands = () => true;
-    this.home = "/";
-    /** True: B is compared with A. False: both are compared with the draft. */
-    this.against = false;
-    this.withNames = false;
     /** Index of the row whose version the keys 1 and 2 choose. */
     this.at = 0;
     /** @type {string | null} The place at which C is written. */
     this.writing = null;
-    /** @type {Side | null} The work that is about to be returned. */
+    /** @type {Version | null} The work that is about to be returned. */
     this.returning = null;
     this.Fields = Fields;
     this.Head = Head;
@@ -78,17 +62,12 @@ export class Adjudicate {
     return null;
   }
 
-  /** @param {string} _ @param {Decision} decision @returns {[string, string][]} */
-  linesOf(_, decision) {
-    return [["", JSON.stringify(decision)]];
-  }
-
   /** @param {string} place */
   isDisputed(place) {
     return this.disputed.includes(place);
   }
 
-  /** @param {string} place @param {Decision | null} decision */
+  /** @param {string} place @param {Settlement | null} decision */
   isDecided(place, decision) {
     return !this.isDisputed(place) || decision !== null;
   }
@@ -103,7 +82,7 @@ export class Adjudicate {
 
   /** As `A, taken`; empty if there is no decision. @param {string} place */
   tellDecision(place) {
-    const decision = /** @type {Decision | null} */ (this.editor.session.value(place));
+    const decision = /** @type {Settlement | null} */ (this.editor.session.value(place));
     if (!decision) return "";
     if (decision.take) return `${this.letterOf(decision.take)}, taken`;
     const from = [...new Set(Object.values(decision.from ?? {}))].map((id) => this.letterOf(id)).sort();
@@ -117,7 +96,7 @@ export class Adjudicate {
 
   /** The value that a place has by the decision so far, or null. @param {string} place @returns {any} */
   decided(place) {
-    const decision = /** @type {Decision | null} */ (this.editor.session.value(place));
+    const decision = /** @type {Settlement | null} */ (this.editor.session.value(place));
     if (!decision) return this.shown[place].settled?.value ?? null;
     return decision.take ? (this.shown[place].sides[decision.take]?.value ?? null) : decision.write;
   }
@@ -144,9 +123,10 @@ export class Adjudicate {
     return { asked_at_s: found?.asked_at_s ?? null, evidence: found?.evidence ?? [] };
   }
 
-  /** @param {string} _ @param {{evidence: import("./player.js").Interval[]}} change */
-  moveEvidence(_, { evidence }) {
+  /** @param {string} _ @param {Interval[]} evidence */
+  moveEvidence(_, evidence) {
     if (this.canDecide && this.written().write.evidence) this.type({ evidence });
+    else this.editor.refuse("There is no evidence to decide here.");
   }
 
   placed() {
@@ -176,7 +156,7 @@ export class Adjudicate {
     return this.editor.isOpen && this.isDisputed(this.editor.place);
   }
 
-  /** @returns {Decision | null} */
+  /** @returns {Settlement | null} */
   get decision() {
     return this.editor.value;
   }
@@ -185,11 +165,7 @@ export class Adjudicate {
   get rows() {
     const { draft, sides } = this.shown[this.editor.place];
     const values = this.sides.map(({ id }) => sides[id]?.value).filter(Boolean);
-    const all = [...new Set([...this.order, ...[...values, draft.value].flatMap((value) => Object.keys(value ?? {}))])];
-    const known = all.filter((key) => !LEFT_OUT.includes(key) && [...values, draft.value].some((value) => value && key in value));
-    const rows = known
-      .filter((key) => !TOGETHER.some(([first, second]) => key === second && known.includes(first)))
-      .map((name) => ({ name, keys: (TOGETHER.find(([first]) => first === name) ?? [name]).filter((key) => known.includes(key)) }));
+    const rows = rowsOf([...values, draft.value], this.order).filter(({ name }) => !LEFT_OUT.includes(name));
     const said = (/** @type {any} */ value, /** @type {string[]} */ keys) => JSON.stringify(keys.map((key) => value?.[key] ?? null));
     const found = rows.map((row) => ({ ...row, differs: this.sides.some(({ id }) => said(sides[id]?.value, row.keys) !== said(sides[this.sides[0].id]?.value, row.keys)) }));
     // What is to be decided comes first.
@@ -206,24 +182,27 @@ export class Adjudicate {
     return { write: structuredClone(start), from: Object.fromEntries(Object.keys(start).map((key) => [key, id])) };
   }
 
-  /** @param {Decision} decision @param {{now?: boolean}} [options] */
+  /** @param {Settlement} decision @param {{now?: boolean}} [options] */
   put(decision, options) {
     const note = this.decision?.note;
     this.editor.set(note ? { ...decision, note } : decision, options);
   }
 
-  /** @param {Side} side */
+  /** @param {Version} side */
   take(side) {
     if (!this.canDecide) return;
     const note = this.decision?.note;
     this.editor.decide({ take: side.id, ...(note ? { note } : {}) }, `${side.letter} taken.`);
   }
 
-  /** Takes one side's version of the row. @param {Side | undefined} side @param {number} [at] */
+  /** Takes one side's version of the row. @param {Version | undefined} side @param {number} [at] */
   choose(side, at = this.at) {
     const theirs = side && this.shown[this.editor.place].sides[side.id]?.value;
     const row = this.rows[at];
-    if (!this.canDecide || !side || !theirs || !row) return;
+    if (!this.canDecide || !side || !theirs || !row) {
+      this.editor.refuse("There is nothing to choose here.");
+      return;
+    }
     const { write, from } = this.written();
     const keys = row.keys.filter((key) => key in theirs);
     const next = { ...write, ...Object.fromEntries(keys.map((key) => [key, structuredClone(theirs[key])])) };
@@ -231,7 +210,7 @@ export class Adjudicate {
     const differing = this.rows.filter(({ differs }) => differs).flatMap((each) => each.keys);
     const isWhole = JSON.stringify(next) === JSON.stringify(theirs) || differing.every((key) => whose[key] === side.id && key in next);
     this.put(isWhole ? { take: side.id } : { write: next, from: whose }, { now: true });
-    this.editor.say(`${this.labelOf(row.name)}: ${side.letter}.`);
+    this.editor.say(`${labelOf(row.name)}: ${side.letter}.`);
     this.moveRow(1);
   }
 
@@ -266,22 +245,6 @@ export class Adjudicate {
     }
   }
 
-  /** @param {"start" | "end" | "interval"} what */
-  setTime(what) {
-    const { write } = this.written();
-    if (this.canDecide && write.evidence) this.type({ evidence: withTime(this.editor, write.evidence, what) });
-  }
-
-  async showNames() {
-    try {
-      this.withNames = !this.withNames;
-      this.sides = (await ask(`/api/adjudicate/${encodeURIComponent(this.editor.session.id)}?names=${this.withNames}`)).sides;
-      this.editor.draw();
-    } catch (error) {
-      this.editor.notify(messageOf(error));
-    }
-  }
-
   /** @param {string} note */
   async sendBack(note) {
     const { returning, editor } = this;
@@ -293,18 +256,16 @@ export class Adjudicate {
       location.assign(next);
     } catch (error) {
       this.returning = null;
-      editor.notify(messageOf(error));
+      editor.refuse(messageOf(error));
     }
   }
 
-  /** @returns {import("./keys.js").Offers} */
+  /** @returns {Offers} */
   offers() {
     const [a, b] = this.sides;
-    const own = this.canDecide && this.decision?.write;
     return {
       down: { act: () => this.moveRow(1) },
       up: { act: () => this.moveRow(-1) },
-      compare: { act: () => this.turn() },
       ...(this.canDecide && {
         accept: { act: () => this.take(a), button: "Take A", first: true },
         ...(b && { "accept-b": { act: () => this.take(b), button: "Take B", first: true } }),
@@ -312,81 +273,48 @@ export class Adjudicate {
         answer: { act: () => this.write(), button: "Write C" },
         done: { act: () => this.keep() },
       }),
-      ...(own && {
-        "start-here": { act: () => this.setTime("start") },
-        "end-here": { act: () => this.setTime("end") },
-        add: { act: () => this.setTime("interval") },
-      }),
     };
   }
 
-  /** @param {Side} side */
+  /** @param {Version} side */
   askToReturn(side) {
     this.returning = side;
     this.editor.draw();
   }
 
-  turn() {
-    this.against = !this.against;
-    this.editor.draw();
-  }
-
-  /** @param {string} name */
-  labelOf(name) {
-    return NAMES[name] ?? `${name[0].toUpperCase()}${name.slice(1).replaceAll("_", " ")}`;
-  }
-
   /** A row of a value as text. @param {Row} row @param {any} value */
-  textOf({ name, keys }, value) {
-    if (!value) return "";
-    const [first, second] = keys.map((key) => value[key]);
-    if (name === "decision") {
-      const reasons = (second ?? []).map((/** @type {string} */ each) => this.reasons.find((reason) => reason.name === each)?.title ?? each);
-      const said = decided(first ?? "none yet");
-      return reasons.length ? `${said}: ${reasons.join(", ")}` : said;
-    }
-    if (name === "options") return (first ?? []).map((/** @type {string} */ each, /** @type {number} */ n) => `${n === second ? "✓ " : ""}${each}`).join("\n");
-    if (first === null || first === undefined) return "";
-    if (typeof first === "boolean") return first ? "Yes" : "No";
-    if (typeof first === "number") return name.endsWith("_s") ? `${clock(first)} (${first} s)` : `${first}`;
-    if (Array.isArray(first)) return first.map((each) => (each?.start_s === undefined ? `${each}` : `${each.start_s}–${each.end_s} s`)).join(first.some((each) => `${each}`.length > 24) ? "\n" : ", ");
-    if (typeof first === "object") return Object.entries(first).filter(([, labels]) => /** @type {any} */ (labels).length).map(([key, labels]) => `${vocabularyName(key)}: ${[labels].flat().join(", ")}`).join("\n");
-    return `${first}`;
+  textOf(row, value) {
+    return textOf(row, value, this.reasons);
   }
-}
-
-/** A decision for people. @param {string} name */
-function decided(name) {
-  return /** @type {Record<string, string>} */ (DECIDED)[name] ?? `${name[0].toUpperCase()}${name.slice(1)}`;
 }
 
 /** @param {{view: Adjudicate, editor: Editor, place: string}} props */
 function Fields({ view, editor, place }) {
   const { draft, sides } = view.shown[place];
-  const { decision, against } = view;
+  const { decision } = view;
   const linked = view.linked(place);
   const writes = view.isDisputed(place) && decision?.write;
   const text = (/** @type {Row} */ row, /** @type {string} */ id) => view.textOf(row, sides[id]?.value);
-  const head = (/** @type {Side} */ { id, letter, name, round }) => html`<div class=${`head ${decision?.take === id ? "taken" : ""}`} key=${id}>
-    ${letter}${name ? `: ${name}` : ""}${round > 1 ? ` (submitted ${round} times)` : ""}${decision?.take === id ? ", taken" : ""}</div>`;
-  const version = (/** @type {Row} */ row, /** @type {number} */ at, /** @type {Side} */ side, /** @type {number} */ n) => {
+  const head = (/** @type {Version} */ { id, letter, round }) => html`<div class=${`head ${decision?.take === id ? "taken" : ""}`} key=${id}>
+    ${letter}${round > 1 ? ` (submitted ${round} times)` : ""}${decision?.take === id ? ", taken" : ""}</div>`;
+  const version = (/** @type {Row} */ row, /** @type {number} */ at, /** @type {Version} */ side, /** @type {number} */ n) => {
     const said = text(row, side.id);
-    const before = against ? text(row, view.sides[0].id) : view.textOf(row, draft.value);
-    const plain = row.name === "decision" || said === before || (against && n === 0) || (!before && !against) || !draft.value;
-    const shown = !said ? html`<span class="soft">nothing</span>` : plain ? said : html`<${Changes} before=${before} after=${said} />`;
+    // Without a draft, the others are compared with A.
+    const before = draft.value ? view.textOf(row, draft.value) : n ? text(row, view.sides[0].id) : said;
+    const shown = !said ? html`<span class="soft">nothing</span>` : row.name === "decision" || !before ? said : html`<${Changes} before=${before} after=${said} />`;
     const isChosen = decision?.take === side.id || (writes && row.keys.every((key) => decision.from?.[key] === side.id));
     const act = () => view.choose(side, at);
     if (!view.isDisputed(place)) return html`<div class="side-version">${shown}</div>`;
-    return html`<button type="button" class="side-version differs" aria-pressed=${isChosen ? "true" : "false"} aria-label=${`${view.labelOf(row.name)} of ${side.letter}: ${said || "nothing"}`}
+    return html`<button type="button" class="side-version differs" aria-pressed=${isChosen ? "true" : "false"} aria-label=${`${labelOf(row.name)} of ${side.letter}: ${said || "nothing"}`}
       disabled=${!view.canDecide} onClick=${act}><span>${shown}</span></button>`;
   };
   return html`
     ${linked.map(({ question, references = [] }, n) => html`<p class="linked-turn"><span class="soft">${n ? "Later" : "Earlier"} turn</span> ${question} <span class="soft">${references[0]}</span></p>`)}
     ${!view.isTurns && !linked.length && view.saidOf(place).question && html`<p class="linked-turn">${view.saidOf(place).question} <span class="soft">${view.saidOf(place).answer}</span></p>`}
     <div class="sides">${view.sides.map(head)}</div>
-    ${view.rows.map((row, at) => html`<section key=${row.name} class=${`row-field ${row.differs ? "differs" : ""} ${at === view.at && row.differs ? "current" : ""}`} data-field=${row.name}
-        aria-label=${view.labelOf(row.name)} onFocusIn=${() => row.differs && at !== view.at && ((view.at = at), editor.draw())}>
-      <h3>${view.labelOf(row.name)}</h3>
+    ${view.rows.map((row, at) => (row.differs || view.writing === place || text(row, view.sides[0].id)) && html`<section key=${row.name} class=${`row-field ${row.differs ? "differs" : ""} ${at === view.at && row.differs ? "current" : ""}`} data-field=${row.name}
+        aria-label=${labelOf(row.name)} onFocusIn=${() => row.differs && at !== view.at && ((view.at = at), editor.draw())}>
+      <h3>${labelOf(row.name)}</h3>
       ${row.differs
         ? html`<div class="sides">${view.sides.map((side, n) => version(row, at, side, n))}</div>`
         : html`<p class="same">${text(row, view.sides[0].id) || html`<span class="soft">nothing</span>`}</p>`}
@@ -402,23 +330,21 @@ function Own({ view, editor, row, value }) {
   const { name, keys } = row;
   const mine = value[name];
   const id = `own-${name}`;
-  const label = `${view.labelOf(name)} of C`;
+  const label = `${labelOf(name)} of C`;
   const put = (/** @type {any} */ next) => view.type({ [name]: next });
   const choices = view.choices[name] ?? (Array.isArray(mine) ? editor.content.vocabularies?.[name]?.labels : undefined);
-  const boxes = (/** @type {string} */ key, /** @type {string[]} */ allowed) => html`<div class="boxes" role="group" aria-label=${`${view.labelOf(key)} of C`}>${allowed.map((each) => {
-    const title = view.reasons.find((reason) => reason.name === each)?.title ?? each;
-    const toggle = () => view.type({ [key]: value[key].includes(each) ? value[key].filter((/** @type {string} */ one) => one !== each) : [...value[key], each] });
-    return html`<label key=${each}><input type="checkbox" checked=${value[key].includes(each)} onChange=${toggle} /> ${title}</label>`;
-  })}</div>`;
+  const titles = Object.fromEntries(view.reasons.map((reason) => [reason.name, reason.title]));
+  const boxes = (/** @type {string} */ key, /** @type {string[]} */ labels) => html`<div class="choices" role="group" aria-label=${`${labelOf(key)} of C`}>
+    <${Choices} name=${`own-${key}`} vocabulary=${{ labels, titles }} given=${value[key]} change=${(/** @type {string[]} */ given) => view.type({ [key]: given })} /></div>`;
   let field = null;
   if (name === "decision" && choices) {
     const decide = (/** @type {any} */ { target }) => view.type({ decision: target.value, ...(keys.includes("reasons") && target.value !== "reject" ? { reasons: [] } : {}) });
-    field = html`<select id=${id} aria-label=${label} onChange=${decide}>${choices.map((each) => html`<option value=${each} selected=${each === mine}>${decided(each)}</option>`)}</select>
+    field = html`<select id=${id} aria-label=${label} onChange=${decide}>${choices.map((each) => html`<option value=${each} selected=${each === mine}>${DECISIONS[each]?.text ?? each}</option>`)}</select>
       ${mine === "reject" && keys.includes("reasons") && boxes("reasons", view.reasons.map((reason) => reason.name))}`;
   } else if (choices && Array.isArray(mine)) field = boxes(name, choices);
   else if (typeof mine === "string" || (mine === null && name === "question")) field = html`<${Text} id=${id} name=${label} value=${mine ?? ""} change=${put} />`;
-  else if (name.endsWith("_s")) field = html`<${Time} id=${id} name=${label} value=${mine} change=${put} />`;
-  else if (typeof mine === "boolean") field = html`<label><input type="checkbox" id=${id} checked=${mine} onChange=${(/** @type {any} */ { target }) => put(target.checked)} /> ${view.labelOf(name)}</label>`;
+  else if (name.endsWith("_s")) field = html`<${Time} editor=${editor} id=${id} name=${label} value=${mine} change=${put} />`;
+  else if (typeof mine === "boolean") field = html`<label><input type="checkbox" id=${id} checked=${mine} onChange=${(/** @type {any} */ { target }) => put(target.checked)} /> ${labelOf(name)}</label>`;
   else if (name === "evidence") field = html`<${Evidence} editor=${editor} value=${mine} change=${put} />`;
   else if (name === "references") field = html`<${Answers} value=${mine ?? []} change=${put} />`;
   else if (Array.isArray(mine)) field = html`<${Text} id=${id} name=${label} value=${mine.join("\n")} change=${(/** @type {string} */ text) => put(text.split("\n").filter((line) => line.trim()))} />`;
@@ -448,16 +374,14 @@ function Return({ view }) {
   <//>`;
 }
 
-/** @param {{view: Adjudicate, editor: Editor}} props */
-function Head({ view, editor }) {
+/** @param {{view: Adjudicate}} props */
+function Head({ view }) {
   return html`<span class="head-buttons">
-    <${Act} editor=${editor} name="compare" id="against" class="quiet" text=${view.against ? "A against B" : "Against the draft"} />
-    <button type="button" class="quiet" id="show-names" aria-pressed=${view.withNames ? "true" : "false"} onClick=${() => void view.showNames()}>Names</button>
     ${view.sides.map((side) => html`<button type="button" class="quiet" id=${`return-${side.letter.toLowerCase()}`} onClick=${() => view.askToReturn(side)}>Return ${side.letter}</button>`)}
   </span>`;
 }
 
 export function start() {
   // The session saves at the disputed places; the page shows all of them.
-  edit(Adjudicate, { path: "/api/adjudicate/", prepare: (reply) => ({ ...reply, shown: reply.places, places: reply.disputed }) });
+  edit(Adjudicate, (held) => ({ ...held, shown: held.places, places: held.disputed }));
 }

@@ -4,9 +4,6 @@
 import { clock, sentence } from "./elements.js";
 import { html } from "./vendor/preact.js";
 
-/** @typedef {import("./workapi.js").Check} Check */
-/** @typedef {import("./workapi.js").Link} Link */
-
 /** The question of a check, by its name without the step. The longest matching beginning of a name counts. */
 const ASKED = Object.freeze({
   "leak.blind": "Can it be answered without the video?",
@@ -31,14 +28,9 @@ export function isFlagged(check) {
   return check.outcome === "flagged" || check.outcome === "dropped";
 }
 
-/** @param {string} gate */
-function plainName(gate) {
-  return gate.slice(gate.indexOf(":") + 1);
-}
-
 /** @param {string} gate As `gates:leak.blind`. */
 function question(gate) {
-  const name = plainName(gate);
+  const name = gate.slice(gate.indexOf(":") + 1);
   const known = Object.entries(ASKED)
     .filter(([begin]) => name === begin || name.startsWith(`${begin}.`))
     .sort(([one], [other]) => other.length - one.length)[0];
@@ -47,7 +39,7 @@ function question(gate) {
   return rest ? `${known[1]} (${rest})` : known[1];
 }
 
-/** The checks that flagged a turn or its unit, as a number; open, why. @param {{content: import("./workapi.js").Content, place: string}} props */
+/** The checks that flagged a turn or its unit, as a number; open, why. @param {{content: Content, place: string}} props */
 export function Flags({ content, place }) {
   const flagged = [...(content.checks[place] ?? []), ...(content.checks.unit ?? [])].filter(isFlagged);
   if (!flagged.length) return null;
@@ -56,7 +48,7 @@ export function Flags({ content, place }) {
   </details>`;
 }
 
-/** The links of a turn. @param {{content: import("./workapi.js").Content, place: string, seek: (time_s: number) => void}} props */
+/** The links of a turn. @param {{content: Content, place: string, seek: (time_s: number) => void}} props */
 export function Links({ content, place, seek }) {
   const links = content.links.filter((link) => link.place === place);
   if (!links.length) return null;

@@ -1,25 +1,18 @@
 // @ts-check
 /** A live dialogue: one person asks without the video, the other answers with it. Unsent text is kept in this browser. */
 
-import { messageOf } from "./elements.js";
-import { Act, Text } from "./fields.js";
+import { clock, messageOf, sentence } from "./elements.js";
+import { Evidence, Text, withTime } from "./fields.js";
+import { Act, Frame } from "./frame.js";
 import { guideline, openGuideline } from "./guideline.js";
 import { Keys } from "./keys.js";
+import { keep, recall } from "./stores.js";
 import { Component, html, render } from "./vendor/preact.js";
 import { Playback, Watch, videoOffers } from "./watch.js";
 import { RefusedError, SignedOutError, ask, makeKey } from "./workapi.js";
 
-/**
- * @typedef {object} Found The dialogue as the server tells it.
- * @property {"live" | "awaiting" | "approved" | "dropped"} state
- * @property {string | null} note Why it was sent back.
- * @property {number} least_turns
- * @property {{position: number, text: string}[]} messages The investigator's have even positions.
- * @property {boolean} your_turn
- * @property {string[]} activities
- * @property {import("./watch.js").Video | null} [video] Only for the correspondent.
- */
 /** @typedef {{dialogue: string, name: string, role: "investigator" | "correspondent"}} Props */
+/** @typedef {{key: string, position: number, text: string, evidence: Interval[]}} Pending */
 
 const POLL_MS = 1500;
 /** Pause between retries after the session has ended. The person must sign in again. */
@@ -33,39 +26,31 @@ class Dialogue extends Component {
     this.asks = props.role === "investigator";
     this._path = `/api/dialogues/${props.dialogue}`;
     this._store = `reeltalk.dialogue.${props.dialogue}`;
-    /** @type {Found | null} */
+    /** @type {LiveDialogue | null} */
     this.found = null;
-    /** @type {Playback | null} */
-    this.playback = null;
-    this.text = "";
+    this.playback = new Playback(null);
+    /** @type {Promise<void> | null} Until the video can be played. */
+    this._opening = null;
+    const kept = recall(this._store) ?? {};
+    this.text = typeof kept.text === "string" ? kept.text : "";
+    /** @type {Interval[]} Of the answer. */
+    this.evidence = kept.evidence ?? [];
+    /** Index of the interval of evidence that keys set. */
+    this.chosen = 0;
+    /** @type {Finding[]} Why the server refused the message. */
+    this.findings = [];
     /** Position of the own message that is being corrected, or null. @type {number | null} */
     this.correcting = null;
-    /**
-     * A message keeps its key in every retry, also after a reload.
-     * @type {{key: string, position: number, text: string} | null}
-     */
-    this._pending = null;
+    /** @type {Pending | null} A message keeps its key in every retry, also after a reload. */
+    this._pending = kept.pending ?? null;
     this._isSending = false;
     this._isLooking = false;
     this._waitUntil_ms = 0;
-    this._notice = "";
-    /** @type {Promise<void> | null} Until the video can be played. */
-    this._opening = null;
+    /** What was refused, in view until the next change. */
+    this._refused = "";
     /** @type {"" | "saved" | "signed-out" | "offline"} */
     this._connection = "";
-    this._recall();
-    /** @type {Keys} */
-    this.keys = new Keys(
-      () => ({
-        done: { act: () => void this.speak() },
-        answer: { act: () => this._write() },
-        leave: { act: () => document.getElementById("talk-title")?.focus({ preventScroll: true }) },
-        ...(guideline && { guideline: { act: openGuideline } }),
-        keys: { act: () => this.keys.open() },
-        ...(this.playback && videoOffers(this.playback)),
-      }),
-      () => this.forceUpdate(),
-    );
+    this.keys = new Keys(() => this._offers(), () => this.draw());
   }
 
   async componentDidMount() {
@@ -84,10 +69,16 @@ class Dialogue extends Component {
     this._write();
     await this._opening;
     document.documentElement.dataset.ready = "true";
+    this.draw();
   }
 
-  componentDidUpdate() {
-    this.keys.label();
+  draw() {
+    this.forceUpdate();
+  }
+
+  /** @param {number} time_s */
+  seek(time_s) {
+    void this.playback.seek(time_s);
   }
 
   get isLive() {
@@ -109,56 +100,70 @@ class Dialogue extends Component {
     return !this._isSending && this.isLive && (this.found?.your_turn || this.correcting !== null);
   }
 
+  /** True while the fields of evidence are shown. */
+  get _showsEvidence() {
+    return !this.asks && this.isLive && (this.found?.your_turn || this.correcting !== null);
+  }
+
+  /** The times of each turn; the last has those that are being entered. Questions are asked after the whole video. @returns {Times[]} */
+  get _turns() {
+    const { messages = [], film } = this.found ?? {};
+    const asked_at_s = film?.duration_s ?? null;
+    const said = messages.filter((message) => this._isOwn(message) && message.position !== this.correcting).map(({ evidence = [] }) => ({ asked_at_s, evidence }));
+    return this._showsEvidence ? [...said, { asked_at_s, evidence: this.evidence }] : said;
+  }
+
   _write() {
     this.forceUpdate(() => document.getElementById("text")?.focus());
   }
 
-  /** @param {string} text */
-  _type(text) {
-    this.text = text;
+  /** @param {{text?: string, evidence?: Interval[]}} more */
+  _type({ text = this.text, evidence = this.evidence }) {
+    Object.assign(this, { text, evidence, findings: [], _refused: "" });
     this._keep();
-    this.forceUpdate();
+    this.draw();
+  }
+
+  /** @returns {Offers} */
+  _offers() {
+    const setTime = (/** @type {"start" | "end" | "interval"} */ what) => ({ act: () => this._type({ evidence: withTime(this, this.evidence, what) }) });
+    return {
+      ...(this._canSend && { done: { act: () => void this.speak() } }),
+      answer: { act: () => this._write() },
+      leave: { act: () => document.getElementById("talk-title")?.focus({ preventScroll: true }) },
+      ...(guideline && { guideline: { act: openGuideline } }),
+      ...(this._showsEvidence && { "start-here": setTime("start"), "end-here": setTime("end"), add: setTime("interval") }),
+      keys: { act: () => this.keys.open() },
+      ...(!this.asks && videoOffers(this.playback)),
+    };
   }
 
   // ---- talking to the server ---------------------------------------------------------------------------------------
 
-  /** Keeps the typed text and the unsent message for the page after a reload. */
+  /** Keeps what was typed and the unsent message for the page after a reload. */
   _keep() {
-    const { text, _pending: pending } = this;
-    try {
-      if (text || pending) localStorage.setItem(this._store, JSON.stringify({ text, pending }));
-      else localStorage.removeItem(this._store);
-    } catch {
-      // The browser stores nothing; the text is still on the page.
-    }
-  }
-
-  _recall() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(this._store) ?? "{}");
-      this.text = typeof kept.text === "string" ? kept.text : "";
-      this._pending = kept.pending ?? null;
-    } catch {
-      this.text = "";
-    }
+    const { text, evidence, _pending: pending } = this;
+    keep(this._store, text || evidence.length || pending ? { text, evidence, pending } : null);
   }
 
   /** @param {unknown} error @returns {boolean} True if a retry cannot help. */
   _tell(error) {
     const isRefused = error instanceof RefusedError && !(error instanceof SignedOutError);
-    if (isRefused) this._notice = messageOf(error);
-    else this._connection = error instanceof SignedOutError ? "signed-out" : "offline";
+    if (isRefused) {
+      this._refused = messageOf(error);
+      this.findings = error.body?.findings ?? [];
+    } else this._connection = error instanceof SignedOutError ? "signed-out" : "offline";
     if (error instanceof SignedOutError) this._waitUntil_ms = Date.now() + SIGNED_OUT_MS;
-    this.forceUpdate();
+    this.draw();
     return isRefused;
   }
 
-  /** @param {Found} found */
+  /** @param {LiveDialogue} found */
   _show(found) {
     const isNew = this.found?.messages.length !== found.messages.length;
     this.found = found;
     // A page that was opened offline loads its video as soon as it knows which one.
-    if (!this.asks && !this.playback) {
+    if (!this.asks && !this._opening) {
       this.playback = new Playback(found.video ?? null);
       this._opening = this.playback.open();
     }
@@ -169,9 +174,9 @@ class Dialogue extends Component {
 
   /** The server has the message. */
   _landed() {
-    if (this.text.trim() === this._pending?.text) this.text = "";
+    if (this.text.trim() === this._pending?.text) Object.assign(this, { text: "", evidence: [], chosen: 0 });
     this._forget();
-    this._notice = "";
+    Object.assign(this, { findings: [], _refused: "" });
   }
 
   _forget() {
@@ -184,12 +189,13 @@ class Dialogue extends Component {
     if (this._isLooking || this._isSending) return;
     this._isLooking = true;
     try {
-      /** @type {Found} */
+      /** @type {LiveDialogue} */
       const found = await ask(this._path);
       this._waitUntil_ms = 0;
       this._connection = "saved";
       // Only the server's answer was lost: it has the message.
-      if (this._pending && found.messages[this._pending.position]?.text === this._pending.text) this._landed();
+      const there = this._pending && found.messages[this._pending.position];
+      if (this._pending && there && textOf(there) === textOf(this._pending)) this._landed();
       this._show(found);
     } catch (error) {
       this._tell(error);
@@ -201,9 +207,16 @@ class Dialogue extends Component {
 
   async speak() {
     const text = this.text.trim();
-    if (!text || !this.found || !this._canSend) return;
+    const evidence = this.asks ? [] : this.evidence;
+    if (!this.found || !this._canSend) return;
+    if (!text) {
+      this._refused = `Write your ${this.asks ? "question" : "answer"} first.`;
+      this._write();
+      return;
+    }
     const position = this.correcting ?? this.found.messages.length;
-    if (this._pending?.position !== position || this._pending.text !== text) this._pending = { key: makeKey(), position, text };
+    const message = { position, text, evidence };
+    if (!this._pending || textOf(this._pending) !== textOf(message)) this._pending = { key: makeKey(), ...message };
     await this._post();
     this._write();
   }
@@ -212,11 +225,11 @@ class Dialogue extends Component {
     if (!this._pending || this._isSending) return;
     this._isSending = true;
     this._keep();
-    this.forceUpdate();
-    const { key, position, text } = this._pending;
+    this.draw();
+    const { key, ...body } = this._pending;
     let isRefused = false;
     try {
-      const found = await ask(`${this._path}/messages`, { method: "POST", body: { position, text }, key });
+      const found = await ask(`${this._path}/messages`, { method: "POST", body, key });
       this._landed();
       this._show(found);
     } catch (error) {
@@ -224,15 +237,15 @@ class Dialogue extends Component {
       if (isRefused) this._forget();
     } finally {
       this._isSending = false;
-      this.forceUpdate();
+      this.draw();
     }
     if (isRefused) await this._look();
   }
 
   _correct() {
-    const isOn = this.correcting === null && this._last !== null;
-    this.correcting = isOn ? (this._last?.position ?? null) : null;
-    this._type(isOn ? (this._last?.text ?? "") : "");
+    const last = this.correcting === null ? this._last : null;
+    this.correcting = last?.position ?? null;
+    this._type({ text: last?.text ?? "", evidence: last?.evidence ?? [] });
     this._write();
   }
 
@@ -248,73 +261,70 @@ class Dialogue extends Component {
   // ---- drawing -----------------------------------------------------------------------------------------------------
 
   render() {
-    const { name } = this.props;
     const { asks, found } = this;
-    const notice = this._notice || (found?.note ? `It was sent back: ${found.note}` : "");
-    const guide = asks
+    const kept = `what you type stays in this browser${this._pending ? " and is sent as soon as the server is reached" : ""}`;
+    const text = { "": "Opening…", saved: "Connected", offline: `Offline: ${kept}`, "signed-out": `Signed out: ${kept}.` }[this._connection];
+    const turns = this._turns;
+    const film = asks
       ? html`<${Held} class="guide" label="How it goes" open=${!matchMedia("(max-width: 60rem)").matches}>
           ${found && found.activities.length > 0 && html`<h2>What you know</h2>
             <p>These activities happen in the video, <strong>in an order that you do not know</strong>:</p>
             <ul id="activities" class="activities">${found.activities.map((one) => html`<li>${one}</li>`)}</ul>`}
         <//>`
-      : html`<details open=${found?.messages.length === 0}><summary>How to answer</summary><${Held} class="guide" label="How it goes" /></details>`;
-    return html`<div class="editor">
-      ${asks ? guide : this.playback ? html`<${Watch} playback=${this.playback} />` : html`<div class="watch"></div>`}
-      <div class="side">
-        <header class="work-head">
-          <h1>${name}: you ${asks ? "ask" : "answer"}</h1>
-          ${this._drawConnection()}
-          <span class="help">
-            ${guideline && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
-            <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
-          </span>
-        </header>
-        <div id="fields-scroll" class="fields-scroll" tabindex="0" role="region" aria-labelledby="talk-title">
-          <div id="notices" role="alert">${notice && html`<p class="note">${notice}</p>`}</div>
-          ${!asks && guide}
-          <h2 id="talk-title" class="task-title" tabindex="-1">Dialogue</h2>
-          <ol id="messages" class="messages" aria-live="polite">${found?.messages.map((message) => {
-            const isOwn = this._isOwn(message);
-            return html`<li key=${message.position} class=${isOwn ? "own" : undefined}><span class="who-said">${isOwn ? "You" : asks ? "Correspondent" : "Investigator"}</span>${message.text}</li>`;
-          })}</ol>
-        </div>
-        ${this._drawForm()}
+      : !found
+        ? html`<div class="watch"></div>`
+        : html`<${Watch} editor=${this} playback=${this.playback} turns=${turns} current=${turns.length - 1}
+          onEvidence=${this._showsEvidence && ((/** @type {number} */ n, /** @type {Interval} */ part) => this._type({ evidence: this.evidence.map((each, at) => (at === n ? part : each)) }))} />`;
+    return html`<${Frame} editor=${this} film=${film} name=${`${this.props.name}: you ${asks ? "ask" : "answer"}`} state=${this._connection} text=${text}>
+      <div id="fields-scroll" class="fields-scroll" tabindex="0" role="region" aria-labelledby="talk-title">
+        <div id="notices" role="alert">${found?.note && html`<p class="note">It was sent back: ${found.note}</p>`}</div>
+        ${!asks && html`<details open=${found?.messages.length === 0}><summary>How to answer</summary><${Held} class="guide" label="How it goes" /></details>`}
+        <h2 id="talk-title" class="task-title" tabindex="-1">Dialogue</h2>
+        <ol id="messages" class="messages" aria-live="polite">${found?.messages.map((message) => this._drawMessage(message))}</ol>
       </div>
-    </div>`;
+      ${this._drawForm()}
+    <//>`;
   }
 
-  _drawConnection() {
-    const stays = "what you type stays in this browser";
-    const texts = {
-      "": "Opening…",
-      saved: "Connected",
-      offline: `Offline: ${stays}${this._pending ? " and is sent as soon as the server is reached" : ""}`,
-      "signed-out": `Signed out: ${stays}.`,
-    };
-    return html`<p id="save-state" class=${`save-state ${this._connection}`} role="status">
-      <span class="state-dot" aria-hidden="true"></span>${texts[this._connection]}${" "}
-      ${this._connection === "signed-out" && html`<a href="/sign-in" target="_blank" rel="opener">Sign in in a new tab</a>`}
-    </p>`;
+  /** @param {Message} message */
+  _drawMessage(message) {
+    const isOwn = this._isOwn(message);
+    const { position, text, evidence = [] } = message;
+    return html`<li key=${position} class=${isOwn ? "own" : undefined}>
+      <span class="who-said">${isOwn ? "You" : this.asks ? "Correspondent" : "Investigator"}</span>${text}
+      ${evidence.length > 0 && html`<span class="who-said">Evidence: ${evidence.map(({ start_s, end_s }) => html`<button type="button" class="quiet" onClick=${() => this.seek(start_s)}>${clock(start_s)}–${clock(end_s)}</button>`)}</span>`}
+    </li>`;
   }
 
   _drawForm() {
-    const { asks, found, isLive } = this;
+    const { asks, found, isLive, findings } = this;
     const said = found?.messages.length ?? 0;
     const asked = Math.ceil(said / 2);
     const left = (found?.least_turns ?? 0) - Math.floor(said / 2);
+    const asked_at = this._showsEvidence && found?.film?.duration_s ? ` The question is asked after the whole video, at ${clock(found.film.duration_s)}.` : "";
     const turn = !isLive ? "The dialogue is finished." : found?.your_turn ? "It is your turn." : "The other person is writing.";
-    return html`<form id="say" class="decisions" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), void this.speak())}>
-      <p id="progress" class="soft small" role="status">${found && `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${left > 0 ? `, at least ${left} more to go` : ""}.`}</p>
+    const progress = found && `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${left > 0 ? `, at least ${left} more to go` : ""}.${asked_at}`;
+    return html`<form id="say" class="decisions">
+      <p id="progress" class=${`said-line ${this._refused ? "warn" : ""}`} role="status">${this._refused || progress}</p>
+      ${findings.slice(1).map(({ text }) => html`<p class="finding">${sentence(text)}</p>`)}
       <fieldset class="bare" disabled=${found !== null && !isLive}>
-        <${Text} id="text" label=${`Your ${asks ? "question" : "answer"}`} rows=${2} most=${2000} value=${this.text} change=${(/** @type {string} */ text) => this._type(text)} />
+        <${Text} id="text" label=${`Your ${asks ? "question" : "answer"}`} rows=${2} most=${2000} value=${this.text} change=${(/** @type {string} */ text) => this._type({ text })} />
+        ${this._showsEvidence && html`<div class="times">
+          <${Evidence} editor=${this} value=${this.evidence} change=${(/** @type {Interval[]} */ evidence) => this._type({ evidence })} />
+        </div>`}
         <div class="actions" id="decide">
-          <button id="send" data-key="done" disabled=${!this._canSend}>${asks ? "Ask" : "Answer"} </button>
+          <${Act} editor=${this} name="done" id="send" text=${asks ? "Ask" : "Answer"} />
           ${this._last && html`<button type="button" class="second" id="correct" onClick=${() => this._correct()}>${this.correcting === null ? "Correct my last message" : "Cancel the correction"}</button>`}
           ${asks && html`<button type="button" class="second submit" id="finish" disabled=${!isLive || said % 2 === 1 || left > 0} onClick=${() => void this._finish()}>Finish the dialogue</button>`}
         </div>
       </fieldset>
     </form>`;
   }
+}
+
+/** A message as text, to compare two. @param {Message} message */
+function textOf({ position, text, evidence = [] }) {
+  return JSON.stringify([position, text, evidence.map(({ start_s, end_s }) => [start_s, end_s])]);
 }
 
 /** Text that the page holds in its template. @param {{class: string, label: string, open?: boolean, children?: any}} props `open`: its folded parts are open. */
@@ -332,15 +342,12 @@ function Held({ class: kind, label, open = false, children }) {
   return html`<section class=${kind} aria-label=${label} tabindex="0" ref=${put}>${children}</section>`;
 }
 
-/** A finished dialogue with its video, for somebody outside the pair. @param {{video: import("./watch.js").Video | null}} props */
+/** A finished dialogue with its video, for somebody outside the pair. @param {{video: Video | null}} props */
 function look({ video }) {
   const playback = new Playback(video);
   const keys = new Keys(() => ({ ...videoOffers(playback), keys: { act: () => keys.open() } }));
-  void playback.open().then(() => {
-    keys.label();
-    document.documentElement.dataset.ready = "true";
-  });
-  return html`<div class="editor"><${Watch} playback=${playback} /><${Held} class="side fields-scroll" label="The dialogue" /></div>`;
+  void playback.open().then(() => (document.documentElement.dataset.ready = "true"));
+  return html`<div class="editor"><${Watch} editor=${{ keys }} playback=${playback} /><${Held} class="side fields-scroll" label="The dialogue" /></div>`;
 }
 
 export function start() {

@@ -9,77 +9,30 @@
  *       what = "turn";                                     // a place, for "2 turns wait in this browser"
  *       nameOf(place) { return `Turn ${Number(place) + 1}`; }
  *       draftOf(place) { return startOf(this.editor.content.turns[place]); }
- *       linesOf(place, value) { return [["Question", value.question]]; }
  *       Fields = ({ view, place, value }) => html`<${Text} label="Question" value=${value.question} … />`;
  *       offers() { return { accept: { act: () => …, button: "Accept" } }; }        // names of actions.js
  *     }
  *     edit(Turns);
  *
- * The template extends `editor.html` and names the module: `{% block start %}turns{% endblock %}`. See `View` below for
+ * The template extends `editor.html` and names the module: `{% block start %}turns{% endblock %}`. `View` in `types.d.ts` has
  * everything that a view can have. A view changes a value with `editor.set(value)`, decides with `editor.decide(value)`,
  * and says `editor.draw()` after a change of its own. The chosen place is `editor.place`, its value `editor.value`.
  */
 
-import { Act, Changes, Findings, Modal, selectorOf } from "./fields.js";
 import { messageOf, sentence } from "./elements.js";
+import { Changes, Findings, selectorOf, withTime } from "./fields.js";
+import { Act, Frame, Modal } from "./frame.js";
 import { guideline, openGuideline } from "./guideline.js";
-import { takeBack, takeHandedIn } from "./handed_in.js";
 import { Keys } from "./keys.js";
-import { SpotKeeper, lastSpot, putCaret } from "./resuming.js";
-import { Session } from "./session.js";
-import { DECIDED } from "./turnvalue.js";
+import { Session, takeBack, takeHandedIn } from "./session.js";
+import { DECISIONS, labelOf, rowsOf, textOf } from "./values.js";
 import { Component, html, render } from "./vendor/preact.js";
-import { Splitter } from "./splitter.js";
 import { Playback, Watch, videoOffers } from "./watch.js";
 import { ask } from "./workapi.js";
 
-/** @typedef {import("./session.js").Reply} Reply */
-/** @typedef {import("./session.js").Choice} Choice */
-/** @typedef {[string, string][]} Lines A value as labelled lines. */
-/**
- * @typedef {object} PlaceState How the strip shows a place.
- * @property {string} kind A CSS class, as `accepted`.
- * @property {string} text As `Accepted`.
- * @property {string} [mark] A sign in the strip.
- * @property {string[]} [more] More that its name says, as `a check flagged it`.
- */
-/**
- * @typedef {object} View A task. All but the first six are optional.
- * @property {string} what A place, for people: `turn`.
- * @property {(place: string) => string} nameOf As `Turn 2`.
- * @property {(place: string) => any} draftOf The value that people start from; null if there is none.
- * @property {(place: string, value: any) => Lines} linesOf To compare the versions of two windows.
- * @property {(props: {view: any, editor: Editor, place: string, value: any}) => any} Fields Component with the fields of the open place.
- * @property {() => import("./keys.js").Offers} offers What keys and buttons do at the moment; the editor adds the video, undo and so on.
- * @property {import("./actions.js").ActionName[]} [without] Names of actions of the editor that the task does not have.
- * @property {string[]} [places] The places, in order. By default those that the server names and those that were made.
- * @property {(place: string) => string} [titleOf] The heading. By default `Turn 2 of 8`.
- * @property {(place: string) => PlaceState} [stateOf] By default undecided or the decision.
- * @property {(place: string) => any} [shortOf] What the strip shows of the place. By default its number.
- * @property {(place: string) => {question: any, answer?: any, about?: any}} [saidOf] How a place reads that is not open.
- * @property {(place: string, value: any) => boolean} [isDecided] By default: its `decision` is not null.
- * @property {(place: string) => {asked_at_s: number | null, evidence: Interval[]}} [timesOf] Its times on the bar.
- * @property {(place: string, change: {evidence: Interval[]}) => void} [moveEvidence] Somebody dragged an edge on the bar.
- * @property {(place: string) => string} [questionOf] What full screen shows; by default the `question` of the value.
- * @property {(place: string) => Interval[]} [partsOf] What is played by the key P; by default the evidence, or the clips.
- * @property {(props: {view: any, editor: Editor}) => any} [Top] What is above the places and does not scroll with them, as a board.
- * @property {(props: {view: any, editor: Editor, place: string}) => any} [Head] Beside the heading, as a choice of comparison.
- * @property {(props: {view: any, editor: Editor}) => any} [Panel] In place of the decision bar while `panelOpen`.
- * @property {boolean} [panelOpen]
- * @property {() => {question?: string, summary?: string, more?: any}} [submitting] What is asked before the unit is submitted; `more`: fields.
- * @property {() => void} [beforeSubmit] Saves what submitting says.
- * @property {(from: string | null) => void} [placed] Another place was chosen.
- * @property {(place: string) => void} [saved] The server has another revision of a place.
- * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
- * @property {(theirs: any) => boolean} [stands] True: the version of the other window stays, without a question.
- * @property {() => void} [leave] Escape was pressed outside of a field.
- * @property {string} [submitText] Of the button; "Submit" by default.
- * @property {string} [home] The page after the last unit; `/` by default.
- */
-/** @typedef {import("./player.js").Interval} Interval */
-
-const KINDS = Object.freeze({ accept: "accepted", edit: "edited", reject: "rejected", skip: "skipped" });
-const MARKS = Object.freeze({ accept: "✓", edit: "✎", reject: "✕", skip: "–" });
+/** Whoever is that near to the start of some evidence is there. */
+const NEAR_S = 0.1;
+const KEEP_MS = 300;
 
 /** @extends {Component<{reply: Reply, View: new (editor: Editor) => View}>} */
 export class Editor extends Component {
@@ -94,7 +47,7 @@ export class Editor extends Component {
     this.playback = new Playback(reply.unit.video, this.content);
     this.view = new View(this);
     this.session = new Session(reply, this);
-    this.spot = lastSpot(reply.assignment.id);
+    this.spot = this.session.spot;
     const at = this.spot && this.places.includes(this.spot.place) ? this.spot.place : null;
     /** The chosen place. */
     this.place = at ?? this.session.openPlaces[0] ?? this.places[0] ?? "";
@@ -102,16 +55,22 @@ export class Editor extends Component {
     this.isOpened = false;
     this._said = "";
     this._isWarning = false;
-    this._notice = "";
     /** @type {{place: string, field: string | null, text: string} | null} What this page refused, until something changes. */
     this._refusal = null;
     this._handed_in = takeHandedIn();
-    this._saving = { state: /** @type {import("./outbox.js").State} */ ("saved"), waiting: 0, message: "" };
+    this._saving = { state: /** @type {SaveState} */ ("saved"), waiting: 0, message: "" };
     /** @type {{place: string, mine: any, theirs: any, choose: (choice: Choice) => void} | null} */
     this._merging = null;
     this._asking = false;
     this.keys = new Keys(() => this._offers(), () => this.draw());
-    this._spots = new SpotKeeper(reply.assignment.id, document.body, () => ({ place: this.place, time_s: this.time_s }));
+    /** @type {number | undefined} */
+    this._spotTimer = undefined;
+    document.addEventListener("selectionchange", () => this._keepSpotSoon());
+    window.addEventListener("pagehide", () => this._keepSpot());
+    // A page from the browser's cache may be out of date.
+    window.addEventListener("pageshow", ({ persisted }) => {
+      if (persisted) location.reload();
+    });
   }
 
   // ---- what views use ----------------------------------------------------------------------------------------------
@@ -119,6 +78,12 @@ export class Editor extends Component {
   /** True while the work can be changed. */
   get isOpen() {
     return this.session.isOpen;
+  }
+
+  /** True if the work can be changed; otherwise says why not. */
+  mayChange() {
+    if (!this.isOpen) this.refuse(`This work is ${this.reply.assignment.state}: it can be read, not changed.`);
+    return this.isOpen;
   }
 
   /** The places of the strip. */
@@ -143,11 +108,10 @@ export class Editor extends Component {
 
   /** Changes the value at the chosen place. @param {any} value @param {{now?: boolean, place?: string}} [options] */
   set(value, { now = false, place = this.place } = {}) {
-    if (!this.isOpen) return;
-    this._notice = "";
+    if (!this.mayChange()) return;
     this._refusal = null;
     this.session.put(place, value, { now });
-    this._spots.soon();
+    this._keepSpotSoon();
     this.draw();
   }
 
@@ -157,7 +121,7 @@ export class Editor extends Component {
    * @param {any} value @param {string} [told] As `Turn 2: accepted.`
    */
   decide(value, told = "") {
-    if (!this.isOpen) return;
+    if (!this.mayChange()) return;
     const from = this.place;
     const { outbox } = this.session;
     const isKnown = outbox.stateOf(from) === "saved";
@@ -189,6 +153,11 @@ export class Editor extends Component {
     }
   }
 
+  /** The number of the open place, from 1. */
+  get _number() {
+    return this.places.indexOf(this.place) + 1;
+  }
+
   /** The next place that needs a decision, or null. */
   nextOpen() {
     const { places } = this;
@@ -205,9 +174,12 @@ export class Editor extends Component {
     this.say(`${this.titleOf(place)}.`);
   }
 
-  /** Goes on by a number of places. @param {number} by */
-  goBy(by) {
-    this.go(this.places[this.places.indexOf(this.place) + by]);
+  /** Goes to the place with a number, from 1; where there is none, says so. @param {number} number */
+  goTo(number) {
+    const { what } = this.view;
+    if (number < 1) this.refuse(`There is no ${what} before the first.`);
+    else if (number > this.places.length) this.refuse(`There is no ${what} ${number}.`);
+    else this.go(this.places[number - 1]);
   }
 
   /** Shows a place without moving the focus. @param {string} place */
@@ -218,7 +190,7 @@ export class Editor extends Component {
     this.chosen = 0;
     this._refusal = null;
     this.view.placed?.(from);
-    this._spots.soon();
+    this._keepSpotSoon();
     this.draw(() => this._bringIntoView());
   }
 
@@ -246,12 +218,26 @@ export class Editor extends Component {
     void this.playback.seek(time_s);
   }
 
-  /** Goes to the first of some parts of the video, or to the one after the one that is shown. @param {Interval[]} parts @param {string} none Said if there are none. */
-  toPart(parts, none) {
-    const at = parts.findIndex(({ start_s }) => Math.abs(this.time_s - start_s) < 0.1);
-    const part = parts[(at + 1) % parts.length];
-    if (part) this.seek(part.start_s);
-    else this.refuse(none);
+  /** Goes to the evidence, or from there to the next interval. */
+  toEvidence() {
+    const { evidence } = this._times(this.place);
+    const at = evidence[this.chosen];
+    if (at && Math.abs(this.time_s - at.start_s) < NEAR_S) this.chosen = (this.chosen + 1) % evidence.length;
+    const to = evidence[Math.min(this.chosen, evidence.length - 1)];
+    if (to) this.seek(to.start_s);
+    else this.refuse(`This ${this.view.what} has no evidence.`);
+    this.draw();
+  }
+
+  toAsked() {
+    const { asked_at_s = null } = this._times(this.place);
+    if (asked_at_s === null) this.refuse(`This ${this.view.what} has no time at which it is asked.`);
+    else this.seek(asked_at_s);
+  }
+
+  /** Sets a time of the evidence from the video. @param {"start" | "end" | "interval"} what */
+  _setTime(what) {
+    this.view.moveEvidence?.(this.place, withTime(this, this._times(this.place).evidence, what));
   }
 
   /** @param {string} text Shown above the buttons, and spoken. */
@@ -269,19 +255,13 @@ export class Editor extends Component {
     this.draw();
   }
 
-  /** What makes no sense at the open place, as the server or this page found it. @returns {import("./workapi.js").Finding[]} */
+  /** What makes no sense at the open place, as the server or this page found it. @returns {Finding[]} */
   get findings() {
     const refusal = this.session.outbox.refusal(this.place);
     const told = refusal && !refusal.findings.length ? [{ field: refusal.field ?? "", text: sentence(refusal.message) }] : [];
     const own = this._refusal?.place === this.place && this._refusal.field !== null ? [this._refusal] : [];
     const found = refusal?.findings.length ? refusal.findings : (this.session.findings.get(this.place) ?? []);
     return [...own, ...told, ...found].map((each) => ({ turn: 0, may_go_on: false, ...each, field: each.field ?? "" }));
-  }
-
-  /** @param {string} text Shown above the fields until the next change. */
-  notify(text) {
-    this._notice = text;
-    this.draw();
   }
 
   /** Moves the focus to a field, with the caret at the end of its text. @param {...string} selectors The first that is there. */
@@ -309,7 +289,7 @@ export class Editor extends Component {
 
   /** The decision at a place, as far as the server has it. @param {string} place @returns {PlaceState} */
   stateOf(place) {
-    const state = this.view.stateOf?.(place) ?? this._decisionAt(place);
+    const state = this.view.stateOf?.(place) ?? this.decisionAt(place);
     const { outbox } = this.session;
     const refusal = outbox.refusal(place);
     if (refusal) return { kind: "refused", text: `Not saved: ${sentence(refusal.message)}`, mark: "!" };
@@ -321,15 +301,14 @@ export class Editor extends Component {
   }
 
   /** @param {string} place @returns {PlaceState} */
-  _decisionAt(place) {
-    const decision = /** @type {keyof typeof KINDS | null} */ (this.session.value(place)?.decision ?? null);
-    if (!decision) return { kind: "undecided", text: "Undecided" };
-    return { kind: KINDS[decision] ?? decision, text: DECIDED[decision] ?? decision, mark: MARKS[decision] };
+  decisionAt(place) {
+    const decision = this.session.value(place)?.decision;
+    return decision ? (DECISIONS[decision] ?? { kind: decision, text: decision }) : { kind: "undecided", text: "Undecided", mark: "" };
   }
 
   // ---- what the session uses ---------------------------------------------------------------------------------------
 
-  /** @param {{state: import("./outbox.js").State, waiting: number, message: string}} now */
+  /** @param {{state: SaveState, waiting: number, message: string}} now */
   showSaveState(now) {
     const isTrouble = now.state !== "saved" && now.state !== "saving";
     const was = this._saving.state;
@@ -383,7 +362,7 @@ export class Editor extends Component {
 
   /** Asks if the unit is to be submitted; if something is open, says what. */
   submit() {
-    if (!this.isOpen || this._asking) return;
+    if (this._asking || !this.mayChange()) return;
     this.session.hurry();
     const lacking = this.session.openPlaces;
     if (lacking.length) {
@@ -402,7 +381,7 @@ export class Editor extends Component {
       const lacking = await this.session.submit();
       if (lacking) this._sayLacking(lacking);
     } catch (error) {
-      this.notify(messageOf(error));
+      this.refuse(messageOf(error));
     }
   }
 
@@ -417,31 +396,37 @@ export class Editor extends Component {
       if (field) this.focus(selectorOf(field));
       return;
     }
-    const names = places.map((place) => this.view.nameOf(place)).join(", ");
-    this.notify(`Still to be decided: ${names}.`);
-    this.refuse(`Still to be decided: ${names}.`);
+    this.refuse(`Still to be decided: ${places.map((place) => this.view.nameOf(place)).join(", ")}.`);
   }
 
   // ---- keys --------------------------------------------------------------------------------------------------------
 
-  /** @returns {import("./keys.js").Offers} */
+  /** @returns {Offers} */
   _offers() {
     const { view } = this;
-    const open = !view.panelOpen;
-    /** @type {import("./keys.js").Offers} */
+    const bulk = (this.reply.in_bulk ?? []).filter((place) => !this.session.value(place)?.decision);
+    /** @type {Offers} */
     const common = {
       undo: { act: () => this.session.step("undo") },
       redo: { act: () => this.session.step("redo") },
-      ...(open && { submit: { act: () => this.submit() } }),
+      ...(!view.panelOpen && { submit: { act: () => this.submit() } }),
+      ...(bulk.length && this.isOpen && { bulk: { act: () => this.session.step("bulk"), button: `Accept ${bulk.length} unflagged` } }),
       "take-back": { act: () => this._takeBack() },
-      next: { act: () => this.goBy(1) },
-      previous: { act: () => this.goBy(-1) },
+      next: { act: () => this.goTo(this._number + 1) },
+      previous: { act: () => this.goTo(this._number - 1) },
       undecided: { act: () => this._goToOpen() },
       note: { act: () => this.focus("#note") },
       unsure: { act: () => document.getElementById("unsure")?.click() },
       leave: { act: () => this._leave() },
       ...(guideline && { guideline: { act: openGuideline } }),
+      ...(view.moveEvidence && this.isOpen && {
+        "start-here": { act: () => this._setTime("start") },
+        "end-here": { act: () => this._setTime("end") },
+        add: { act: () => this._setTime("interval") },
+      }),
       "play-parts": { act: () => this._play(), video: "Play evidence" },
+      "to-evidence": { act: () => this.toEvidence(), video: "To evidence" },
+      "to-asked": { act: () => this.toAsked(), video: "To question" },
       keys: { act: () => this.keys.open() },
       ...videoOffers(this.playback),
     };
@@ -463,13 +448,12 @@ export class Editor extends Component {
 
   _play() {
     const times = this._times(this.place).evidence.filter(({ start_s, end_s }) => end_s > start_s);
-    const parts = this.view.partsOf?.(this.place) ?? (times.length ? times : this.playback.clips);
-    this.playback.playParts(parts);
+    this.playback.playParts(times.length ? times : this.playback.clips);
   }
 
   _takeBack() {
-    const back = this.reply.assignment.state === "submitted" ? this.session.reopen() : this._handed_in ? takeBack(this._handed_in.id) : null;
-    back?.catch((error) => this.notify(messageOf(error)));
+    const id = this.reply.assignment.state === "submitted" ? this.session.id : this._handed_in?.id;
+    if (id) takeBack(id).catch((error) => this.refuse(messageOf(error)));
   }
 
   // ---- life --------------------------------------------------------------------------------------------------------
@@ -477,8 +461,7 @@ export class Editor extends Component {
   async componentDidMount() {
     const { view, spot, playback } = this;
     const start_s = spot?.time_s ?? this._times(this.place).evidence[0]?.start_s ?? playback.clips[0]?.start_s ?? 0;
-    playback.addEventListener("moved", () => this._spots.soon());
-    this.keys.label();
+    playback.addEventListener("moved", () => this._keepSpotSoon());
     const opening = playback.open(start_s);
     await this.session.open();
     // A place that somebody made is known when the outbox is open.
@@ -490,13 +473,21 @@ export class Editor extends Component {
     this.isOpened = true;
     this.draw(() => {
       this._bringIntoView();
-      if (spot && this.places.includes(spot.place)) putCaret(spot);
+      if (spot?.field && spot.place === this.place) this.focus(`#${spot.field}`);
       document.documentElement.dataset.ready = "true";
     });
   }
 
-  componentDidUpdate() {
-    this.keys.label();
+  /** Keeps where this person is, after a moment, once for several calls. */
+  _keepSpotSoon() {
+    this._spotTimer ??= window.setTimeout(() => this._keepSpot(), KEEP_MS);
+  }
+
+  _keepSpot() {
+    clearTimeout(this._spotTimer);
+    this._spotTimer = undefined;
+    const field = document.activeElement?.matches("textarea, input") ? document.activeElement.id : "";
+    this.session.keepSpot({ place: this.place, time_s: this.time_s, ...(field && { field }) });
   }
 
   /** @param {string} place */
@@ -507,39 +498,28 @@ export class Editor extends Component {
   // ---- drawing -----------------------------------------------------------------------------------------------------
 
   render() {
-    const { view, place, value } = this;
-    const { unit } = this.reply;
+    const { view, place, value, places } = this;
+    const { state } = this._saving;
+    const film = html`<${Watch} editor=${this} playback=${this.playback} turns=${places.map((each) => this._times(each))} current=${places.indexOf(place)}
+      onEvidence=${view.moveEvidence && this.isOpen && this._moveEdge} />`;
     return html`
-      <div class="editor">
-        <${Watch} playback=${this.playback} turns=${this.places.map((each) => this._times(each))} current=${this.places.indexOf(place)} links=${this.content.links ?? []}
-          question=${(place && view.questionOf?.(place)) ?? value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
-        <${Splitter} />
-        <div class="side">
-          <header class="work-head">
-            <h1>${unit.name}</h1>
-            ${this._drawSaveState()}
-            <span class="help">
-              ${guideline && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
-              <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
-            </span>
-          </header>
-          <nav aria-label=${`${view.what}s`}><ol id="strip" class="strip">${this.places.map((each, n) => this._drawNumber(each, n))}</ol></nav>
-          <div id="notices" role="alert">${this._drawNotices()}</div>
-          ${view.Top && html`<${view.Top} view=${view} editor=${this} />`}
-          <div id="fields-scroll" class="fields-scroll" tabindex="0" role="region" aria-label=${`The ${view.what}s of this task`}>
-            <ol id="dialogue" class="places">${this.places.map((each) => (each === place ? this._drawOpen(place, value) : this._drawPlace(each)))}</ol>
-          </div>
-          <div id="decisions" class="decisions">
-            <p id="said" class=${this._isWarning ? "said-line warn" : "said-line"} role="status">${this._said}</p>
-            <fieldset class="bare" disabled=${!this.isOpen}>
-              <legend class="unseen">Decision</legend>
-              ${view.panelOpen && view.Panel ? html`<${view.Panel} view=${view} editor=${this} />` : this._drawButtons()}
-            </fieldset>
-          </div>
+      <${Frame} editor=${this} film=${film} name=${this.reply.unit.name} state=${state} text=${this._saveText()}>
+        <nav aria-label=${`${view.what}s`}><ol id="strip" class="strip">${places.map((each, n) => this._drawNumber(each, n))}</ol></nav>
+        <div id="notices" role="alert">${this._drawNotices()}</div>
+        ${view.Top && html`<${view.Top} view=${view} editor=${this} />`}
+        <div id="fields-scroll" class="fields-scroll" tabindex="0" role="region" aria-label=${`The ${view.what}s of this task`}>
+          <ol id="dialogue" class="places">${places.map((each) => (each === place ? this._drawOpen(place, value) : this._drawPlace(each)))}</ol>
         </div>
-      </div>
+        <div id="decisions" class="decisions">
+          <p id="said" class=${this._isWarning ? "said-line warn" : "said-line"} role="status">${this._said}</p>
+          <fieldset class="bare" disabled=${!this.isOpen}>
+            <legend class="unseen">Decision</legend>
+            ${view.panelOpen && view.Panel ? html`<${view.Panel} view=${view} editor=${this} />` : this._drawButtons()}
+          </fieldset>
+        </div>
+      <//>
       ${this._asking && this._drawQuestion()}
-      ${this._merging && html`<${Merge} view=${view} ...${this._merging} />`}
+      ${this._merging && html`<${Merge} view=${view} reasons=${this.reply.reasons} ...${this._merging} />`}
     `;
   }
 
@@ -572,13 +552,9 @@ export class Editor extends Component {
     </li>`;
   }
 
-  _videoButtons() {
-    return this.keys.offered.flatMap(({ name, video }) => (video ? [{ name, label: video, act: () => this.keys.run(name) }] : []));
-  }
-
-  _moveEvidence = (/** @type {number} */ n, /** @type {Interval} */ interval) => {
+  _moveEdge = (/** @type {number} */ n, /** @type {Interval} */ interval) => {
     this.chosen = n;
-    this.view.moveEvidence?.(this.place, { evidence: this._times(this.place).evidence.map((each, at) => (at === n ? interval : each)) });
+    this.view.moveEvidence?.(this.place, this._times(this.place).evidence.map((each, at) => (at === n ? interval : each)));
   };
 
   /** @param {string} place @param {number} n */
@@ -613,14 +589,13 @@ export class Editor extends Component {
       ${note && round > 1 && html`<div class="note"><strong>Returned to you: </strong>${note}</div>`}
       ${!this.isOpen && html`<div class="note">This work is ${state}: it can be read, not changed. ${" "}
         ${state === "submitted" && html`<${Act} editor=${this} name="take-back" class="second" text="Take it back" />`}</div>`}
-      ${this._notice && html`<p class="note passing">${this._notice}</p>`}
     `;
   }
 
   _saveText() {
     const { state, waiting, message } = this._saving;
     const waits = waiting === 1 ? `1 ${this.view.what} waits` : `${waiting} ${this.view.what}s wait`;
-    return {
+    const text = {
       saved: "All saved",
       saving: "Saving…",
       offline: `Offline: ${waits} in this browser`,
@@ -629,17 +604,7 @@ export class Editor extends Component {
       refused: `Not saved: ${sentence(message)}`,
       closed: `Not saved: ${sentence(message)} What you typed stays in this browser.`,
     }[state];
-  }
-
-  _drawSaveState() {
-    const { state } = this._saving;
-    const lost = !this.session.outbox.kept && state !== "saved";
-    // The link opens a new tab, so this page and its text stay.
-    return html`<p id="save-state" class=${`save-state ${state}`}>
-      <span class="state-dot" aria-hidden="true"></span>${this._saveText()}${" "}
-      ${state === "signed-out" && html`<a href="/sign-in" target="_blank" rel="opener">Sign in in a new tab</a>`}
-      ${lost && html`<strong> This browser cannot keep your work. Do not close the page.</strong>`}
-    </p>`;
+    return this.session.outbox.kept || state === "saved" ? text : `${text} This browser cannot keep your work. Do not close the page.`;
   }
 
   _drawQuestion() {
@@ -660,11 +625,10 @@ export class Editor extends Component {
   }
 }
 
-/** @param {{view: View, place: string, mine: any, theirs: any, choose: (choice: Choice) => void}} props Escape edits, which loses nothing. */
-function Merge({ view, place, mine, theirs, choose }) {
-  const [inDraft, inTheirs, inMine] = [view.draftOf(place), theirs, mine].map((value) => new Map(value === null ? [] : view.linesOf(place, value)));
-  const names = [...new Set([inDraft, inTheirs, inMine].flatMap((lines) => [...lines.keys()]))];
-  const cell = (/** @type {string} */ label, /** @type {string} */ before, /** @type {string} */ text) => html`<td data-label=${label}>
+/** @param {{view: View, reasons: Reply["reasons"], place: string, mine: any, theirs: any, choose: (choice: Choice) => void}} props Escape edits, which loses nothing. */
+function Merge({ view, reasons, place, mine, theirs, choose }) {
+  const draft = view.draftOf(place);
+  const cell = (/** @type {string} */ label, /** @type {string} */ text, /** @type {string} */ before) => html`<td data-label=${label}>
     ${!text ? html`<span class="soft">nothing</span>` : label === "Draft" ? text : html`<${Changes} before=${before} after=${text} />`}
   </td>`;
   // The heading gets the focus, so that somebody who is typing presses no button.
@@ -673,12 +637,10 @@ function Merge({ view, place, mine, theirs, choose }) {
     <p>Another window saved it while you typed here. Nothing is lost: choose the version to keep. The other one stays in the history.</p>
     <div class="scroll"><table class="versions">
       <thead><tr>${["", "Draft", "Theirs: saved elsewhere", "Mine: typed here"].map((text) => html`<th scope="col">${text}</th>`)}</tr></thead>
-      <tbody>${names
-        .filter((name) => inTheirs.get(name) !== inMine.get(name))
-        .map((name) => {
-          const before = inDraft.get(name) ?? "";
-          return html`<tr><th scope="row">${name}</th>${cell("Draft", "", before)}${cell("Theirs", before, inTheirs.get(name) ?? "")}${cell("Mine", before, inMine.get(name) ?? "")}</tr>`;
-        })}</tbody>
+      <tbody>${rowsOf([draft, theirs, mine]).map((row) => {
+        const [before, other, own] = [draft, theirs, mine].map((value) => textOf(row, value, reasons));
+        return other !== own && html`<tr><th scope="row">${labelOf(row.name)}</th>${cell("Draft", before, "")}${cell("Theirs", other, before)}${cell("Mine", own, before)}</tr>`;
+      })}</tbody>
     </table></div>
     <p class="actions">
       <button type="button" onClick=${() => choose("mine")}>Take mine</button>
@@ -688,22 +650,10 @@ function Merge({ view, place, mine, theirs, choose }) {
   <//>`;
 }
 
-/**
- * Opens the work that the page is about.
- * @param {new (editor: Editor) => View} View
- * @param {{path?: string, prepare?: (reply: any) => Reply}} [options] `path` of the answer about the work, if the page does not hold it.
- */
-export function edit(View, { path = "/api/work/", prepare = (reply) => reply } = {}) {
+/** Opens the work that the page holds. @param {new (editor: Editor) => View} View @param {(held: any) => Reply} [prepare] */
+export function edit(View, prepare = (held) => held) {
   const root = /** @type {HTMLElement} */ (document.getElementById("work"));
-  const held = document.getElementById("opened");
-  const asked = held instanceof HTMLTemplateElement ? Promise.resolve(JSON.parse(held.content.textContent ?? "")) : ask(path + encodeURIComponent(root.dataset.assignment ?? ""));
-  asked
-    .then((reply) => {
-      root.replaceChildren();
-      render(html`<${Editor} reply=${prepare(reply)} View=${View} />`, root);
-    })
-    .catch((error) => {
-      root.textContent = `This work cannot be opened. ${messageOf(error)} Reload the page to try again.`;
-      console.error(error);
-    });
+  const held = /** @type {HTMLTemplateElement} */ (document.getElementById("opened")).content.textContent ?? "";
+  root.replaceChildren();
+  render(html`<${Editor} reply=${prepare(JSON.parse(held))} View=${View} />`, root);
 }

@@ -2,13 +2,13 @@
 /** Times and messages as text for people. */
 
 /**
- * A time of a video as text: `0:12.3`, `1:02:03.4`.
+ * A time of a video as text: `0:12.34`, `1:02:03.40`.
  * @param {number} time_s
  */
 export function clock(time_s) {
-  const tenths = Math.max(0, Math.round(time_s * 10));
-  const [hours, minutes, rest] = [Math.floor(tenths / 36000), Math.floor(tenths / 600) % 60, tenths % 600];
-  const seconds = `${String(Math.floor(rest / 10)).padStart(2, "0")}.${rest % 10}`;
+  const hundredths = Math.max(0, Math.round(time_s * 100));
+  const [hours, minutes] = [Math.floor(hundredths / 360_000), Math.floor(hundredths / 6000) % 60];
+  const seconds = ((hundredths % 6000) / 100).toFixed(2).padStart(5, "0");
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${seconds}` : `${minutes}:${seconds}`;
 }
 

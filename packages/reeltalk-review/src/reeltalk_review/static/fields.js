@@ -1,27 +1,11 @@
 // @ts-check
-/**
- * Parts of the editor: buttons with keys, dialogs, and fields: texts with their changes, times, evidence, labels, answers
- * and options, a note, and unsure.
- */
+/** Fields of the editor: texts with their changes, times, evidence, labels, answers and options, a note, and what makes no sense. */
 
 import { clock, sentence } from "./elements.js";
-import { vocabularyName } from "./turnvalue.js";
+import { Act } from "./frame.js";
+import { vocabularyName } from "./values.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { diffWords } from "./worddiff.js";
-
-/** @typedef {import("./player.js").Interval} Interval */
-/** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("./keys.js").Keys} Keys */
-/** @typedef {{target: HTMLInputElement & HTMLTextAreaElement, key: string, isComposing: boolean, preventDefault(): void}} FieldEvent */
-
-/** A button for an action, with its key; disabled while the page does not offer it. @param {{editor: {keys: Keys}, name: import("./actions.js").ActionName, id?: string, text: any, class?: string, title?: string}} props */
-export function Act({ editor, name, id = name, text, class: kind = "", title }) {
-  const key = editor.keys.shown(name);
-  const isOffered = editor.keys.offered.some((each) => each.name === name);
-  return html`<button type="button" id=${id} class=${kind} title=${title} disabled=${!isOffered} aria-keyshortcuts=${key?.aria} onClick=${() => editor.keys.run(name)}>
-    ${text}${key && html`<kbd aria-hidden="true">${key.text}</kbd>`}
-  </button>`;
-}
 
 /** The field of a path in a turn's value, as a selector. @param {string} path As `evidence.0.end_s`. */
 export function selectorOf(path) {
@@ -37,8 +21,8 @@ export function selectorOf(path) {
   return `#${ids[name] ?? name}`;
 }
 
-/** True if something found is about a field or a part of it. @param {Editor | undefined} editor @param {string} path */
-function isWrong(editor, path) {
+/** True if something found is about a field or a part of it. @param {Pick<Editor, "findings"> | undefined} editor @param {string} path */
+export function isWrong(editor, path) {
   return editor?.findings.some(({ field }) => field === path || field.startsWith(`${path}.`)) || undefined;
 }
 
@@ -53,25 +37,6 @@ export function Findings({ editor }) {
     ${mayGoOn && html`<${Text} label="It may stay, because" id="kept-because" value=${value?.kept_because ?? ""} most=${2000}
       change=${(/** @type {string} */ kept_because) => editor.set({ ...value, kept_because, decision: null })} />`}
   </div>`;
-}
-
-/** A dialog that is open while it is drawn. The element with `autofocus`, or its heading, gets the focus. @param {{id: string, labelled: string, class?: string, onClose: () => void, children?: any}} props */
-export function Modal({ id, labelled, class: kind = "", onClose, children }) {
-  const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    place.current?.showModal();
-    const first = place.current?.querySelector("[autofocus], h2");
-    if (first instanceof HTMLElement) first.focus();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
-    };
-  }, []);
-  const cancel = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    onClose();
-  };
-  return html`<dialog id=${id} class=${kind} aria-labelledby=${labelled} ref=${place} onCancel=${cancel}>${children}</dialog>`;
 }
 
 /** The changes from one text to another. @param {{before: string, after: string}} props */
@@ -100,15 +65,16 @@ export function Text({ label, id, value, change, before = null, rows = 1, most, 
   return html`<div class="field">
     ${label && html`<label for=${id}>${label}</label>`}
     <textarea id=${id} ref=${area} rows=${rows} maxlength=${most} aria-label=${name} aria-invalid=${wrong && "true"} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
-    <p class="difference" data-difference=${id} hidden=${!differs}>${differs && html`<${Changes} before=${before} after=${value} />`}</p>
+    <p class="difference" data-difference=${id} hidden=${!differs} tabindex="0" role="group" aria-label="Changes">${differs && html`<${Changes} before=${before} after=${value} />`}</p>
   </div>`;
 }
 
 /**
- * A time in seconds. What is typed stays as it is while the field has the focus.
- * @param {{id: string, value: number | null, change: (time_s: number | null) => void, name?: string, required?: boolean, invalid?: boolean}} props
+ * A time in seconds, shown to a hundredth. What is typed stays as it is while the field has the focus; the arrow keys go
+ * to the next frame or the one before, and show it.
+ * @param {{editor: Pick<Editor, "playback" | "seek">, id: string, value: number | null, change: (time_s: number | null) => void, name?: string, required?: boolean, invalid?: boolean}} props
  */
-export function Time({ id, value, change, name, required = false, invalid = false }) {
+export function Time({ editor, id, value, change, name, required = false, invalid = false }) {
   const [typed, setTyped] = useState(/** @type {string | null} */ (null));
   const input = (/** @type {FieldEvent} */ { target }) => {
     setTyped(target.value);
@@ -116,33 +82,36 @@ export function Time({ id, value, change, name, required = false, invalid = fals
     if (Number.isFinite(time_s)) change(Math.max(0, time_s));
     else if (!required) change(null);
   };
-  const shown = typed !== null && (typed === "" || Number.parseFloat(typed) === value) ? typed : value === null ? "" : rounded(value);
+  const key = (/** @type {FieldEvent} */ event) => {
+    const frames = /** @type {Record<string, number>} */ ({ ArrowUp: 1, ArrowDown: -1 })[event.key];
+    if (!frames) return;
+    event.preventDefault();
+    const time_s = value === null ? editor.playback.mark_s : editor.playback.snap(value, frames);
+    setTyped(null);
+    change(time_s);
+    editor.seek(time_s);
+  };
+  const shown = typed !== null && (typed === "" || Number.parseFloat(typed) === value) ? typed : value === null ? "" : value.toFixed(2);
   return html`<input type="number" id=${id} min="0" step="any" inputmode="decimal" required=${required} aria-label=${name} aria-invalid=${invalid ? "true" : undefined}
-    value=${shown} onInput=${input} onBlur=${() => setTyped(null)} />`;
+    value=${shown} onInput=${input} onKeyDown=${key} onBlur=${() => setTyped(null)} />`;
 }
 
-/** Rounded to milliseconds. @param {number} time_s */
-export function rounded(time_s) {
-  return Math.max(0, Math.round(time_s * 1000) / 1000);
-}
-
-/**
- * When the question is asked.
- * @param {{editor: Editor, value: number | null, change: (time_s: number | null) => void}} props
- */
+/** When the question is asked. @param {{editor: Editor, value: number | null, change: (time_s: number | null) => void}} props */
 export function AskedAt({ editor, value, change }) {
   return html`<div class="field asked-at row">
     <label for="asked-at">Asked at</label>
-    <${Time} id="asked-at" value=${value} invalid=${isWrong(editor, "asked_at_s")} change=${change} />
+    <${Time} editor=${editor} id="asked-at" value=${value} invalid=${isWrong(editor, "asked_at_s")} change=${change} />
     <${Act} editor=${editor} name="asked-here" class="second" text="Now" />
     ${value !== null && html`<button type="button" class="quiet" aria-label="Go to the time of the question" onClick=${() => editor.seek(value)}>${clock(value)}</button>`}
   </div>`;
 }
 
 /**
- * Intervals of evidence. Keys set the times of the chosen one.
- * @param {{editor: Editor, value: Interval[], change: (evidence: Interval[]) => void}} props
+ * Who holds evidence: the editor, or a page like it.
+ * @typedef {Pick<Editor, "playback" | "seek" | "draw" | "keys" | "chosen" | "findings">} Holder
  */
+
+/** Intervals of evidence. Keys set the times of the chosen one. @param {{editor: Holder, value: Interval[], change: (evidence: Interval[]) => void}} props */
 export function Evidence({ editor, value, change }) {
   const chosen = Math.min(editor.chosen, Math.max(0, value.length - 1));
   const choose = (/** @type {number} */ n) => {
@@ -156,9 +125,9 @@ export function Evidence({ editor, value, change }) {
       const invalid = isWrong(editor, `evidence.${n}`);
       return html`<div class=${`row interval ${n === chosen ? "chosen" : ""}`} data-interval=${n} aria-current=${n === chosen ? "true" : undefined} onFocusIn=${() => choose(n)}>
         <button type="button" class="quiet" aria-label=${`Go to evidence ${n + 1}`} onClick=${() => (choose(n), editor.seek(start_s))}>${n + 1}</button>
-        <${Time} id=${`start-${n}`} value=${start_s} required invalid=${invalid} name=${`Evidence ${n + 1} starts`} change=${(/** @type {number} */ time_s) => put(n, { start_s: time_s })} />
+        <${Time} editor=${editor} id=${`start-${n}`} value=${start_s} required invalid=${invalid} name=${`Evidence ${n + 1} starts`} change=${(/** @type {number} */ time_s) => put(n, { start_s: time_s })} />
         <span aria-hidden="true">–</span>
-        <${Time} id=${`end-${n}`} value=${end_s} required invalid=${invalid} name=${`Evidence ${n + 1} ends`} change=${(/** @type {number} */ time_s) => put(n, { end_s: time_s })} />
+        <${Time} editor=${editor} id=${`end-${n}`} value=${end_s} required invalid=${invalid} name=${`Evidence ${n + 1} ends`} change=${(/** @type {number} */ time_s) => put(n, { end_s: time_s })} />
         <${Remove} label=${`Remove evidence ${n + 1}`} act=${() => change(value.filter((_, at) => at !== n))} />
       </div>`;
     })}${!value.length && html`<span class="soft">No evidence.</span>`}</div>
@@ -170,11 +139,7 @@ export function Evidence({ editor, value, change }) {
   </fieldset>`;
 }
 
-/**
- * Evidence with a time taken from the video: of the chosen interval, or of a new one.
- * @param {Editor} editor @param {Interval[]} evidence @param {"start" | "end" | "interval"} what
- * @returns {Interval[]}
- */
+/** Evidence with a time taken from the video: of the chosen interval, or of a new one. @param {Pick<Editor, "playback" | "chosen">} editor @param {Interval[]} evidence @param {"start" | "end" | "interval"} what @returns {Interval[]} */
 export function withTime(editor, evidence, what) {
   const { mark_s, markEnd_s } = editor.playback;
   const n = Math.min(editor.chosen, evidence.length - 1);
@@ -193,10 +158,7 @@ export function Remove({ label, act }) {
   return html`<button type="button" class="quiet remove" aria-label=${label} onClick=${act}>×</button>`;
 }
 
-/**
- * Answers.
- * @param {{editor?: Editor, value: string[], change: (references: string[]) => void, before?: string[] | null}} props
- */
+/** @param {{editor?: Editor, value: string[], change: (references: string[]) => void, before?: string[] | null}} props */
 export function Answers({ editor, value, change, before = null }) {
   const add = useFocusOnNew(value.length, (n) => `reference-${n}`);
   const one = value.length === 1;
@@ -214,10 +176,7 @@ export function Answers({ editor, value, change, before = null }) {
   </div>`;
 }
 
-/**
- * Options, one of which is right.
- * @param {{value: string[], right: number | null, change: (options: string[], right: number | null) => void}} props
- */
+/** Options, one of which is right. @param {{value: string[], right: number | null, change: (options: string[], right: number | null) => void}} props */
 export function Options({ value, right, change }) {
   const add = useFocusOnNew(value.length, (n) => `option-${n}`);
   const remove = (/** @type {number} */ n) =>
@@ -249,92 +208,67 @@ function useFocusOnNew(length, idOf) {
   };
 }
 
-/**
- * @typedef {{labels: string[], closed: boolean, least?: number, most?: number | null}} Vocabulary
- * @typedef {Record<string, Vocabulary>} Vocabularies
- */
-
-/**
- * Labels by vocabulary, as chips. In a closed vocabulary only its labels can be chosen; in an open one a new label is asked
- * for first.
- * @param {{known: Vocabularies, value: Record<string, string[]>, change: (labels: Record<string, string[]>) => void}} props
- */
+/** Labels by vocabulary: of a closed one as boxes, of an open one as text. @param {{known: Record<string, Vocabulary>, value: Labelling, change: (labels: Labelling) => void}} props */
 export function Labels({ known, value, change }) {
-  const [more, setMore] = useState(/** @type {string[]} */ ([]));
-  const names = [...new Set([...Object.keys(known), ...Object.keys(value), ...more])].sort();
-  const put = (/** @type {string} */ name, /** @type {string[]} */ labels) => {
-    const { [name]: _, ...others } = value;
-    change(labels.length ? { ...others, [name]: labels } : others);
-  };
-  return html`<fieldset class="group labels">
-    <legend class="unseen">Labels</legend>
-    ${names.map((name, n) => html`<${Chips} key=${name} n=${n} name=${name} vocabulary=${known[name] ?? { labels: [], closed: false }} has=${value[name] ?? []} put=${(/** @type {string[]} */ labels) => put(name, labels)} />`)}
-    <div class="vocabulary new">
-      <label for="new-vocabulary">New vocabulary</label>
-      <input id="new-vocabulary" autocomplete="off" size="14" onKeyDown=${(/** @type {FieldEvent} */ event) => {
-        const name = event.target.value.trim();
-        if (event.key !== "Enter" || event.isComposing) return;
-        event.preventDefault();
-        if (!name || names.includes(name)) return;
-        event.target.value = "";
-        setMore([...more, name]);
-        const at = [...names, name].sort().indexOf(name);
-        requestAnimationFrame(() => document.getElementById(`labels-${at}`)?.focus());
-      }} />
-    </div>
-  </fieldset>`;
+  const names = [...new Set([...Object.keys(known), ...Object.keys(value)])].sort();
+  return html`<div class="turn-labels">${names.map((name) => {
+    const vocabulary = known[name] ?? { labels: [] };
+    const put = (/** @type {string[]} */ given) => {
+      const { [name]: _, ...others } = value;
+      change(given.length ? { ...others, [name]: given } : others);
+    };
+    const parts = { key: name, name, vocabulary, given: value[name] ?? [], change: put };
+    if (!vocabulary.closed) return html`<${OpenLabels} ...${parts} />`;
+    return html`<fieldset class="group choices" key=${name} data-vocabulary=${name}><legend>${vocabularyName(name)}: ${boundsOf(vocabulary)}</legend><${Choices} ...${parts} /></fieldset>`;
+  })}</div>`;
 }
 
-/** @param {{n: number, name: string, vocabulary: Vocabulary, has: string[], put: (labels: string[]) => void}} props */
-function Chips({ n, name, vocabulary, has, put }) {
-  const [asked, setAsked] = useState("");
-  const { labels, closed, least = 0, most = null } = vocabulary;
-  const id = `labels-${n}`;
-  const isFull = most !== null && has.length >= most;
-  const add = (/** @type {HTMLInputElement} */ field, sure = false) => {
-    const label = labels.find((each) => each.toLowerCase() === field.value.trim().toLowerCase()) ?? field.value.trim();
-    if (!label || has.includes(label)) return;
-    // A new word in an open vocabulary is asked for: most of them are typing errors.
-    if (!labels.includes(label) && (closed || (labels.length > 0 && !sure))) {
-      setAsked(label);
-      return;
-    }
-    field.value = "";
-    setAsked("");
-    put(most === 1 ? [label] : [...has, label]);
-  };
-  const key = (/** @type {FieldEvent} */ event) => {
-    const field = event.target;
-    if (event.isComposing) return;
-    if (event.key === "Enter" || event.key === ",") {
-      event.preventDefault();
-      add(field, asked !== "" && field.value.trim() === asked);
-    } else if (event.key === "Backspace" && !field.value && has.length) put(has.slice(0, -1));
-  };
-  const bounds = most === 1 && least === 1 ? "exactly one" : most !== null ? `${least} to ${most}` : "";
-  return html`<div class="vocabulary">
-    <label for=${id}>${vocabularyName(name)} ${bounds && html`<span class="soft">(${bounds})</span>`}</label>
-    ${has.map((label) => html`<span class=${`label ${closed && !labels.includes(label) ? "unknown" : ""}`} key=${label}>${label}<button type="button" class="quiet" aria-label=${`Remove ${label}`} onClick=${() => put(has.filter((each) => each !== label))}>×</button></span>`)}
-    ${(!isFull || most === 1) && html`<input id=${id} list=${`known-${n}`} autocomplete="off" size="14" aria-describedby=${asked ? `${id}-asked` : undefined} onKeyDown=${key} onChange=${(/** @type {FieldEvent} */ { target }) => add(target)} />`}
-    <datalist id=${`known-${n}`}>${labels.filter((label) => !has.includes(label)).map((label) => html`<option value=${label}></option>`)}</datalist>
-    ${asked && html`<span class="warn small" id=${`${id}-asked`} role="alert">${closed ? `There is no label “${asked}” here: ${labels.slice(0, 12).join(", ")}${labels.length > 12 ? " …" : ""}.` : `“${asked}” is new here. Press Enter again to add it.`}</span>`}
-  </div>`;
+/** How many labels of a vocabulary are given, as text for people. @param {Vocabulary} vocabulary */
+export function boundsOf({ labels, least = 0, most = null }) {
+  if (least === 1 && most === 1) return "exactly one";
+  if (most === null || most >= labels.length) return least ? "one or more" : "";
+  return `${least} to ${most}`;
 }
 
 /**
- * The vocabularies of a unit: those that the server names, and others whose labels its turns have.
- * @param {{vocabularies?: Vocabularies, turns: {labels?: Record<string, string[]>}[]}} content
- * @returns {Vocabularies}
+ * The labels of a closed vocabulary as boxes, with their keys and meanings. Others that a draft has are shown, and can only
+ * be taken away.
+ * @param {{name: string, vocabulary: Vocabulary & {titles?: Record<string, string>}, given: string[], change: (given: string[]) => void, kindOf?: (label: string) => string, chances?: Record<string, number>}} props
+ *   `kindOf`: the CSS class of a label; `chances`: those that a machine gives them.
  */
-export function knownVocabularies({ vocabularies = {}, turns }) {
-  const known = { ...vocabularies };
-  for (const { labels } of turns) {
-    for (const [name, found] of Object.entries(labels ?? {})) {
-      known[name] ??= { labels: [], closed: false };
-      if (!known[name].closed) known[name] = { ...known[name], labels: [...new Set([...known[name].labels, ...found])] };
-    }
-  }
-  return known;
+export function Choices({ name, vocabulary, given, change, kindOf, chances }) {
+  const { labels, least, most, keys = [], says = {}, titles = {} } = vocabulary;
+  const isOne = least === 1 && most === 1;
+  return html`${[...new Set([...labels, ...given])].map((label, n) => {
+    const key = keys[n] && keys[n].toUpperCase() !== keys[n] ? `Shift+${keys[n].toUpperCase()}` : keys[n];
+    return html`<label class=${`choice ${kindOf?.(label) ?? ""}`} key=${label}>
+      <input type=${isOne ? "radio" : "checkbox"} id=${`${name}-${label}`} name=${name} value=${label} data-label=${label} checked=${given.includes(label)} aria-keyshortcuts=${key} onChange=${() => change(toggled(vocabulary, given, label))} />
+      ${key && html`<kbd aria-hidden="true">${key.replace("Shift+", "⇧")}</kbd>`}<span class=${labels.includes(label) ? "name" : "name warn"}>${titles[label] ?? label}</span>
+      ${says[label] && html`<span class="says">${says[label]}</span>`}
+      ${chances && html`<span class=${`chance ${(chances[label] ?? 0) >= 0.5 ? "likely" : ""}`}>${label in chances && `${Math.round(chances[label] * 100)} %`}</span>`}
+    </label>`;
+  })}`;
+}
+
+/** Labels with one ticked, or its tick removed. Where exactly one is given, it replaces the other. @param {Vocabulary} vocabulary @param {string[]} given @param {string} label */
+export function toggled({ labels, least, most }, given, label) {
+  if (least === 1 && most === 1) return [label];
+  return given.includes(label) ? given.filter((each) => each !== label) : labels.filter((each) => each === label || given.includes(each));
+}
+
+/** @param {{name: string, vocabulary: Vocabulary, given: string[], change: (given: string[]) => void}} props */
+function OpenLabels({ name, vocabulary: { labels }, given, change }) {
+  const [typed, setTyped] = useState(/** @type {string | null} */ (null));
+  const fresh = given.filter((label) => !labels.includes(label));
+  const type = (/** @type {FieldEvent} */ { target }) => {
+    setTyped(target.value);
+    change([...new Set(target.value.split(",").map((label) => label.trim()).filter(Boolean))]);
+  };
+  return html`<div class="field vocabulary" data-vocabulary=${name}>
+    <label for=${`labels-${name}`}>${vocabularyName(name)} <span class="soft">separated by commas</span></label>
+    <input id=${`labels-${name}`} autocomplete="off" value=${typed ?? given.join(", ")} onInput=${type} onBlur=${() => setTyped(null)} />
+    ${fresh.length > 0 && html`<span class="warn small">New here: ${fresh.join(", ")}. Check the spelling.</span>`}
+  </div>`;
 }
 
 /** A note, and that the person is unsure. @param {{value: {note: string, unsure?: boolean}, change: (more: {note?: string, unsure?: boolean}) => void, prefix?: string}} props `prefix` of ids. */

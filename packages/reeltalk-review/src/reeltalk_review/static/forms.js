@@ -1,9 +1,18 @@
 // @ts-check
 /** Forms: a double click sends once, serious changes ask for confirmation, and secrets can be copied. */
 
-import { showHandedIn } from "./handed_in.js";
+import { messageOf } from "./elements.js";
+import { takeBack, takeHandedIn } from "./session.js";
+import { html, render } from "./vendor/preact.js";
 
-showHandedIn();
+const submitted = document.getElementById("work") ? null : takeHandedIn();
+if (submitted) {
+  const place = document.createElement("div");
+  const say = (/** @type {any} */ what) => render(html`<p class="note" role="status">${what}</p>`, place);
+  const back = () => takeBack(submitted.id).catch((error) => say(messageOf(error)));
+  say(html`Submitted: ${submitted.name}. <button type="button" onClick=${back}>Take it back</button>`);
+  document.getElementById("content")?.prepend(place);
+}
 
 for (const form of document.querySelectorAll("form")) {
   form.addEventListener("submit", (event) => {

@@ -6,8 +6,6 @@
  * start at another value; names of values on that clock begin with `clock`.
  */
 
-/** @typedef {{start_s: number, end_s: number}} Interval */
-
 /** Times closer than this are equal: browsers count whole microseconds. */
 const HAIR_S = 2e-6;
 /** Assumed duration of a frame if there is no next frame. */

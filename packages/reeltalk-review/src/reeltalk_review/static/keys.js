@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Keys of a page, from the table of actions: people can change which key does what, and `?` opens the list of keys.
+ * Keys of a page, from the table of actions; `?` opens the list of keys.
  *
  *     const keys = new Keys(() => ({ accept: { act: () => …, button: "Accept" }, note: { act: () => … } }));
  *
@@ -10,48 +10,34 @@
  */
 
 import { ACTIONS } from "./actions.js";
+import { keep, recall } from "./stores.js";
 import { html, render } from "./vendor/preact.js";
 
-/** @typedef {import("./actions.js").Action} Action */
-/**
- * @typedef {object} Offer What an action does on a page.
- * @property {(key: string) => void} act Called with the pressed key.
- * @property {string} [button] Its text in the decision bar.
- * @property {boolean} [first] Its button is filled.
- * @property {string} [video] Its text below the video.
- * @typedef {Partial<Record<import("./actions.js").ActionName, Offer>>} Offers
- */
-
-const STORE = "reeltalk.keys";
+/** Keeps that somebody uses keys with Ctrl or Alt only. */
+const STORE = "reeltalk.keys-off";
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta", "AltGraph", "CapsLock", "Fn", "Dead", "Process"]);
-/** @type {Set<import("./actions.js").ActionName>} */
+/** @type {Set<ActionName>} */
 const TO_FIELDS = new Set(["question", "answer", "labels", "methods", "note"]);
 /** Elements that handle these keys themselves. */
 const OWN_KEYS = "button, a[href], summary, [role=slider], [role=separator]";
 
 export class Keys {
-  /**
-   * @param {() => Offers} offers What the page offers at the moment, by names of actions.
-   * @param {() => void} [changed] A key was changed.
-   */
+  /** @param {() => Offers} offers What the page offers at the moment, by names of actions. @param {() => void} [changed] Other keys work. */
   constructor(offers, changed = () => undefined) {
     this._offers = offers;
     this._changed = changed;
-    /** @type {{changed: Record<string, string[]>, off: boolean}} */
-    this._own = { changed: {}, off: false, ...readOwn() };
-    /** @type {Action | null} The action that waits for a new key. */
-    this._asking = null;
-    /** @type {[import("./actions.js").ActionName, string][]} Actions that wait until the page has gone on, with their keys. */
+    /** True if only keys with Ctrl or Alt work. */
+    this.isOff = recall(STORE) === true;
+    /** @type {[ActionName, string][]} Actions that wait until the page has gone on, with their keys. */
     this._waiting = [];
     this._isHeld = false;
+    /** @type {Offers | null} */
+    this._built = null;
     this.dialog = document.createElement("dialog");
     this.dialog.className = "keys-page";
     this.dialog.setAttribute("aria-labelledby", "keys-title");
     document.body.append(this.dialog);
-    this.dialog.addEventListener("close", () => {
-      this._asking = null;
-    });
     window.addEventListener("keydown", (event) => this._hear(event), { capture: true });
     // A button that was clicked keeps the focus and would get Space and Enter, and a box that was ticked would keep the keys
     // from the page, so both are blurred.
@@ -63,24 +49,32 @@ export class Keys {
       const pressed = target instanceof Element ? target.closest("button, summary, [type=checkbox], [type=radio]") : null;
       if (byPointer && pressed instanceof HTMLElement && pressed === document.activeElement && !pressed.closest("dialog")) pressed.blur();
     });
-    this.label();
   }
 
-  /** The current keys of an action. @param {Action} action */
-  keysOf(action) {
-    return this._own.changed[action.name] ?? action.keys;
+  /** What the page offers, built once for all buttons of a drawing. */
+  get _now() {
+    if (!this._built) {
+      this._built = this._offers();
+      queueMicrotask(() => (this._built = null));
+    }
+    return this._built;
   }
 
   /** What the page offers at the moment, in the order of the table. @returns {(Action & Offer)[]} */
   get offered() {
-    const offers = this._offers();
+    const offers = this._now;
     return ACTIONS.flatMap((action) => {
       const offer = offers[action.name];
       return offer ? [{ ...action, ...offer }] : [];
     });
   }
 
-  /** Does an action if the page offers it, after those that wait. @param {import("./actions.js").ActionName} name @param {string} [key] */
+  /** True if the page offers an action at the moment. @param {ActionName} name */
+  offers(name) {
+    return this._now[name] !== undefined;
+  }
+
+  /** Does an action if the page offers it, after those that wait. @param {ActionName} name @param {string} [key] */
   run(name, key = "") {
     // What follows a key that leads to a field was meant for the field.
     if (this._isHeld && this._waiting.some(([each]) => TO_FIELDS.has(each))) return;
@@ -97,29 +91,12 @@ export class Keys {
     for (let next = this._waiting.shift(); next; next = this._isHeld ? undefined : this._waiting.shift()) this.run(...next);
   }
 
-  /** The first key of an action, for its button; null if it has none. @param {string} name @returns {{text: string, aria: string} | null} */
+  /** The first key of an action, for its button; null if it has none. @param {ActionName} name @returns {{text: string, aria: string} | null} */
   shown(name) {
     const action = ACTIONS.find((each) => each.name === name);
-    const key = action && !action.range && this.keysOf(action)[0];
-    if (!key || this._own.off) return null;
+    const key = action && !action.range && action.keys[0];
+    if (!key || (this.isOff && !/^(Ctrl|Alt)\+/.test(key))) return null;
     return { text: spell(key).replace("Shift+", "⇧"), aria: key.replace("Ctrl", IS_MAC ? "Meta" : "Control") };
-  }
-
-  /** Writes the key into every element with `data-key`, the name of an action. */
-  label() {
-    for (const place of document.querySelectorAll("[data-key]")) {
-      const key = this.shown(place.getAttribute("data-key") ?? "");
-      let shown = place.querySelector("kbd");
-      if (!key) shown?.remove();
-      else {
-        if (!shown && !place.hasAttribute("data-quiet")) {
-          shown = place.appendChild(document.createElement("kbd"));
-          shown.setAttribute("aria-hidden", "true");
-        }
-        if (shown) shown.textContent = key.text;
-        place.setAttribute("aria-keyshortcuts", key.aria);
-      }
-    }
   }
 
   /** Opens the list of keys. */
@@ -131,12 +108,7 @@ export class Keys {
   /** @param {KeyboardEvent} event */
   _hear(event) {
     if (event.isComposing || MODIFIERS.has(event.key)) return;
-    if (this._asking) {
-      this._take(event);
-      return;
-    }
-    const open = document.querySelector("dialog[open]");
-    if (open) return;
+    if (document.querySelector("dialog[open]")) return;
     const pressed = spelling(event);
     const typing = isTyping(event.target);
     const action = this._actionFor(pressed, typing, event);
@@ -152,9 +124,9 @@ export class Keys {
     if (typing) {
       const held = IS_MAC ? event.ctrlKey && !event.metaKey : event.altKey && !event.ctrlKey;
       const found = hasModifier || pressed === "Escape" ? this._bound(pressed, (action) => action.typing !== false) : null;
-      return found ?? (held && !this._own.off ? this._bound(pressed.replace(IS_MAC ? "Ctrl+" : "Alt+", "")) : null);
+      return found ?? (held && !this.isOff ? this._bound(pressed.replace(IS_MAC ? "Ctrl+" : "Alt+", "")) : null);
     }
-    if (this._own.off && !hasModifier && pressed !== "Escape" && pressed !== "?") return null;
+    if (this.isOff && !hasModifier && pressed !== "Escape" && pressed !== "?") return null;
     const own = /^(Enter| |Space|Arrow\w+|Home|End|Page\w+)$/.test(pressed);
     if (own && event.target instanceof Element && event.target.matches(OWN_KEYS)) return null;
     return this._bound(pressed);
@@ -162,74 +134,31 @@ export class Keys {
 
   /** @param {string} key @param {(action: Action) => boolean} [also] */
   _bound(key, also = () => true) {
-    return this.offered.find((each) => this.keysOf(each).includes(key) && also(each)) ?? null;
+    return this.offered.find((each) => each.keys.includes(key) && also(each)) ?? null;
   }
 
-  /** Gives the pressed key to the action that waits for one. @param {KeyboardEvent} event */
-  _take(event) {
-    event.preventDefault();
-    event.stopPropagation();
-    const asked = /** @type {Action} */ (this._asking);
-    const action = /** @type {Action} */ (ACTIONS.find(({ name }) => name === asked.name));
-    this._asking = null;
-    const key = spelling(event);
-    let said = `${action.label}: ${spell(key)}`;
-    if (key === "Escape") said = "Nothing was changed.";
-    else {
-      const other = ACTIONS.find((each) => each !== action && this.keysOf(each).includes(key));
-      if (other) said = `${spell(key)} is already the key of “${other.label}”. Change that one first.`;
-      else {
-        this._own.changed[action.name] = [key];
-        this._keep();
-      }
-    }
-    this._draw(said, action.name);
-  }
-
-  _keep() {
-    try {
-      localStorage.setItem(STORE, JSON.stringify(this._own));
-    } catch {
-      // The keys are kept until the page is closed.
-    }
-    this.label();
-    this._changed();
-  }
-
-  /** @param {string} [said] @param {string} [focused] Name of the action whose button gets the focus. */
-  _draw(said = "", focused) {
+  _draw() {
     const { offered } = this;
     const groups = [...new Set(offered.map(({ group }) => group))];
-    const ask = (/** @type {Action} */ action) => {
-      this._asking = action;
-      this._draw();
+    const turn = (/** @type {any} */ { target }) => {
+      this.isOff = target.checked;
+      keep(STORE, this.isOff);
+      this._changed();
     };
-    const own = (/** @type {Partial<typeof this._own>} */ change, told = "") => {
-      Object.assign(this._own, change);
-      this._keep();
-      this._draw(told);
-    };
-    const row = (/** @type {Action} */ action) => html`<tr key=${action.name}>
-      <th scope="row">${action.label}</th>
-      <td>${(action.range ? [action.range] : this.keysOf(action).map(spell)).map((key) => html`<kbd>${key}</kbd>`)}</td>
-      <td>${!action.range && html`<button type="button" class="quiet" data-changes=${action.name} aria-label=${`Change the key of: ${action.label}`}
-        onClick=${() => ask(action)}>${this._asking?.name === action.name ? "Press a key" : "Change"}</button>`}</td>
+    const row = (/** @type {Action} */ { name, label, range, keys }) => html`<tr key=${name}>
+      <th scope="row">${label}</th>
+      <td>${(range ? [range] : keys.map(spell)).map((key) => html`<kbd>${key}</kbd>`)}</td>
     </tr>`;
     render(
       html`<div class="dialog-head"><h2 id="keys-title">Keys</h2><button type="button" class="quiet" onClick=${() => this.dialog.close()}>Close</button></div>
         <p class="small soft">While you type, hold ${IS_MAC ? "Control" : "Alt"} with a key, or press Esc first.</p>
-        <p role="status" class="small">${said}</p>
         <div class="key-groups">${groups.map((group) => html`<table key=${group}>
           <caption>${group}</caption>
           <tbody>${offered.filter((action) => action.group === group).map(row)}</tbody>
         </table>`)}</div>
-        <p class="key-options">
-          <label for="keys-off"><input type="checkbox" id="keys-off" checked=${this._own.off} onChange=${(/** @type {any} */ { target }) => own({ off: target.checked })} /> Only keys with Ctrl or Alt</label>
-          <button type="button" class="quiet" onClick=${() => own({ changed: {}, off: false }, "All keys have their default again.")}>Reset all keys</button>
-        </p>`,
+        <label for="keys-off"><input type="checkbox" id="keys-off" checked=${this.isOff} onChange=${turn} /> Only keys with Ctrl or Alt</label>`,
       this.dialog,
     );
-    /** @type {HTMLElement | null} */ (this.dialog.querySelector(`[data-changes="${focused}"]`))?.focus();
   }
 }
 
@@ -264,16 +193,4 @@ function spell(key) {
 /** True in every field of a form: a letter there may be meant for the field. @param {EventTarget | null} target */
 function isTyping(target) {
   return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.isContentEditable);
-}
-
-function readOwn() {
-  try {
-    const found = JSON.parse(localStorage.getItem(STORE) ?? "{}");
-    const changed = Object.entries(found.changed ?? {}).filter(
-      ([, keys]) => Array.isArray(keys) && keys.every((key) => typeof key === "string"),
-    );
-    return { changed: Object.fromEntries(changed), off: found.off === true };
-  } catch {
-    return {};
-  }
 }

@@ -5,22 +5,12 @@
  */
 
 import { edit } from "./editor.js";
-import { Note } from "./fields.js";
-import { countDecided } from "./turnvalue.js";
+import { Choices, Note, boundsOf, toggled } from "./fields.js";
+import { countDecided } from "./values.js";
 import { html } from "./vendor/preact.js";
 
-/** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("./player.js").Interval} Interval */
-/** @typedef {{decision: "accept" | "edit" | "skip" | null, labels: Record<string, string[]>, note: string, unsure: boolean}} LabelsValue */
-/** @typedef {{name: string, title: string, labels: string[], least: number, most: number, keys: string[], says: Record<string, string>}} Vocabulary */
-/** @typedef {{tags: string[], probabilities: Record<string, number>, margin: number | null, needs_review: boolean, reason: string | null}} Proposal */
-/**
- * @typedef {{question: string, references?: string[], options?: string[], correct_option?: number, asked_at_s?: number | null,
- *   evidence?: Interval[], labels?: Record<string, string[]>}} Turn
- */
+/** @typedef {Required<Vocabulary> & {name: string, least: number, most: number}} Named */
 
-const DECIDED = Object.freeze({ accept: "As proposed", edit: "Labelled", skip: "Skipped" });
-const KINDS = Object.freeze({ accept: "accepted", edit: "edited", skip: "skipped" });
 /** Proposals that are closer are a close call. */
 const CLOSE = 0.1;
 
@@ -29,13 +19,13 @@ export class Labels {
   constructor(editor) {
     this.editor = editor;
     this.what = "turn";
-    /** @type {Vocabulary[]} */
+    /** @type {Named[]} */
     this.vocabularies = Object.entries(editor.content.vocabularies).map(([name, found]) => ({ name, .../** @type {any} */ (found) }));
     this.manualOpen = false;
     this.Fields = Fields;
   }
 
-  /** @param {string} place @returns {Turn} */
+  /** @param {string} place @returns {Partial<TurnValue>} */
   turn(place) {
     return this.editor.content.turns[Number(place)];
   }
@@ -63,33 +53,17 @@ export class Labels {
     return { decision: null, labels, note: "", unsure: false };
   }
 
-  /** @param {string} _ @param {LabelsValue} value @returns {[string, string][]} */
-  linesOf(_, value) {
-    return [
-      ["Decision", value.decision ? DECIDED[value.decision] : "None yet"],
-      ...this.vocabularies.map(({ name, title }) => /** @type {[string, string]} */ ([short(title), (value.labels[name] ?? []).join(", ")])),
-      ["Note", value.note],
-      ["Unsure", value.unsure ? "Yes" : ""],
-    ];
-  }
-
   /** @param {string} place */
   stateOf(place) {
-    const { decision } = /** @type {LabelsValue} */ (this.editor.session.value(place));
-    if (decision) return { kind: KINDS[decision], text: DECIDED[decision], mark: decision === "skip" ? "–" : "✓" };
-    const isClose = Object.values(this.proposals(place)).some(({ needs_review, margin }) => needs_review || margin === null);
-    return { kind: isClose ? "undecided close-call" : "undecided", text: "Undecided", mark: isClose ? "?" : "", more: isClose ? ["a close call"] : [] };
+    const state = this.editor.decisionAt(place);
+    const isClose = !this.editor.session.value(place).decision && Object.values(this.proposals(place)).some(({ needs_review, margin }) => needs_review || margin === null);
+    return isClose ? { ...state, kind: "undecided close-call", mark: "?", more: ["a close call"] } : state;
   }
 
   /** @param {string} place */
   timesOf(place) {
     const { asked_at_s = null, evidence = [] } = this.turn(place);
     return { asked_at_s, evidence };
-  }
-
-  /** @param {string} place */
-  questionOf(place) {
-    return this.turn(place).question;
   }
 
   /** @param {string} place */
@@ -101,19 +75,16 @@ export class Labels {
 
   submitting() {
     const { places, session, content } = this.editor;
-    return { question: `Submit this ${content.unit}?`, summary: countDecided(places.map((place) => session.value(place)), DECIDED) };
+    return { question: `Submit this ${content.unit}?`, summary: countDecided(places.map((place) => session.value(place))) };
   }
 
   // ---- changing ----------------------------------------------------------------------------------------------------
 
-  /** Ticks a label, or removes the tick. In a vocabulary of which exactly one is given, it replaces the other. @param {Vocabulary} vocabulary @param {string} label */
-  toggle({ name, labels: known, least, most }, label) {
+  /** @param {Named} vocabulary @param {string[]} given @param {string} label What was ticked, or whose tick was removed. */
+  give({ name }, given, label) {
     const { editor } = this;
-    if (!editor.isOpen) return;
+    if (!editor.mayChange()) return;
     const { labels, ...value } = /** @type {LabelsValue} */ (editor.value);
-    const has = labels[name] ?? [];
-    const isOne = least === 1 && most === 1;
-    const given = isOne ? [label] : known.filter((each) => (each === label) !== has.includes(each));
     editor.set({ ...value, labels: { ...labels, [name]: given }, decision: null }, { now: true });
     editor.say(`${label}: ${given.includes(label) ? "added" : "removed"}.`);
   }
@@ -121,7 +92,6 @@ export class Labels {
   /** @param {"accept" | "skip"} decision */
   decide(decision) {
     const { editor } = this;
-    if (!editor.isOpen) return;
     const value = /** @type {LabelsValue} */ (editor.value);
     const lack = decision === "accept" ? lackOf(value, this.vocabularies) : "";
     if (lack) editor.refuse(lack, "labels");
@@ -137,15 +107,14 @@ export class Labels {
 
   /** The label that a key gives: digits as they are, letters with Shift, so that plain letters mean the same on every screen. @param {string} key */
   giveByKey(key) {
-    for (const vocabulary of this.vocabularies) {
-      const at = vocabulary.keys.indexOf(key.toLowerCase());
-      if (at >= 0) this.toggle(vocabulary, vocabulary.labels[at]);
-    }
+    const vocabulary = this.vocabularies.find(({ keys }) => keys.includes(key.toLowerCase()));
+    const label = vocabulary?.labels[vocabulary.keys.indexOf(key.toLowerCase())];
+    if (vocabulary && label) this.give(vocabulary, toggled(vocabulary, this.editor.value.labels[vocabulary.name] ?? [], label), label);
+    else this.editor.refuse(`No label has the key ${key}.`);
   }
 
-  /** @returns {import("./keys.js").Offers} */
+  /** @returns {Offers} */
   offers() {
-    const { editor } = this;
     const done = { act: () => this.decide("accept") };
     const give = { act: (/** @type {string} */ key) => this.giveByKey(key) };
     return {
@@ -156,7 +125,6 @@ export class Labels {
       manual: { act: () => this.toggleManual() },
       choose: give,
       label: give,
-      "to-evidence": { act: () => editor.toPart(this.timesOf(editor.place).evidence, "This turn has no evidence."), video: "To evidence" },
     };
   }
 }
@@ -166,7 +134,7 @@ function short(title) {
   return title.replace(/:.*/, "");
 }
 
-/** The problem with the number of labels, or nothing. @param {LabelsValue} value @param {Vocabulary[]} vocabularies */
+/** The problem with the number of labels, or nothing. @param {LabelsValue} value @param {Named[]} vocabularies */
 function lackOf({ labels }, vocabularies) {
   for (const { name, title, least, most } of vocabularies) {
     const { length } = labels[name] ?? [];
@@ -186,31 +154,22 @@ function Fields({ view, editor, place, value }) {
       <p class="asked-text">${question}</p>
       <p class="answer-text">${answer || html`<span class="soft">The answer is not known.</span>`}</p>
     </div>
-    ${view.vocabularies.map((vocabulary) => html`<${Choices} key=${vocabulary.name} view=${view} vocabulary=${vocabulary} given=${value.labels[vocabulary.name] ?? []} proposal=${view.proposals(place)[vocabulary.name]} />`)}</div>
+    ${view.vocabularies.map((vocabulary) => html`<${Labelled} key=${vocabulary.name} view=${view} vocabulary=${vocabulary} given=${value.labels[vocabulary.name] ?? []} proposal=${view.proposals(place)[vocabulary.name]} />`)}</div>
     <${Note} value=${value} change=${(/** @type {any} */ more) => editor.set({ ...value, ...more })} />
     <${Manual} view=${view} manual=${editor.content.manual} />
   `;
 }
 
-/** The labels of a vocabulary, with keys, meanings and chances. @param {{view: Labels, vocabulary: Vocabulary, given: string[], proposal?: Proposal}} props */
-function Choices({ view, vocabulary, given, proposal }) {
-  const { name, title, labels, least, most, says } = vocabulary;
-  const isOne = least === 1 && most === 1;
-  const bounds = isOne ? "exactly one" : most === labels.length ? "one or more" : `${least} to ${most}`;
+/** The labels of a vocabulary, with what a machine proposes. @param {{view: Labels, vocabulary: Named, given: string[], proposal?: Proposal}} props */
+function Labelled({ view, vocabulary, given, proposal }) {
+  const { name, title, least, most } = vocabulary;
   const isClose = typeof proposal?.margin === "number" && proposal.margin < CLOSE;
   const told = proposal && `· ${proposal.reason ? `nothing was proposed: ${proposal.reason}` : isClose ? "proposed; a close call" : "proposed"}`;
   const lacks = given.length < least || given.length > most;
+  const change = (/** @type {string[]} */ next) => view.give(vocabulary, next, [...next, ...given].find((label) => next.includes(label) !== given.includes(label)) ?? next[0]);
   return html`<fieldset class=${`group vocabulary-labels ${lacks ? "lacks" : ""}`} data-vocabulary=${name}>
-    <legend><span class="vocabulary-title">${title}</span> <span class="soft">${bounds}</span> <span class="proposed soft" data-proposed>${told}</span></legend>
-    ${labels.map((label) => {
-      const chance = proposal?.probabilities[label];
-      const key = vocabulary.keys[labels.indexOf(label)] ?? "";
-      return html`<label class="choice" key=${label}>
-        <input type=${isOne ? "radio" : "checkbox"} name=${name} value=${label} data-label=${label} checked=${given.includes(label)} aria-keyshortcuts=${/[a-z]/.test(key) ? `Shift+${key.toUpperCase()}` : key} onChange=${() => view.toggle(vocabulary, label)} />
-        <kbd aria-hidden="true">${/[a-z]/.test(key) ? `⇧${key.toUpperCase()}` : key}</kbd><span class="name">${label}</span><span class="says">${says[label]}</span>
-        <span class=${`chance ${(chance ?? 0) >= 0.5 ? "likely" : ""}`}>${chance !== undefined && `${Math.round(chance * 100)} %`}</span>
-      </label>`;
-    })}
+    <legend><span class="vocabulary-title">${title}</span> <span class="soft">${boundsOf(vocabulary)}</span> <span class="proposed soft" data-proposed>${told}</span></legend>
+    <${Choices} name=${name} vocabulary=${vocabulary} given=${given} chances=${proposal?.probabilities ?? {}} change=${change} />
   </fieldset>`;
 }
 

@@ -5,12 +5,10 @@
  */
 
 import { clock } from "./elements.js";
-import { Act } from "./fields.js";
+import { Act } from "./frame.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
 /** @typedef {import("./links.js").Links} Links */
-/** @typedef {import("./links.js").Turn} Turn */
-/** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {"before" | "after"} Side */
 /** @typedef {{side: Side, at: number, source: number | null, target: number | null}} Picking The side of the next turn, and the turns that were picked. */
 

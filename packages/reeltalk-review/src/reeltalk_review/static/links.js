@@ -2,56 +2,28 @@
 /** Links between two chains: people draw, relabel, rewrite, keep or delete them. */
 
 import { edit } from "./editor.js";
-import { Act, Answers, Note, Text } from "./fields.js";
+import { Answers, Choices, Note, Text } from "./fields.js";
+import { Act } from "./frame.js";
 import { Board, reveal } from "./linkboard.js";
 import { html } from "./vendor/preact.js";
 
-/** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("./player.js").Interval} Interval */
-/** @typedef {import("./workapi.js").Scene} Scene */
 /** @typedef {import("./linkboard.js").Side} Side */
-/**
- * @typedef {object} LinkValue
- * @property {"keep" | "delete" | null} decision Null without a decision.
- * @property {string[]} relations
- * @property {string[]} skills
- * @property {string | null} method Of the rewriting catalogue.
- * @property {string | null} question The later question in the words of this link; null for its original words.
- * @property {string[] | null} references
- * @property {boolean} fits
- * @property {string} note
- * @property {boolean} unsure
- */
-/**
- * @typedef {{question: string, references?: string[], evidence?: Interval[]}} Turn
- * @typedef {{id: string, clips: Scene[], turns: Turn[]}} Chain
- * @typedef {{relation: string, method: string, skill: string, question: string, references: string[], problems: string[], checked?: boolean}} Draft
- * @typedef {{name: string, relation: string, case: string | null, ask: string, deeper: string | null, skill: string, ours: boolean}} Method
- */
-/**
- * @typedef {object} Pair The content of a unit.
- * @property {Chain} before
- * @property {Chain} after
- * @property {{place: string, relations: string[]}[]} linkages Drafted links.
- * @property {Record<string, Draft[]>} rewrites
- * @property {Record<string, {labels: string[], says?: Record<string, string>}>} vocabularies
- * @property {Method[]} methods
- */
 
 /** The place for the statement that all links are there. */
 const BOARD = "board";
-const DECIDED = Object.freeze({ keep: "Kept", delete: "Deleted" });
 
 export class Links {
   /** @param {Editor} editor */
   constructor(editor) {
     this.editor = editor;
     this.what = "link";
+    /** @type {ActionName[]} */
+    this.without = ["to-asked"];
     /** @type {Pair} */
     this.pair = editor.content;
     this.relations = this.pair.vocabularies.relations.labels;
     this.drafted = new Set(this.pair.linkages.map(({ place }) => place));
-    /** @type {import("./linkboard.js").Picking | null} */
+    /** @type {Picking | null} */
     this.picking = null;
     /** Index of the next draft. */
     this.nextDraft = 0;
@@ -79,7 +51,7 @@ export class Links {
     return [source, target];
   }
 
-  /** @param {string} place @returns {[Turn, Turn]} */
+  /** @param {string} place @returns {[ChainTurn, ChainTurn]} */
   turnsOf(place) {
     const [source, target] = this.endsOf(place);
     return [this.pair.before.turns[source], this.pair.after.turns[target]];
@@ -115,41 +87,17 @@ export class Links {
     return { decision: null, relations: [...relations], skills: [], method: null, question: null, references: null, fits: false, note: "", unsure: false };
   }
 
-  /** @param {string} place @param {any} value @returns {[string, string][]} */
-  linesOf(place, value) {
-    /** @type {[string, string][]} */
-    const lines =
-      place === BOARD
-        ? [["Decision", value.decision ? "All links are there" : "None yet"], ["Links", value.links.map((/** @type {string} */ each) => this.nameOf(each)).join(", ")]]
-        : [
-            ["Decision", value.decision ? DECIDED[/** @type {LinkValue} */ (value).decision ?? "keep"] : "None yet"],
-            ["Relations", value.relations.join(", ")],
-            ["Skills", value.skills.join(", ")],
-            ["Method", value.method ?? ""],
-            ["Question", value.question ?? "In its original words"],
-            ["Answer", (value.references ?? []).join("\n")],
-            ["Fits", value.fits ? "Yes" : ""],
-          ];
-    return [...lines, ["Note", value.note], ["Unsure", value.unsure ? "Yes" : ""]];
-  }
-
   /** @param {string} place */
   stateOf(place) {
     const { decision, relations, question } = /** @type {LinkValue} */ (this.editor.session.value(place));
-    const more = [relations.join(", ") || "no relation yet", question === null ? "" : "rewritten"];
-    const kind = { keep: "accepted", delete: "rejected", none: "undecided" }[decision ?? "none"];
-    const text = decision ? DECIDED[decision] : this.drafted.has(place) ? "Undecided" : "New, undecided";
-    return { kind: `${kind} ${this.colour(relations)}`, text, mark: { keep: "✓", delete: "✕", none: "" }[decision ?? "none"], more };
+    const { kind, text, mark } = this.editor.decisionAt(place);
+    const more = [relations.join(", ") || "no relation yet", ...(question === null ? [] : ["rewritten"])];
+    return { kind: `${kind} ${this.colour(relations)}`, text: decision || this.drafted.has(place) ? text : "New, undecided", mark, more };
   }
 
   /** The evidence of both turns. @param {string} place */
   timesOf(place) {
     return { asked_at_s: null, evidence: this.turnsOf(place).flatMap((turn) => turn?.evidence ?? []) };
-  }
-
-  /** @param {string} place */
-  questionOf(place) {
-    return this.editor.session.value(place).question ?? this.turnsOf(place)[1].question;
   }
 
   /** @param {string} place */
@@ -204,13 +152,13 @@ export class Links {
   // ---- drawing a link ----------------------------------------------------------------------------------------------
 
   startPicking() {
-    if (!this.editor.isOpen) return;
+    if (!this.editor.mayChange()) return;
     this.editor.session.hurry();
     this._pick({ side: "before", at: 0, source: null, target: null });
     document.getElementById("board-title")?.focus({ preventScroll: true });
   }
 
-  /** @param {import("./linkboard.js").Picking} picking */
+  /** @param {Picking} picking */
   _pick(picking) {
     this.picking = picking;
     this.editor.draw(() => reveal(picking.side, picking.at, true));
@@ -231,7 +179,11 @@ export class Links {
 
   /** @param {Side} side @param {number} turn */
   pickTurn(side, turn) {
-    if (!this.editor.isOpen || turn >= this.pair[side].turns.length) return;
+    if (!this.editor.mayChange()) return;
+    if (turn >= this.pair[side].turns.length) {
+      this.editor.refuse(`There is no turn ${turn + 1} in this chain.`);
+      return;
+    }
     const [source, target] = side === "before" ? [turn, this.picking?.target ?? null] : [this.picking?.source ?? null, turn];
     if (source !== null && target !== null) this._link(`${source}-${target}`);
     else this._pick({ side: side === "before" ? "after" : "before", at: 0, source, target });
@@ -254,6 +206,12 @@ export class Links {
     this.editor.set({ ...this.editor.value, decision: null, ...more }, { now });
   }
 
+  /** @param {string | undefined} relation */
+  relate(relation) {
+    if (relation) this.change({ relations: [relation] });
+    else this.editor.refuse(`There are ${this.relations.length} relations.`);
+  }
+
   /** @param {string} question @param {string[]} references */
   reword(question, references) {
     const [, target] = this.turnsOf(this.editor.place);
@@ -261,14 +219,14 @@ export class Links {
     this.change(isOwn ? { question: null, references: null, fits: false } : { question, references, fits: false }, false);
   }
 
-  /** Drafts of the link's relations; all drafts if none match. @returns {Draft[]} */
+  /** Drafts of the link's relations; all drafts if none match. @returns {Rewriting[]} */
   get drafts() {
     const all = this.pair.rewrites[this.editor.place] ?? [];
     const fitting = all.filter(({ relation }) => this.editor.value.relations.includes(relation));
     return fitting.length ? fitting : all;
   }
 
-  /** @param {Draft | undefined} [draft] The next one by default. */
+  /** @param {Rewriting | undefined} [draft] The next one by default. */
   takeDraft(draft = this.drafts[this.nextDraft++ % this.drafts.length]) {
     if (!draft) {
       this.editor.refuse("Nobody drafted a rewriting of this link.");
@@ -290,11 +248,10 @@ export class Links {
   /** @param {"keep" | "delete"} decision @param {boolean} [plain] Keeps it in the original words of the later question. */
   decide(decision, plain = false) {
     const { editor } = this;
-    if (!editor.isOpen || !editor.place) return;
     const value = { ...editor.value, ...(plain && { question: null, references: null, method: null, fits: false }) };
     const lack = decision === "keep" ? this._lackOf(value, plain) : "";
     if (lack) editor.refuse(lack, "relations");
-    else editor.decide({ ...value, decision }, `${this.nameOf(editor.place)}: ${DECIDED[decision].toLowerCase()}.`);
+    else editor.decide({ ...value, decision }, `${this.nameOf(editor.place)}: ${decision === "keep" ? "kept" : "deleted"}.`);
   }
 
   /** What to do before a link can be kept, or nothing. @param {LinkValue} link @param {boolean} plain */
@@ -333,7 +290,7 @@ export class Links {
     else this.editor.refuse("The times of the two scenes are not known.");
   }
 
-  /** @returns {import("./keys.js").Offers} */
+  /** @returns {Offers} */
   offers() {
     const { editor } = this;
     const draw = { add: { act: () => this.startPicking() }, "play-parts": { act: () => this.playScenes(), video: "Play both scenes" } };
@@ -353,7 +310,7 @@ export class Links {
       done: { act: () => this.decide("keep") },
       "keep-plain": { act: () => this.decide("keep", true) },
       reject: { act: () => this.decide("delete"), button: "Delete" },
-      choose: { act: (key) => this.relations[Number(key) - 1] && this.change({ relations: [this.relations[Number(key) - 1]] }) },
+      choose: { act: (key) => this.relate(this.relations[Number(key) - 1]) },
       labels: { act: () => this.focusFold("skills") },
       methods: { act: () => this.focusFold("methods") },
       draft: { act: () => this.takeDraft() },
@@ -361,12 +318,11 @@ export class Links {
       answer: { act: () => editor.focus("#reference-0") },
       "own-words": { act: () => this.useOwnWords() },
       fits: { act: () => this.toggleFits() },
-      "to-evidence": { act: () => editor.toPart(this.timesOf(editor.place).evidence, "Neither turn has evidence."), video: "To evidence" },
     };
   }
 }
 
-/** The answers of a turn; an empty one if it has none. @param {Turn} turn */
+/** The answers of a turn; an empty one if it has none. @param {ChainTurn} turn */
 function answersOf({ references }) {
   return references?.length ? references : [""];
 }
@@ -380,17 +336,17 @@ function Fields({ view, editor, place, value }) {
   const answers = references ?? own;
   const change = view.change.bind(view);
   const { vocabularies } = view.pair;
-  const turn = (/** @type {string} */ name, /** @type {Turn} */ { question: asked, references: given }) => html`<div>
+  const turn = (/** @type {string} */ name, /** @type {ChainTurn} */ { question: asked, references: given }) => html`<div>
     <p class="about">${name}</p><p class="asked-text">${asked}</p><p class="answer-text">${given?.[0]}</p></div>`;
   return html`
     <div id="needed"><div class="linked">${turn("Earlier turn", source)}${turn("Later turn, in its original words", target)}</div>
     <fieldset id="relations" class="group choices">
       <legend>Relation of the later turn to the earlier one</legend>
-      <${Choices} known=${vocabularies.relations.labels} given=${relations} numbered change=${(/** @type {string[]} */ given) => change({ relations: given })} />
+      <${Choices} name="relation" vocabulary=${{ ...vocabularies.relations, keys: view.relations.map((_, n) => String(n + 1)) }} given=${relations} kindOf=${(/** @type {string} */ label) => `relation ${view.colour([label])}`} change=${(/** @type {string[]} */ given) => change({ relations: given })} />
     </fieldset></div>
     <details class="fold" id="skills-fold"><summary>Skills that it needs <span id="skills-told" class="told">${skills.join(", ") || "none given"}</span></summary>
       <fieldset id="skills" class="group choices"><legend class="unseen">Skills</legend>
-        <${Choices} known=${vocabularies.skills.labels} says=${vocabularies.skills.says} given=${skills} change=${(/** @type {string[]} */ given) => change({ skills: given })} />
+        <${Choices} name="skill" vocabulary=${vocabularies.skills} given=${skills} change=${(/** @type {string[]} */ given) => change({ skills: given })} />
       </fieldset>
     </details>
     <div class="rewriting">
@@ -414,16 +370,7 @@ function Fields({ view, editor, place, value }) {
   `;
 }
 
-/** Labels of a closed vocabulary as boxes. Others that a draft has are shown, and can only be taken away. @param {{known: string[], says?: Record<string, string>, given: string[], numbered?: boolean, change: (given: string[]) => void}} props */
-function Choices({ known, says, given, numbered = false, change }) {
-  const toggle = (/** @type {string} */ label) => change(given.includes(label) ? given.filter((each) => each !== label) : known.filter((each) => each === label || given.includes(each)));
-  return html`${[...new Set([...known, ...given])].map((label, n) => html`<label class=${`choice ${numbered ? `relation r${known.indexOf(label) + 1}` : ""}`} key=${label}>
-    <input type="checkbox" value=${label} checked=${given.includes(label)} onChange=${() => toggle(label)} /><span class=${known.includes(label) ? "name" : "name warn"}>${label}</span>
-    ${says?.[label] && html`<span class="says">${says[label]}</span>`}${numbered && n < known.length && html`<kbd aria-hidden="true">${n + 1}</kbd>`}
-  </label>`)}`;
-}
-
-/** @param {{view: Links, draft: Draft, first: boolean}} props */
+/** @param {{view: Links, draft: Rewriting, first: boolean}} props */
 function Drafted({ view, draft, first }) {
   const { question, references, checked, problems } = draft;
   return html`<div class="draft">
@@ -455,7 +402,7 @@ function Around({ view, place, value }) {
   const [, target] = view.turnsOf(place);
   const [, index] = view.endsOf(place);
   const { [index - 1]: before, [index + 1]: after } = view.pair.after.turns;
-  const row = (/** @type {Turn | undefined} */ turn, /** @type {number} */ n, none = "") => html`<li class=${n === index ? "here" : ""} aria-current=${n === index ? "step" : undefined}>
+  const row = (/** @type {ChainTurn | undefined} */ turn, /** @type {number} */ n, none = "") => html`<li class=${n === index ? "here" : ""} aria-current=${n === index ? "step" : undefined}>
     ${turn ? html`<p><span class="soft">${n + 1}</span> ${turn.question} <span class="soft">${turn.references?.[0]}</span></p>` : html`<p class="soft">${none}</p>`}</li>`;
   return html`<div class="around">
     <h3>With the turns around it</h3>

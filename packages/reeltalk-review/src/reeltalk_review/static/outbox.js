@@ -16,19 +16,9 @@
  * closed tab.
  */
 
+import { keep, recall } from "./stores.js";
 import { RefusedError, SignedOutError, UnreachedError, makeKey } from "./workapi.js";
 
-/** @typedef {{key: string, revision: number, value: any}} Sent */
-/**
- * @typedef {object} Slot The unsaved text of one place.
- * @property {number} revision The server's revision when the text was typed.
- * @property {Sent | null} sent Being sent, or to be sent again with its key.
- * @property {{value: any} | null} next Typed since then.
- * @property {{revision: number, value: any} | null} conflict The server's version, if it differs.
- * @property {Refusal | null} refused Why the server refused the value.
- */
-/** @typedef {{message: string, field: string | null, findings: import("./workapi.js").Finding[]}} Refusal */
-/** @typedef {"saved" | "saving" | "offline" | "signed-out" | "conflict" | "refused" | "closed"} State */
 /** @typedef {(place: string, save: {revision: number, value: any}, key: string) => Promise<any>} Send */
 
 const IDLE_MS = 1000;
@@ -60,7 +50,7 @@ export class Outbox extends EventTarget {
     /** False if the browser stores nothing, as in some private windows. */
     this.kept = true;
     this._tries = 0;
-    /** @type {{state: State, message: string}} */
+    /** @type {{state: SaveState, message: string}} */
     this._trouble = { state: "saved", message: "" };
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
@@ -109,7 +99,7 @@ export class Outbox extends EventTarget {
     return this._slots.get(place)?.refused ?? null;
   }
 
-  /** Whether the server has what was entered at a place. @param {string} place @returns {State} */
+  /** Whether the server has what was entered at a place. @param {string} place @returns {SaveState} */
   stateOf(place) {
     const slot = this._slots.get(place);
     if (!slot) return "saved";
@@ -118,7 +108,7 @@ export class Outbox extends EventTarget {
     return this._tries ? this._trouble.state : "saving";
   }
 
-  /** Waits until the server has answered about a place, is not reached, or needs too long. @param {string} place @returns {Promise<State>} */
+  /** Waits until the server has answered about a place, is not reached, or needs too long. @param {string} place @returns {Promise<SaveState>} */
   async answered(place) {
     const latest_ms = performance.now() + LONGEST_WAIT_MS;
     while (this.stateOf(place) === "saving" && performance.now() < latest_ms) {
@@ -300,7 +290,7 @@ export class Outbox extends EventTarget {
 
   _tell() {
     const slots = [...this._slots.values()];
-    /** @type {State} */
+    /** @type {SaveState} */
     let state = "saved";
     if (slots.some((slot) => slot.conflict)) state = "conflict";
     else if (slots.some((slot) => slot.refused)) state = this._trouble.state === "closed" ? "closed" : "refused";
@@ -316,13 +306,7 @@ export class Outbox extends EventTarget {
   // ---- storage -----------------------------------------------------------------------------------------------------
 
   _store() {
-    try {
-      if (this._slots.size) localStorage.setItem(this._prefix + this._tab, JSON.stringify([...this._slots]));
-      else localStorage.removeItem(this._prefix + this._tab);
-      this.kept = true;
-    } catch {
-      this.kept = false;
-    }
+    this.kept = keep(this._prefix + this._tab, this._slots.size ? [...this._slots] : null);
   }
 
   /** Finds the identity of this tab, and takes over the text of closed tabs. */
@@ -330,25 +314,21 @@ export class Outbox extends EventTarget {
     const present = await this._callRoll();
     if (!this._named) {
       this._named = true;
-      const before = read(sessionStorage, PREFIX);
+      const before = recall(PREFIX, "sessionStorage");
       // A duplicated tab has a copy of the session storage.
       if (before && !present.has(before)) this._rename(before);
-      try {
-        sessionStorage.setItem(PREFIX, this._tab);
-      } catch {
-        this.kept = false;
-      }
+      if (!keep(PREFIX, this._tab, "sessionStorage")) this.kept = false;
     }
     this._passedOver = false;
     for (const name of [this._prefix + this._tab, ...this._leftByOthers()]) {
       if (present.has(name.slice(this._prefix.length))) continue;
-      const left = parse(read(localStorage, name));
+      const left = slotsIn(name);
       if (left.some(([place]) => this._slots.has(place))) {
         if (name !== this._prefix + this._tab) this._passedOver = true;
         continue;
       }
       for (const [place, slot] of left) this._slots.set(place, { ...slot, conflict: null, refused: null });
-      if (name !== this._prefix + this._tab) localStorage.removeItem(name);
+      if (name !== this._prefix + this._tab) keep(name, null);
     }
     this._store();
   }
@@ -373,11 +353,11 @@ export class Outbox extends EventTarget {
    * @param {string} tab
    */
   _rename(tab) {
-    const left = parse(read(localStorage, this._prefix + tab));
+    const left = slotsIn(this._prefix + tab);
     for (const [place, slot] of left) {
       if (!this._slots.has(place)) this._slots.set(place, { ...slot, conflict: null, refused: null });
     }
-    if (this.kept) localStorage.removeItem(this._prefix + this._tab);
+    keep(this._prefix + this._tab, null);
     this._tab = tab;
     this._store();
   }
@@ -393,21 +373,8 @@ export class Outbox extends EventTarget {
   }
 }
 
-/** @param {Storage} storage @param {string} name */
-function read(storage, name) {
-  try {
-    return storage.getItem(name);
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string | null} text @returns {[string, Slot][]} */
-function parse(text) {
-  try {
-    const found = JSON.parse(text ?? "[]");
-    return Array.isArray(found) ? found.filter(([place, slot]) => typeof place === "string" && (slot.sent || slot.next)) : [];
-  } catch {
-    return [];
-  }
+/** The unsaved text that is kept under a name. @param {string} name @returns {[string, Slot][]} */
+function slotsIn(name) {
+  const found = recall(name);
+  return Array.isArray(found) ? found.filter(([place, slot]) => typeof place === "string" && (slot.sent || slot.next)) : [];
 }

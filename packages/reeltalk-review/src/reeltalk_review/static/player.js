@@ -2,7 +2,6 @@
 /**
  * Plays a video by its frames: every seek ends on the requested frame, and a step is exactly one frame.
  *
- *     import { Player } from "./player.js";
  *     const player = new Player(document.querySelector("video"));
  *     const { pts_s } = await (await fetch("/media/SHA/frames")).json();
  *     await player.load("/media/SHA", pts_s);
@@ -13,21 +12,7 @@
  * Times are seconds of the video as the benchmark counts them: 0 is the first frame. The browser's own clock may start at
  * another value (`pts_s[0]`); no other file needs to know it. Intervals are half-open, `[start_s, end_s)`.
  *
- *     load(src, pts_s)          a video and the presentation times of its frames; rejects if it cannot be played
- *     unload()                  releases the video
- *     seek(time_s)              to the frame on the screen at that time; resolves to its number once it is shown
- *     seekFrame(n)              to a frame by its number, from 0
- *     step(n)                   pauses and moves n frames forward (backward if n < 0)
- *     play() pause() toggle()   plays within the intervals, if there are any
- *     playIntervals(list, o)    plays parts one after the other, in a loop with `o.loop`; `o.play: false` only sets them
- *     clearIntervals()          removes the intervals; the video plays on
- *     frameAt(time_s)           number of the frame on the screen at a time
- *     timeOf(n)                 time at which frame n appears
- *     frame time_s              frame on the screen now
- *     frames duration_s         number of frames; end of the last one
- *     rate paused intervals looping
- *
- * Events (CustomEvent, dispatched on the player):
+ * Events (CustomEvent):
  *
  *     frame       {frame, time_s}               another frame is shown
  *     state       {paused, rate}                playback started, stopped, or changed its speed
@@ -39,12 +24,8 @@
 
 import { FrameTimes } from "./frame_times.js";
 
-/** @typedef {import("./frame_times.js").Interval} Interval */
-
 /** Longest wait for a frame after its seek. A paused video shows the frame; a playing one may skip it. */
 const SHOWN_MS = { paused: 3000, playing: 400 };
-const SLOWEST = 0.1;
-const FASTEST = 8;
 
 export class Player extends EventTarget {
   /** @param {HTMLVideoElement} video */
@@ -68,12 +49,8 @@ export class Player extends EventTarget {
     this._chase = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
-    this._loads = 0;
-    /** Ends the wait for a video that is no longer needed. */
-    this._abandon = () => {};
     /** @type {number | null} The browser's time of the frame that it showed last. */
     this._shownClock_s = null;
-    this._hasCallback = "requestVideoFrameCallback" in video;
     /** @type {Set<(clock_s: number) => void>} Called with the time of each shown frame. */
     this._waiting = new Set();
     for (const name of ["play", "pause", "ratechange"]) {
@@ -90,54 +67,23 @@ export class Player extends EventTarget {
   }
 
   /**
-   * Opens a video and releases the one before.
+   * Opens a video.
    * @param {string} src
    * @param {number[]} pts_s Presentation times of all frames as the browser counts them, ascending.
    * @returns {Promise<void>} Resolves once the first frame is shown.
    */
   async load(src, pts_s) {
     if (!pts_s.length) throw new Error("The times of this video's frames are not known.");
-    this.unload();
-    const mine = ++this._loads;
     const { video } = this;
     video.preload = "auto";
     video.src = src;
     await new Promise((resolve, reject) => {
-      const done = () => {
-        video.removeEventListener("loadeddata", done);
-        video.removeEventListener("error", done);
-        if (mine !== this._loads) reject(new Error("Another video was opened."));
-        else if (video.error) reject(new Error(problemOf(video)));
-        else resolve(undefined);
-      };
-      // Not `emptied`: releasing the video before fires that event too, and only after this.
-      video.addEventListener("loadeddata", done);
-      video.addEventListener("error", done);
-      this._abandon = done;
+      video.addEventListener("loadeddata", resolve, { once: true });
+      video.addEventListener("error", () => reject(new Error(problemOf(video))), { once: true });
       video.load();
     });
     this._times = new FrameTimes(pts_s);
     await this.seekFrame(0);
-  }
-
-  /** Releases the video and resets the player. */
-  unload() {
-    this._loads++;
-    this._abandon();
-    clearTimeout(this._timer);
-    this._times = new FrameTimes([]);
-    this._frame = 0;
-    this._wanted = null;
-    this._still = null;
-    this._shownClock_s = null;
-    this._told = null;
-    this._intervals = [];
-    this._loop = false;
-    if (this.video.hasAttribute("src")) {
-      this.video.pause();
-      this.video.removeAttribute("src");
-      this.video.load();
-    }
   }
 
   /** Number of frames of the video. */
@@ -169,9 +115,8 @@ export class Player extends EventTarget {
     return this.video.playbackRate;
   }
 
-  /** Speed, 0.1 to 8; 1 is normal. */
   set rate(value) {
-    this.video.playbackRate = Math.min(Math.max(value, SLOWEST), FASTEST);
+    this.video.playbackRate = value;
   }
 
   /** The parts that are played; empty if the whole video is played. */
@@ -183,18 +128,12 @@ export class Player extends EventTarget {
     return this._loop;
   }
 
-  /**
-   * Time at which a frame appears, in seconds from the first frame.
-   * @param {number} n
-   */
+  /** The time at which a frame appears. @param {number} n */
   timeOf(n) {
     return this._times.timeOf(n);
   }
 
-  /**
-   * Number of the frame that is on the screen at a time.
-   * @param {number} time_s Seconds from the first frame.
-   */
+  /** Number of the frame that is on the screen at a time. @param {number} time_s */
   frameAt(time_s) {
     return this._times.frameAt(time_s);
   }
@@ -208,11 +147,7 @@ export class Player extends EventTarget {
     return this.seekFrame(this.frameAt(time_s));
   }
 
-  /**
-   * Goes to a frame.
-   * @param {number} n From 0.
-   * @returns {Promise<number>} As `seek`.
-   */
+  /** Goes to a frame. @param {number} n From 0. @returns {Promise<number>} As `seek`. */
   seekFrame(n) {
     if (!this.frames) return Promise.resolve(0);
     const frame = this._times.inside(n);
@@ -220,10 +155,7 @@ export class Player extends EventTarget {
     return this._go(frame);
   }
 
-  /**
-   * Pauses and moves some frames forward or backward, counted from the frame that was requested last.
-   * @param {number} n
-   */
+  /** Pauses and moves some frames forward or backward, counted from the frame that was requested last. @param {number} n */
   step(n) {
     this.pause();
     return this.seekFrame(this.frame + n);
@@ -304,13 +236,9 @@ export class Player extends EventTarget {
     return this._frame;
   }
 
-  /**
-   * @param {number} frame
-   * @returns {Promise<boolean>} False if the video was released or failed.
-   */
+  /** @param {number} frame @returns {Promise<boolean>} False if the video failed. */
   async _jump(frame) {
     const { video } = this;
-    const loads = this._loads;
     if (this._still === frame) return true;
     /** @type {() => void} */
     let stop = () => {};
@@ -325,28 +253,26 @@ export class Player extends EventTarget {
     });
     await new Promise((resolve) => {
       const done = () => {
-        for (const name of ["seeked", "error", "emptied"]) video.removeEventListener(name, done);
+        for (const name of ["seeked", "error"]) video.removeEventListener(name, done);
         resolve(undefined);
       };
-      for (const name of ["seeked", "error", "emptied"]) video.addEventListener(name, done);
+      for (const name of ["seeked", "error"]) video.addEventListener(name, done);
       // The middle of the frame is inside it, however a browser rounds.
       this._still = null;
       video.currentTime = (this._times.pts_s[frame] + this._times.clockEnd(frame, video.duration)) / 2;
     });
-    if (this._hasCallback && !video.error && loads === this._loads && !document.hidden) {
+    if (!video.error && !document.hidden) {
       const longest_ms = video.paused ? SHOWN_MS.paused : SHOWN_MS.playing;
       await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, longest_ms))]);
     }
     stop();
-    const done = !video.error && loads === this._loads;
-    if (done && video.paused) this._still = frame;
-    return done;
+    if (!video.error && video.paused) this._still = frame;
+    return !video.error;
   }
 
   // ---- what is on the screen ---------------------------------------------------------------------------------------
 
   _listen() {
-    if (!this._hasCallback) return;
     const { video } = this;
     /** @type {VideoFrameRequestCallback} */
     const hear = (_, { mediaTime }) => {
@@ -363,8 +289,8 @@ export class Player extends EventTarget {
     if (!this.frames || this._wanted !== null || this.video.seeking) return;
     const frame = own ? this._times.nearest(clock_s) : this._times.at(clock_s);
     if (!this.video.paused) this._watch(frame, clock_s);
-    // The clock runs ahead of the screen, so it counts only if there is no better source.
-    if (this._wanted === null && (own || !this._hasCallback || document.hidden)) this._show(frame);
+    // The clock runs ahead of the screen, so it counts only where no frame is told.
+    if (this._wanted === null && (own || document.hidden)) this._show(frame);
   }
 
   /** @param {number} frame */

@@ -5,11 +5,6 @@ import { edit } from "./editor.js";
 import { Note } from "./fields.js";
 import { html } from "./vendor/preact.js";
 
-/** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {{name: string, title: string, lowest: number, highest: number, step: number, levels: Record<string, string>, may_not_apply: boolean}} Criterion */
-/** @typedef {{marks: Record<string, number | null>, note: string, unsure: boolean}} Rating */
-/** @typedef {{turn_index: number, question: string, references: string[], answer: string, asked_at_s: number | null, options: string[] | null}} Answer */
-
 /** The place of marks for all answers together. */
 const WHOLE = "whole";
 
@@ -18,15 +13,20 @@ class Ratings {
   constructor(editor) {
     this.editor = editor;
     this.what = "rating";
-    /** @type {import("./actions.js").ActionName[]} */
-    this.without = ["play-parts"];
+    /** @type {ActionName[]} */
+    this.without = ["play-parts", "to-evidence"];
     /** @type {Criterion[]} */
     this.criteria = editor.content.scale.criteria;
-    /** @type {Answer[]} */
+    /** @type {RatedAnswer[]} */
     this.answers = editor.content.turns;
     /** Index of the criterion that the next key rates. */
     this.criterion = 0;
     this.Fields = Fields;
+  }
+
+  /** @param {string} place */
+  answerOf(place) {
+    return this.answers.find(({ turn_index }) => String(turn_index) === place);
   }
 
   /** @param {string} place */
@@ -42,7 +42,7 @@ class Ratings {
 
   /** @param {string} place */
   saidOf(place) {
-    const found = this.answers.find(({ turn_index }) => String(turn_index) === place);
+    const found = this.answerOf(place);
     const { marks } = /** @type {Rating} */ (this.editor.session.value(place));
     return { question: found?.question ?? "", answer: found?.answer, about: Object.values(marks).map(markText).join(" · ") };
   }
@@ -56,20 +56,9 @@ class Ratings {
     return this.criteria.every(({ name }) => name in marks);
   }
 
-  /** @param {string} _ @param {Rating} value @returns {import("./editor.js").Lines} */
-  linesOf(_, { marks, note, unsure }) {
-    const given = this.criteria.filter(({ name }) => name in marks);
-    return [...given.map(({ name, title }) => /** @type {[string, string]} */ ([title, markText(marks[name])])), ["Note", note], ["Unsure", unsure ? "yes" : ""]];
-  }
-
   /** @param {string} place */
   timesOf(place) {
-    return { asked_at_s: this.answers.find(({ turn_index }) => String(turn_index) === place)?.asked_at_s ?? null, evidence: [] };
-  }
-
-  /** @param {string} place */
-  questionOf(place) {
-    return this.answers.find(({ turn_index }) => String(turn_index) === place)?.question ?? "";
+    return { asked_at_s: this.answerOf(place)?.asked_at_s ?? null, evidence: [] };
   }
 
   submitting() {
@@ -94,7 +83,7 @@ class Ratings {
   /** @param {string} place @param {Criterion} criterion @param {number | null} mark */
   give(place, criterion, mark) {
     const { editor } = this;
-    if (!editor.isOpen) return;
+    if (!editor.mayChange()) return;
     this.put(place, { marks: { ...editor.session.value(place).marks, [criterion.name]: mark } }, true);
     this.criterion = (this.criteria.indexOf(criterion) + 1) % this.criteria.length;
     editor.draw();
@@ -119,20 +108,13 @@ class Ratings {
     }
   }
 
-  /** @returns {import("./keys.js").Offers} */
+  /** @returns {Offers} */
   offers() {
     const { editor } = this;
     return {
       choose: { act: (key) => this.giveByKey(key) },
       unsure: { act: () => this.put(editor.place, { unsure: !editor.value.unsure }, true) },
-      "to-asked": { act: () => this.toAsked(), video: "To question" },
     };
-  }
-
-  toAsked() {
-    const { asked_at_s } = this.timesOf(this.editor.place);
-    if (asked_at_s === null) this.editor.refuse("The question of this answer has no time.");
-    else this.editor.seek(asked_at_s);
   }
 }
 
@@ -142,15 +124,15 @@ function Fields({ view, editor, place, value }) {
   const { source, name } = editor.content.scale;
   const shown = view.answers.filter(({ turn_index }) => isWhole || String(turn_index) === place);
   return html`
-    <p class="soft small">${source || name}. ${isWhole ? "Rate all answers together." : "Rate each answer by itself. The reference is right, but it may not be the only right answer."} Nobody is told whose answers these are.</p>
-    <ol id="answers" class="rated">${shown.map(({ turn_index, question, options, references, answer }) => html`<li key=${turn_index}>
+    <div id="needed"><ol id="answers" class="rated">${shown.map(({ turn_index, question, options, references, answer }) => html`<li key=${turn_index}>
       <p class="asked-text">${turn_index + 1}. ${question}</p>
       ${options?.map((option) => html`<p class="small">– ${option}</p>`)}
       ${references.map((text) => html`<p class="reference">Reference: ${text}</p>`)}
       <p class="answer">${answer}</p>
     </li>`)}</ol>
-    ${view.criteria.map((criterion, n) => html`<${Marks} key=${criterion.name} view=${view} place=${place} criterion=${criterion} value=${value} isNext=${n === view.criterion} />`)}
-    <${Note} value=${value} change=${(/** @type {Partial<Rating>} */ more) => view.put(place, more)} />`;
+    ${view.criteria.map((criterion, n) => html`<${Marks} key=${criterion.name} view=${view} place=${place} criterion=${criterion} value=${value} isNext=${n === view.criterion} />`)}</div>
+    <${Note} value=${value} change=${(/** @type {Partial<Rating>} */ more) => view.put(place, more)} />
+    <p class="soft small">${source || name}. ${isWhole ? "Rate all answers together." : "Rate each answer by itself. The reference is right, but it may not be the only right answer."} Nobody is told whose answers these are.</p>`;
 }
 
 /** @param {{view: Ratings, place: string, criterion: Criterion, value: Rating, isNext: boolean}} props */

@@ -1,35 +1,30 @@
 // @ts-check
 /**
  * One person's work on a unit of any task: the value at each place, saved by the outbox, with undo, merging of two
- * windows, the lease, and submitting. It draws nothing; the editor does.
+ * windows, the lease, and submitting; and where the person was. It draws nothing; the editor does.
  */
 
 import { messageOf } from "./elements.js";
 import { Outbox } from "./outbox.js";
-import { putHandedIn } from "./handed_in.js";
-import { forgetSpot } from "./resuming.js";
+import { keep, recall } from "./stores.js";
+import { isAlike } from "./values.js";
 import { RefusedError, ask } from "./workapi.js";
 
-/**
- * @typedef {object} Reply The server's answer about the work.
- * @property {import("./workapi.js").Work["assignment"]} assignment
- * @property {{id: string, name: string, content: any, video: any}} unit
- * @property {string[]} places Those that must be decided.
- * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
- * @property {{name: string, title: string}[]} reasons For rejecting, in this project.
- * @property {Record<string, import("./workapi.js").Finding[]>} [findings]
- * @property {string[]} in_bulk Places that may be accepted at once: their drafts passed all checks.
- * @typedef {"mine" | "theirs" | "edit"} Choice
- */
+/** @typedef {{place: string, time_s: number, field?: string}} Spot Where a person was; `field`: the id of the field in which they typed. */
 
+const SPOT = "reeltalk.spot.";
+const HANDED_IN = "reeltalk.handed-in";
+/** How long the next page may say that a unit was submitted. */
+const FRESH_MS = 10 * 60_000;
 /** Interval at which the page renews the lease of the unit. */
 const LEASE_EVERY_MS = 5 * 60_000;
 /** Somebody who did nothing for this time is not counted as active, unless the video plays. */
 const IDLE_MS = 30_000;
+const STORAGES = /** @type {const} */ (["sessionStorage", "localStorage"]);
 const OPEN_STATES = ["working", "returned", "lapsed"];
 
 export class Session {
-  /** @param {Reply} reply @param {import("./editor.js").Editor} editor */
+  /** @param {Reply} reply @param {Editor} editor */
   constructor(reply, editor) {
     this.reply = reply;
     this.id = reply.assignment.id;
@@ -42,14 +37,12 @@ export class Session {
     this._stale = new Set();
     /** @type {Promise<unknown>} Undo steps run one after the other, however fast the key is pressed. */
     this._steps = Promise.resolve();
-    /** @type {import("./outbox.js").State} */
-    this.state = "saved";
     this._active = new Activity(() => !editor.playback.player.paused);
     this.outbox = new Outbox(this.id, (place, save, key) => {
       const body = { ...save, active_s: this._active.take(place, key) };
       return ask(`${this._path}/entries/${encodeURIComponent(place)}`, { method: "PUT", body, key });
     });
-    /** @type {Map<string, import("./workapi.js").Finding[]>} What makes no sense in the server's values, by place. */
+    /** @type {Map<string, Finding[]>} What makes no sense in the server's values, by place. */
     this.findings = new Map(Object.entries(reply.findings ?? {}));
     this._take(reply.entries);
   }
@@ -107,11 +100,6 @@ export class Session {
     return this._editor.places.filter((place) => this.needs(place));
   }
 
-  /** All versions of a place. @param {string} place @returns {Promise<{versions: import("./workapi.js").Version[]}>} */
-  history(place) {
-    return ask(`${this._path}/history/${encodeURIComponent(place)}`);
-  }
-
   /** @param {string} place @param {any} value @param {{now?: boolean}} [options] */
   put(place, value, options) {
     if (!this.isOpen) return;
@@ -125,23 +113,26 @@ export class Session {
     void this.outbox.hurry();
   }
 
-  /** @param {"undo" | "redo"} what */
+  /** Undoes or redoes a change, or accepts all drafts that no check flagged. @param {"undo" | "redo" | "bulk"} what */
   step(what) {
     this._steps = this._steps.then(() => this._step(what)).catch((error) => this._editor.refuse(messageOf(error)));
   }
 
-  /** @param {"undo" | "redo"} what */
+  /** @param {"undo" | "redo" | "bulk"} what */
   async _step(what) {
+    const editor = this._editor;
     if (!this.isOpen) return;
     if (!(await this.outbox.settle())) {
-      this._editor.refuse(`Not all is saved yet: ${what} works again when the server has everything.`);
+      editor.refuse(`Not all is saved yet: ${what === "bulk" ? "accepting" : what} works again when the server has everything.`);
       return;
     }
     const { place, entries, findings } = await ask(`${this._path}/${what}`, { method: "POST" });
     this.learn(entries);
     if (findings) this.findings = new Map(Object.entries(findings));
-    this._editor.show(place);
-    this._editor.say(`${this._editor.view.nameOf(place)}: ${what === "undo" ? "taken back" : "done again"}.`);
+    if (what === "bulk") this.reply.in_bulk = [];
+    editor.show(place ?? editor.nextOpen() ?? editor.place);
+    const told = { undo: "taken back", redo: "done again", bulk: "" }[what];
+    editor.say(told ? `${editor.view.nameOf(place)}: ${told}.` : "The drafts that no check flagged are accepted.");
   }
 
   /** Submits the unit, and opens the next. @returns {Promise<string[] | null>} The places that the server still needs. */
@@ -149,10 +140,10 @@ export class Session {
     if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Submit again when the server has everything.");
     try {
       const { next } = await ask(`${this._path}/submit`, { method: "POST" });
-      forgetSpot(this.id);
+      for (const where of STORAGES) keep(SPOT + this.id, null, where);
       // What was settled is shown after training, so that cannot be taken back.
-      if (!next?.startsWith("/training/")) putHandedIn(this.id, this.reply.unit.name);
-      location.assign(next ?? this._editor.view.home ?? "/");
+      if (!next?.startsWith("/training/")) keep(HANDED_IN, { id: this.id, name: this.reply.unit.name, at: Date.now() }, "sessionStorage");
+      location.assign(next ?? "/");
       return null;
     } catch (error) {
       const places = error instanceof RefusedError && error.code === "incomplete" ? error.body.places : null;
@@ -161,19 +152,17 @@ export class Session {
     }
   }
 
-  /** Accepts at once all drafts that passed all checks and that nobody touched. */
-  async acceptInBulk() {
-    if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Try again when the server has everything.");
-    await ask(`${this._path}/bulk`, { method: "POST" });
-    location.reload();
+  /** Where this person was, also before a reload. Each tab has its own spot; a new tab starts at the last one of any tab. @returns {Spot | null} */
+  get spot() {
+    return recall(SPOT + this.id, "sessionStorage") ?? recall(SPOT + this.id);
   }
 
-  async reopen() {
-    await ask(`${this._path}/reopen`, { method: "POST" });
-    location.reload();
+  /** @param {Spot} spot */
+  keepSpot(spot) {
+    for (const where of STORAGES) keep(SPOT + this.id, spot, where);
   }
 
-  /** @param {{place: string, reply: {value: any, stale: string[] | null, findings?: import("./workapi.js").Finding[]}, newer: boolean}} saved */
+  /** @param {{place: string, reply: {value: any, stale: string[] | null, findings?: Finding[]}, newer: boolean}} saved */
   _saved({ place, reply, newer }) {
     if (reply.findings) this.findings.set(place, reply.findings);
     if (reply.stale) this._stale = new Set(reply.stale);
@@ -188,13 +177,12 @@ export class Session {
     const { view } = this._editor;
     const theirs = current.value ?? view.draftOf(place);
     const mine = this.value(place);
-    const isSame =
-      JSON.stringify(view.linesOf(place, mine)) === JSON.stringify(view.linesOf(place, theirs)) && mine?.decision === theirs?.decision;
+    const isSame = isAlike(mine, theirs, this.reply.reasons) && mine?.decision === theirs?.decision;
     if (isSame || view.stands?.(theirs)) {
       this._values.set(place, theirs);
       this.outbox.resolve(place, undefined);
       this._editor.show(place);
-      if (!isSame) this._editor.notify(`${view.nameOf(place)} was saved in another window. That version stays.`);
+      if (!isSame) this._editor.say(`${view.nameOf(place)} was saved in another window. That version stays.`);
       return;
     }
     const choice = await this._editor.askWhich(place, mine, theirs);
@@ -223,6 +211,20 @@ export class Session {
     this._values = new Map(Object.entries(entries).map(([place, { value }]) => [place, value]));
     this._stale = new Set(Object.keys(entries).filter((place) => entries[place].stale));
   }
+}
+
+/** The unit that was submitted on the page before, once; or null. @returns {{id: string, name: string} | null} */
+export function takeHandedIn() {
+  const found = recall(HANDED_IN, "sessionStorage");
+  keep(HANDED_IN, null, "sessionStorage");
+  return found && Date.now() - found.at < FRESH_MS ? found : null;
+}
+
+/** Takes a submitted unit back, and opens it. @param {string} id */
+export async function takeBack(id) {
+  await ask(`/api/work/${encodeURIComponent(id)}/reopen`, { method: "POST" });
+  if (location.pathname.endsWith(`/${id}`)) location.reload();
+  else location.assign(`/work/${encodeURIComponent(id)}`);
 }
 
 /** Counts the seconds in which somebody is active, by place. */

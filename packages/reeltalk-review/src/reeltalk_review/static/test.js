@@ -7,10 +7,6 @@ import { Note, Text } from "./fields.js";
 import { html } from "./vendor/preact.js";
 import { RefusedError } from "./workapi.js";
 
-/** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {{question: string, options: string[] | null, until_s: number | null}} Question */
-/** @typedef {{text: string, choice: number | null, given: boolean, note: string, unsure: boolean}} Answer */
-
 /** Wait before the next question is requested again. */
 const AGAIN_MS = 3000;
 
@@ -21,8 +17,8 @@ class Test {
     this.what = "answer";
     this.submitText = "Submit the test";
     // Given answers stay, and the next question comes by itself.
-    /** @type {import("./actions.js").ActionName[]} */
-    this.without = ["undo", "redo", "next", "previous", "undecided", "play-parts"];
+    /** @type {ActionName[]} */
+    this.without = ["undo", "redo", "next", "previous", "undecided", "play-parts", "to-evidence"];
     this.count = editor.reply.places.length;
     /** True while the next question is requested. */
     this.isFetching = false;
@@ -30,7 +26,7 @@ class Test {
     editor.playback.until_s = this.questions.at(-1)?.until_s ?? null;
   }
 
-  /** Those so far; the next one comes after the last answer. @returns {Question[]} */
+  /** Those so far; the next one comes after the last answer. @returns {TestQuestion[]} */
   get questions() {
     return this.editor.content.turns;
   }
@@ -79,29 +75,23 @@ class Test {
     return { kind: "", text: this.isDone ? "" : `${isStream ? "The question comes while the video plays. " : ""}${bound}` };
   }
 
-  /** @returns {Answer} */
+  /** @returns {TestAnswer} */
   draftOf() {
     return { text: "", choice: null, given: false, note: "", unsure: false };
   }
 
-  /** @param {string} _ @param {Answer} value */
+  /** @param {string} _ @param {TestAnswer} value */
   isDecided(_, { given }) {
     return given;
   }
 
-  /** @param {Answer} theirs */
+  /** @param {TestAnswer} theirs */
   stands({ given }) {
     return given;
   }
 
-  /** @param {string} place @param {Answer} value @returns {import("./editor.js").Lines} */
-  linesOf(place, value) {
-    return [["Answer", words(this.questions[Number(place)], value)], ["Note", value.note], ["Unsure", value.unsure ? "yes" : ""]];
-  }
-
-  /** @param {string} place */
-  questionOf(place) {
-    return this.isDone ? "" : (this.questions[Number(place)]?.question ?? "");
+  timesOf() {
+    return { asked_at_s: this.editor.playback.until_s, evidence: [] };
   }
 
   submitting() {
@@ -132,8 +122,8 @@ class Test {
       editor.say(`${this.titleOf()}.`);
       editor.focus("#answer-text", "#turn-title");
     } catch (error) {
-      if (error instanceof RefusedError) editor.notify(`${error.message} Reload the page.`);
-      else editor.notify("The answer is saved. The next question appears when the server can be reached.");
+      if (error instanceof RefusedError) editor.refuse(`${error.message} Reload the page.`);
+      else editor.refuse("The answer is saved. The next question appears when the server can be reached.");
       window.setTimeout(() => void this.goOn(), AGAIN_MS);
     } finally {
       this.isFetching = false;
@@ -142,7 +132,7 @@ class Test {
 
   // ---- changing ----------------------------------------------------------------------------------------------------
 
-  /** @param {Partial<Answer>} more @param {boolean} [now] */
+  /** @param {Partial<TestAnswer>} more @param {boolean} [now] */
   type(more, now = false) {
     this.editor.set({ ...this.editor.value, ...more }, { now });
   }
@@ -150,11 +140,12 @@ class Test {
   /** @param {number} n */
   choose(n) {
     if (n < (this.questions[this.current]?.options?.length ?? 0)) this.type({ choice: n });
+    else this.editor.refuse(`There is no option ${n + 1}.`);
   }
 
   give() {
     const { editor } = this;
-    const { text, choice } = /** @type {Answer} */ (editor.value);
+    const { text, choice } = /** @type {TestAnswer} */ (editor.value);
     const { options } = this.questions[this.current];
     if (options ? choice === null : !text.trim()) {
       editor.refuse(options ? "Choose one of the options." : "Write an answer. You may write that you do not know.", "answer-text");
@@ -165,13 +156,7 @@ class Test {
     if (this.isDone) editor.draw(() => document.getElementById("submit")?.focus());
   }
 
-  toAsked() {
-    const { until_s } = this.editor.playback;
-    if (until_s === null) this.editor.refuse("This question has no time.");
-    else this.editor.seek(until_s);
-  }
-
-  /** @returns {import("./keys.js").Offers} */
+  /** @returns {Offers} */
   offers() {
     const give = { act: () => this.give() };
     const mayGive = this.editor.isOpen && !this.isDone && !this.isWaiting;
@@ -179,7 +164,6 @@ class Test {
       ...(mayGive && { accept: { ...give, button: "Give the answer", first: true }, done: give }),
       choose: { act: (key) => this.choose(Number(key) - 1) },
       answer: { act: () => this.editor.focus("#answer-text") },
-      "to-asked": { act: () => this.toAsked(), video: "To question" },
     };
   }
 }
@@ -190,19 +174,19 @@ function Fields({ view, editor }) {
   const question = questions[current];
   if (isDone) return html`<p class="asked-text">${questions[current - 1]?.question}</p><p class="answer-text">${words(questions[current - 1], editor.value)}</p>`;
   if (!question) return html`<p id="asking" class="soft">The next question appears when the server has your answer.</p>`;
-  const value = /** @type {Answer} */ (editor.value);
+  const value = /** @type {TestAnswer} */ (editor.value);
   return html`<div id="asking" key=${current}><div id="needed">
     <p id="now" class="now">${question.question}</p>
     ${question.options
-      ? html`<div class="choices" role="radiogroup" aria-labelledby="now">${question.options.map((option, n) => html`<label>
+      ? html`<div class="options-asked" role="radiogroup" aria-labelledby="now">${question.options.map((option, n) => html`<label>
           <input type="radio" name="choice" value=${n} checked=${value.choice === n} onChange=${() => view.choose(n)} />${option}
         </label>`)}</div>`
       : html`<${Text} id="answer-text" rows=${3} name="Your answer" value=${value.text} change=${(/** @type {string} */ text) => view.type({ text })} />`}</div>
-    <${Note} value=${value} change=${(/** @type {Partial<Answer>} */ more) => view.type(more)} />
+    <${Note} value=${value} change=${(/** @type {Partial<TestAnswer>} */ more) => view.type(more)} />
   </div>`;
 }
 
-/** @param {Question | undefined} question @param {Answer} answer */
+/** @param {TestQuestion | undefined} question @param {TestAnswer} answer */
 function words(question, { choice, text }) {
   return question?.options && choice !== null ? question.options[choice] : text;
 }

@@ -1,23 +1,19 @@
 // @ts-check
 /**
- * The bar below the video: scenes, a mark for every turn and every link, the evidence, and the playhead. The
- * edges of the current turn's evidence can be dragged, or moved by keys.
+ * The bar below the video: scenes, a mark for every turn, the evidence, and the playhead. The edges of
+ * the current turn's evidence can be dragged, or moved by keys.
  */
 
 import { clock } from "./elements.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
+import { Act } from "./frame.js";
+import { html, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
-/** @typedef {import("./player.js").Interval} Interval */
-/** @typedef {import("./watch.js").Playback} Playback */
-/** @typedef {import("./watch.js").Times} Times */
 /** @typedef {"start_s" | "end_s"} Side */
 
 const STEP_S = 1;
 const LEAP_S = 10;
 /** Turns that are closer than this share of the bar share one mark. */
 const NEAR_SHARE = 0.022;
-/** How much one notch of the wheel zooms. */
-const NOTCH = 1.25;
 
 /** Draws a component again whenever a target tells one of these events. @param {EventTarget} target @param {...string} names */
 export function useTold(target, ...names) {
@@ -29,11 +25,8 @@ export function useTold(target, ...names) {
   }, [target]);
 }
 
-/**
- * @param {{playback: Playback, turns: Times[], current: number, links: import("./workapi.js").Link[],
- *   onEvidence?: (index: number, interval: Interval) => void}} props
- */
-export function TimeBar({ playback, turns, current, links, onEvidence }) {
+/** @param {{editor: {keys: Keys}, playback: Playback, turns: Times[], current: number, onEvidence?: (index: number, interval: Interval) => void}} props */
+export function TimeBar({ editor, playback, turns, current, onEvidence }) {
   const track = useRef(/** @type {any} */ (null));
   /** @type {[{index: number, side: Side, interval: Interval} | null, (next: any) => void]} The edge that is dragged. */
   const [dragged, setDragged] = useState(/** @type {any} */ (null));
@@ -99,7 +92,6 @@ export function TimeBar({ playback, turns, current, links, onEvidence }) {
     onEvidence?.(index, interval);
     void playback.seek(interval[side]);
   };
-  useWheel(track, playback, timeAt, length);
 
   const scenes = playback.scenes;
   const own = new Set(playback.clips.map(({ id }) => id));
@@ -116,9 +108,6 @@ export function TimeBar({ playback, turns, current, links, onEvidence }) {
           (part, index) => isSeen(part) && html`<div key=${`evidence ${turn} ${index}`} class=${`evidence ${turn === current ? "current" : ""}`}
             style=${place(part)}></div>`,
         ),
-      )}
-      ${linkMarks(links, turns).map(
-        ({ at_s, label }) => at_s >= start_s && at_s <= end_s && html`<div key=${label} class="point link" style=${{ left: left(at_s) }} title=${label}></div>`,
       )}
       ${askedMarks(turns, current, length).map(
         ({ at_s, text, kind, told }) => at_s >= start_s && at_s <= end_s && html`<div key=${`asked ${text}`} title=${told}
@@ -139,11 +128,7 @@ export function TimeBar({ playback, turns, current, links, onEvidence }) {
         ${hovered && html`<span class="caption">${`Scene ${scenes.indexOf(hovered) + 1}${hovered.caption ? `: ${hovered.caption}` : ""}`}</span>`}</div>`}
     </div>
     <div class="bounds"><span>${clock(start_s)}</span>
-      <span class="together"><button type="button" id="zoom-out" class="quiet" data-key="zoom-out" data-quiet aria-label="Show more of the video in the bar"
-        title="Show more" disabled=${playback.isWhole} onClick=${() => playback.zoom(2)}>−</button>
-      <button type="button" id="zoom" class="quiet" data-key="zoom" onClick=${() => playback.toggleBar()}>${playback.isWhole ? "This part" : "Whole video"}</button>
-      <button type="button" id="zoom-in" class="quiet" data-key="zoom-in" data-quiet aria-label="Show less of the video in the bar" title="Show less"
-        onClick=${() => playback.zoom(0.5)}>+</button></span>
+      <${Act} editor=${editor} name="zoom" class="quiet" text=${playback.isWhole ? "This part" : "Whole video"} />
       <span>${clock(end_s)}</span></div>
     <ul class="unseen">${scenes.map((scene, index) => html`<li key=${scene.id}>${`Scene ${index + 1}, ${clock(scene.start_s)} to ${clock(scene.end_s)}${scene.caption ? `: ${scene.caption}` : ""}`}</li>`)}</ul>
   </div>`;
@@ -177,33 +162,6 @@ function moveOf(event, by) {
   event.preventDefault();
   const direction = /Up|Right/.test(key) ? 1 : -1;
   return key.startsWith("Page") ? by.second(direction) : by.frame(direction);
-}
-
-/** Ctrl and the wheel zoom around the pointer; a wheel that goes sideways moves a zoomed bar. @param {{current: HTMLElement}} track @param {Playback} playback @param {(event: {clientX: number}) => number} timeAt @param {number} length */
-function useWheel(track, playback, timeAt, length) {
-  useEffect(() => {
-    /** @param {WheelEvent} event */
-    const turn = (event) => {
-      const sideways = event.deltaX || (event.shiftKey ? event.deltaY : 0);
-      if (!event.ctrlKey && (!sideways || playback.isWhole)) return;
-      event.preventDefault();
-      if (event.ctrlKey) playback.zoom(event.deltaY < 0 ? 1 / NOTCH : NOTCH, timeAt(event));
-      else playback.pan((sideways / track.current.clientWidth) * length);
-    };
-    const { current } = track;
-    current.addEventListener("wheel", turn, { passive: false });
-    return () => current.removeEventListener("wheel", turn);
-  });
-}
-
-/** @param {import("./workapi.js").Link[]} links @param {Times[]} turns */
-function linkMarks(links, turns) {
-  return links.flatMap(({ place, direction, relation, other }) => {
-    const turn = turns[Number(place)];
-    const at_s = turn?.asked_at_s ?? turn?.evidence[0]?.start_s;
-    const label = `turn ${Number(place) + 1}: ${relation}, ${direction === "from" ? "from" : "to"} “${other.question}”`;
-    return at_s === undefined ? [] : [{ label, at_s }];
-  });
 }
 
 /** Times of questions; those that are near to each other in one mark. @param {Times[]} turns @param {number} current @param {number} length */

@@ -2,18 +2,12 @@
 /** The review of the turns of a chain or a dialogue: accept, edit, reject or skip each of them. */
 
 import { Flags, Links, isFlagged } from "./checks.js";
-import { clock, messageOf, sentence } from "./elements.js";
 import { edit } from "./editor.js";
-import { Act, Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
-import { DECIDED, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
+import { clock, sentence } from "./elements.js";
+import { Answers, AskedAt, Choices, Evidence, Labels, Note, Options, Text, isWrong, toggled } from "./fields.js";
+import { Act } from "./frame.js";
+import { DECISIONS, countDecided, startOf } from "./values.js";
 import { html } from "./vendor/preact.js";
-
-/** @typedef {import("./workapi.js").TurnValue} TurnValue */
-/** @typedef {import("./editor.js").Editor} Editor */
-
-const COMPARED = /** @type {const} */ (["off", "draft", "last"]);
-const COMPARISONS = { off: "hidden", draft: "from the draft", last: "from the last revision" };
-const MARKS = Object.freeze({ accept: "✓", edit: "✎", reject: "✕", skip: "–" });
 
 export class Turns {
   /** @param {Editor} editor */
@@ -22,11 +16,11 @@ export class Turns {
     this.what = "turn";
     this.panelOpen = false;
     this.problem = "";
-    /** @type {"off" | "draft" | "last"} */
-    this.compared = "off";
-    /** @type {TurnValue | null} The version with which the fields are compared. */
-    this.against = null;
-    this.known = knownVocabularies(editor.content);
+    /** True while the changes from the draft are shown. */
+    this.isCompared = false;
+    /** @type {TurnValue | null} The version of another window with which the fields are compared. */
+    this.theirs = null;
+    this.known = editor.content.vocabularies ?? {};
     this.reasons = editor.reply.reasons;
     this.Fields = Fields;
     this.Head = Head;
@@ -43,21 +37,11 @@ export class Turns {
     return startOf(this.editor.content.turns[Number(place)] ?? {});
   }
 
-  /** @param {string} _ @param {TurnValue} value */
-  linesOf(_, value) {
-    return linesOf(value, this.reasons);
-  }
-
   /** @param {string} place */
   stateOf(place) {
-    const { decision } = /** @type {TurnValue} */ (this.editor.session.value(place));
-    const flagged = (this.editor.content.checks[place] ?? []).some(isFlagged);
-    return {
-      kind: kindOf(decision),
-      text: decision ? DECIDED[decision] : "Undecided",
-      mark: decision ? MARKS[decision] : flagged ? "⚑" : "",
-      more: flagged ? ["a check flagged it"] : [],
-    };
+    const state = this.editor.decisionAt(place);
+    const isFlag = (this.editor.content.checks[place] ?? []).some(isFlagged);
+    return { ...state, mark: state.mark || (isFlag ? "⚑" : ""), more: isFlag ? ["a check flagged it"] : [] };
   }
 
   /** @param {string} place */
@@ -71,8 +55,8 @@ export class Turns {
     return this.editor.session.value(place);
   }
 
-  /** @param {string} place @param {{evidence: import("./player.js").Interval[]}} change */
-  moveEvidence(place, { evidence }) {
+  /** @param {string} place @param {Interval[]} evidence */
+  moveEvidence(place, evidence) {
     this.editor.set({ ...this.editor.session.value(place), evidence, decision: null }, { place });
   }
 
@@ -84,16 +68,12 @@ export class Turns {
   placed() {
     this.panelOpen = false;
     this.problem = "";
-    void this.compare();
-  }
-
-  saved() {
-    if (this.compared === "last") void this.compare();
+    this.theirs = null;
   }
 
   /** @param {TurnValue} theirs */
   editOn(theirs) {
-    this.against = theirs;
+    this.theirs = theirs;
     this.editor.focus("#question");
   }
 
@@ -112,7 +92,6 @@ export class Turns {
   decide(decision) {
     const { editor } = this;
     const value = /** @type {TurnValue} */ (editor.value);
-    if (!editor.isOpen) return;
     if (decision === "accept" && !value.question.trim()) {
       editor.refuse("A turn that is accepted needs a question.", "question");
       return;
@@ -124,11 +103,11 @@ export class Turns {
       return;
     }
     const reasons = decision === "reject" ? value.reasons : [];
-    editor.decide({ ...value, reasons, decision }, `${this.nameOf(editor.place)}: ${DECIDED[decision].toLowerCase()}.`);
+    editor.decide({ ...value, reasons, decision }, `${this.nameOf(editor.place)}: ${DECISIONS[decision].text.toLowerCase()}.`);
   }
 
   openPanel() {
-    if (!this.editor.isOpen) return;
+    if (!this.editor.mayChange()) return;
     this.panelOpen = true;
     this.editor.focus("#reject-title");
   }
@@ -148,11 +127,14 @@ export class Turns {
 
   /** Ticks a reason, or removes the tick. @param {string | undefined} name */
   tick(name) {
-    if (name === undefined) return;
-    const { reasons } = /** @type {TurnValue} */ (this.editor.value);
+    const labels = this.reasons.map((each) => each.name);
+    if (name) this.giveReasons(toggled({ labels }, this.editor.value.reasons, name));
+  }
+
+  /** @param {string[]} reasons */
+  giveReasons(reasons) {
     this.problem = "";
-    const ticked = reasons.includes(name) ? reasons.filter((each) => each !== name) : [...reasons, name];
-    this.type({ reasons: this.reasons.map((each) => each.name).filter((each) => ticked.includes(each)) });
+    this.type({ reasons });
   }
 
   /** Keeps a decision after an earlier turn was changed. */
@@ -162,79 +144,29 @@ export class Turns {
     editor.decide({ ...editor.value }, "Kept.");
   }
 
-  /** @param {"start" | "end" | "interval" | "asked"} what */
-  setTime(what) {
-    const { editor } = this;
-    if (what === "asked") this.type({ asked_at_s: editor.playback.mark_s });
-    else this.type({ evidence: withTime(editor, editor.value.evidence, what) });
-  }
-
-  // ---- looking -----------------------------------------------------------------------------------------------------
-
-  /** @param {"off" | "draft" | "last"} [to] Shows the changes from another version. */
-  async compare(to = this.compared) {
-    const { editor } = this;
-    const { place } = editor;
-    this.compared = to;
-    this.against = to === "off" ? null : this.draftOf(place);
-    editor.draw();
-    if (to !== "last") return;
-    try {
-      const { versions } = await editor.session.history(place);
-      if (place !== editor.place || this.compared !== "last") return;
-      const last = versions.findLast(({ value }) => value?.decision && !isSameWork(value, editor.value));
-      if (last) this.against = last.value;
-      else editor.refuse("There is no other revision. The draft is shown for comparison.");
-      editor.draw();
-    } catch (error) {
-      editor.refuse(messageOf(error));
-    }
-  }
-
-  nextComparison() {
-    const next = COMPARED[(COMPARED.indexOf(this.compared) + 1) % COMPARED.length];
-    this.editor.say(`Changes: ${COMPARISONS[next]}.`);
-    void this.compare(next);
-  }
-
-  toEvidence() {
-    const { editor } = this;
-    const { evidence } = editor.value;
-    const at = evidence[editor.chosen];
-    if (at && Math.abs(editor.time_s - at.start_s) < 0.1) editor.chosen = (editor.chosen + 1) % evidence.length;
-    const to = evidence[editor.chosen];
-    if (to) editor.seek(to.start_s);
-    else editor.refuse("This turn has no evidence.");
-    editor.draw();
-  }
-
-  toAsked() {
-    const { asked_at_s } = this.editor.value;
-    if (asked_at_s === null) this.editor.refuse("This turn has no time at which it is asked.");
-    else this.editor.seek(asked_at_s);
+  /** Shows the changes from the draft, or hides them. */
+  compare() {
+    this.isCompared = !this.isCompared;
+    this.theirs = null;
+    this.editor.say(`Changes from the draft are ${this.isCompared ? "shown" : "hidden"}.`);
   }
 
   /** Opens the labels, and moves the focus to the first field. */
   openLabels() {
     const fold = document.getElementById("labels-fold");
     if (fold instanceof HTMLDetailsElement) fold.open = true;
-    this.editor.focus(".labels input");
+    this.editor.focus(".turn-labels input");
   }
 
-  /** @returns {import("./keys.js").Offers} */
+  /** @returns {Offers} */
   offers() {
     const { editor } = this;
     const fields = {
       question: { act: () => editor.focus("#question") },
       answer: { act: () => editor.focus("#reference-0", "#add-reference") },
       labels: { act: () => this.openLabels() },
-      "start-here": { act: () => this.setTime("start") },
-      "end-here": { act: () => this.setTime("end") },
-      add: { act: () => this.setTime("interval") },
-      "asked-here": { act: () => this.setTime("asked") },
-      compare: { act: () => this.nextComparison() },
-      "to-evidence": { act: () => this.toEvidence(), video: "To evidence" },
-      "to-asked": { act: () => this.toAsked(), video: "To question" },
+      "asked-here": { act: () => this.type({ asked_at_s: editor.playback.mark_s }) },
+      compare: { act: () => this.compare() },
     };
     if (this.panelOpen) {
       const confirm = { act: () => this.confirm() };
@@ -247,22 +179,21 @@ export class Turns {
       reject: { act: () => this.openPanel(), button: "Reject" },
       skip: { act: () => this.decide("skip"), button: "Skip" },
       ...(editor.session.isStale(editor.place) && { fits: { act: () => this.stillRight() } }),
-      choose: { act: (key) => editor.go(editor.places[Number(key) - 1]) },
+      choose: { act: (key) => editor.goTo(Number(key)) },
     };
   }
 }
 
 /** @param {{view: Turns, editor: Editor, place: string, value: TurnValue}} props */
 function Fields({ view, editor, place, value }) {
-  const { against } = view;
+  const against = view.theirs ?? (view.isCompared ? view.draftOf(place) : null);
   const type = view.type.bind(view);
   const given = Object.values(value.labels).flat();
-  const wrong = (/** @type {string} */ name) => editor.findings.some(({ field }) => field.startsWith(name)) || undefined;
   return html`
     <div id="needed">
       ${editor.session.isStale(place) && html`<div id="stale" class="note">
         An earlier turn was changed or rejected after you decided this one. <${Act} editor=${editor} name="fits" text="Still right" /></div>`}
-      <${Text} label="Question" id="question" value=${value.question} before=${against && against.question} wrong=${wrong("question")} change=${(/** @type {string} */ question) => type({ question })} />
+      <${Text} label="Question" id="question" value=${value.question} before=${against && against.question} wrong=${isWrong(editor, "question")} change=${(/** @type {string} */ question) => type({ question })} />
       <${Answers} key=${place} editor=${editor} value=${value.references} before=${against && against.references} change=${(/** @type {string[]} */ references) => type({ references })} />
       ${value.options && html`<${Options} value=${value.options} right=${value.correct_option} change=${(/** @type {string[]} */ options, /** @type {number | null} */ correct_option) => type({ options, correct_option })} />`}
       <div class="times">
@@ -270,7 +201,7 @@ function Fields({ view, editor, place, value }) {
         <${AskedAt} editor=${editor} value=${value.asked_at_s} change=${(/** @type {number | null} */ asked_at_s) => type({ asked_at_s })} />
       </div>
     </div>
-    <details id="labels-fold" class="fold"><summary>Labels <span class="told">${given.join(", ") || "none"}</span></summary>
+    <details id="labels-fold" class="fold" open=${Boolean(editor.reply.labels_asked)}><summary>Labels <span class="told">${given.join(", ") || "none"}</span></summary>
       <${Labels} known=${view.known} value=${value.labels} change=${(/** @type {any} */ labels) => type({ labels })} />
     </details>
     ${!view.panelOpen && html`<${Note} value=${value} change=${(/** @type {any} */ more) => type({ ...more, decision: value.decision })} />`}
@@ -278,29 +209,22 @@ function Fields({ view, editor, place, value }) {
   `;
 }
 
-/** The flags of checks, and from which version changes are shown. @param {{view: Turns, editor: Editor, place: string}} props */
+/** The flags of checks, and whether changes are shown. @param {{view: Turns, editor: Editor, place: string}} props */
 function Head({ view, editor, place }) {
-  const passed = editor.isOpen ? editor.reply.in_bulk.filter((one) => !editor.session.value(one).decision) : [];
-  const acceptAll = () => editor.session.acceptInBulk().catch((error) => editor.refuse(messageOf(error)));
   return html`<${Flags} key=${place} content=${editor.content} place=${place} />
-    ${passed.length > 0 && html`<button type="button" id="in-bulk" class="second" onClick=${acceptAll}>Accept ${passed.length === 1 ? "the turn" : `the ${passed.length} turns`} without findings</button>`}
-    <label class="compare">Changes
-    <select id="compare" value=${view.compared} onChange=${(/** @type {any} */ { target }) => void view.compare(target.value)}>
-      ${COMPARED.map((name) => html`<option value=${name} selected=${name === view.compared}>${COMPARISONS[name]}</option>`)}
-    </select></label>`;
+    <${Act} editor=${editor} name="compare" class="quiet" text="Changes" pressed=${view.isCompared} />`;
 }
 
 /** The panel for rejecting: reasons, by click or by number, and the note. @param {{view: Turns, editor: Editor}} props */
 function Rejecting({ view, editor }) {
   const value = /** @type {TurnValue} */ (editor.value);
+  const names = view.reasons.map(({ name }) => name);
+  const titles = Object.fromEntries(view.reasons.map(({ name, title }) => [name, title]));
   return html`<div id="reject-panel" class="reject-panel" role="group" aria-labelledby="reject-title">
     <h3 id="reject-title" tabindex="-1">Why is it rejected?</h3>
-    <div id="reasons" class="reasons">${view.reasons.map(
-      ({ name, title }, n) => html`<label for=${`reason-${name}`} key=${name}>
-        <input type="checkbox" id=${`reason-${name}`} value=${name} checked=${value.reasons.includes(name)} onChange=${() => view.tick(name)} />
-        <span>${title}</span>${n < 9 && html`<kbd aria-hidden="true">${n + 1}</kbd>`}
-      </label>`,
-    )}</div>
+    <div id="reasons" class="reasons">
+      <${Choices} name="reason" vocabulary=${{ labels: names, titles, keys: names.slice(0, 9).map((_, n) => String(n + 1)) }} given=${value.reasons} change=${(/** @type {string[]} */ reasons) => view.giveReasons(reasons)} />
+    </div>
     <${Note} value=${value} change=${(/** @type {any} */ more) => view.type(more)} />
     <p id="reject-problem" class="warn" role="alert">${view.problem}</p>
     <p class="actions">

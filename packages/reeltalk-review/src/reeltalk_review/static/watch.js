@@ -3,63 +3,32 @@
  * The video of a unit with its bar and its controls, for every screen.
  *
  *     const playback = new Playback(unit.video, unit.content);   // scenes and clips of the content; both may be left out
- *     html`<${Watch} playback=${playback} turns=${values} current=${n} links=${unit.content.links} question=${text}
- *       onEvidence=${(index, interval) => …} buttons=${[{ name: "to-asked", label: "To question", act }]} />`
+ *     html`<${Watch} editor=${editor} playback=${playback} turns=${values} current=${n} onEvidence=${(index, interval) => …} />`
  *     await playback.open(12.5);
  *
- * `Watch` fills the place that it is given: the picture takes what the bar and the controls leave. Its buttons act by
- * themselves, so nothing may bind them again; they carry `data-key` with the name of their action for the page's keys,
- * and `videoOffers(playback)` gives these actions.
+ * `turns` are the shown times of all turns, `current` is the index of the one under review. `onEvidence` is called when an
+ * edge of its evidence was moved; without it, edges cannot be moved. Buttons run actions of the page's keys, to which
+ * `videoOffers(playback)` gives those of the video. The picture takes what the bar and the controls leave.
  *
- *     turns        [{asked_at_s, evidence}], the shown values of all turns
- *     current      index of the turn under review
- *     links        links of the content, drawn at the times of their turns
- *     onEvidence   called with (index, {start_s, end_s}) when an edge of the current turn's evidence was moved;
- *                  without it, edges cannot be moved
- *     buttons      further buttons: [{name, label, act, disabled?}]
- *     question     the current question, shown over the picture in full screen; a focused field leaves full screen
- *
- * A `Playback` has
- *
- *     open(time_s) seek(time_s) jump(seconds) step(frames) toggle() changeSpeed(±1) toggleLoop() playParts(intervals)
- *     time_s       of the shown frame, in seconds from the first frame; without a playable video, where the bar points
- *     mark_s       the same in whole milliseconds, never before the frame: for fields; markEnd_s is the end of the frame
- *     duration_s clips plays problem player
- *     until_s      null, or the time after which nothing may be watched
- *     learn(video) takes over the address of the captions, which in a test grows with its questions
- *     snap(time_s, frames)    the time of the nearest frame, or of the one so many frames later
- *     toggleBar() zoom(factor, at_s) changeVolume(±1) toggleMute() toggleCaptions() toggleTheatre() toggleFullScreen()
- *
- * and tells `moved` when another time is shown, and `changed` when something else is shown differently. Theatre sets the
- * attribute `data-theatre` of the document's root: the page then gives the film all that the buttons leave.
+ * A `Playback` tells `moved` when another time is shown, and `changed` when something else is shown differently. A large
+ * film sets the attribute `data-theatre` of the document's root: the page then gives the film all that the buttons leave.
  */
 
 import { clock, sentence } from "./elements.js";
+import { Act } from "./frame.js";
 import { Player } from "./player.js";
+import { keep, recall } from "./stores.js";
 import { TimeBar, useTold } from "./timebar.js";
 import { html, useEffect, useRef } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
 
-/** @typedef {import("./player.js").Interval} Interval */
-/** @typedef {import("./workapi.js").Scene} Scene */
-/** @typedef {{asked_at_s?: number | null, evidence: Interval[]}} Times The shown times of a turn. */
-/**
- * @typedef {object} Video As the server describes it.
- * @property {number | null} duration_s
- * @property {string | null} playable
- * @property {string | null} problem
- * @property {string | null} [captions]
- */
-/** @typedef {{name: string, label: string, act: () => void, disabled?: boolean}} Button */
-
 const SPEEDS = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4];
-const VOLUME_STEP = 0.1;
 const STORE = "reeltalk.sound";
 /** For a unit shorter than this share of its video, the bar first shows the unit only. */
 const SMALL_SHARE = 0.6;
 /** The margin on both sides of a unit, as a share of its length. */
 const MARGIN = 0.08;
-/** Seconds that the bar shows at least. */
+/** A unit of a shorter part of the video is no part. */
 const LEAST_S = 1;
 /** Where a playhead that left a zoomed bar comes back, as a share of the bar. */
 const RETURN_SHARE = 0.1;
@@ -86,7 +55,7 @@ export class Playback extends EventTarget {
     this.plays = false;
     /** Why there is no picture; null while the video is being opened. @type {string | null} */
     this.problem = null;
-    /** @type {number | null} */
+    /** @type {number | null} The time after which nothing may be watched. */
     this.until_s = null;
     /** @type {Interval | null} The shown part of the bar. */
     this._view = null;
@@ -94,7 +63,7 @@ export class Playback extends EventTarget {
     this._silent_s = 0;
     this._part = 0;
     this.hasCaptions = Boolean(video?.captions);
-    this.sound = { volume: 1, muted: false, captions: false, ...readSound() };
+    this.sound = { muted: false, captions: false, ...recall(STORE) };
     this.player.addEventListener("frame", () => this._moved());
     for (const name of ["state", "intervals", "end"]) this.player.addEventListener(name, () => this._changed());
     this.player.addEventListener("problem", (event) => this._fail(/** @type {CustomEvent} */ (event).detail.message));
@@ -128,10 +97,12 @@ export class Playback extends EventTarget {
     }
   }
 
+  /** Of the shown frame, in seconds from the first frame; without a playable video, where the bar points. */
   get time_s() {
     return this.plays ? this.player.time_s : this._silent_s;
   }
 
+  /** The time in whole milliseconds, never before the frame: for fields. */
   get mark_s() {
     return whole(this.time_s);
   }
@@ -197,9 +168,10 @@ export class Playback extends EventTarget {
     if (!this.plays) return Math.max(0, Math.round((time_s + frames * STEP_S) * 1000) / 1000);
     const { player } = this;
     const at = player.frameAt(time_s);
-    const nearest = player.timeOf(at + 1) - time_s < time_s - player.timeOf(at) ? at + 1 : at;
-    // Behind the last frame there is no other: it ends the video.
-    return nearest + frames >= player.frames ? whole(player.duration_s) : whole(player.timeOf(nearest + frames));
+    // Behind the last frame there is no other: its end is that of the video.
+    const timeOf = (/** @type {number} */ n) => (n < player.frames ? player.timeOf(n) : player.duration_s);
+    const nearest = timeOf(at + 1) - time_s < time_s - timeOf(at) ? at + 1 : at;
+    return whole(timeOf(nearest + frames));
   }
 
   // ---- what the bar shows ------------------------------------------------------------------------------------------
@@ -240,19 +212,6 @@ export class Playback extends EventTarget {
     this._show(this.isWhole ? this.part : { start_s: 0, end_s: this.length_s });
   }
 
-  /** Shows less of the video, or more. @param {number} factor Below 1: less. @param {number} [at_s] What stays in place. */
-  zoom(factor, at_s = this.time_s) {
-    const { start_s, end_s } = this.view;
-    const share = Math.min(Math.max((at_s - start_s) / (end_s - start_s), 0), 1);
-    const length = Math.min(Math.max((end_s - start_s) * factor, LEAST_S), this.length_s);
-    this._show({ start_s: at_s - share * length, end_s: at_s + (1 - share) * length });
-  }
-
-  /** Moves the bar. @param {number} seconds */
-  pan(seconds) {
-    this._show({ start_s: this.view.start_s + seconds, end_s: this.view.end_s + seconds });
-  }
-
   /** @param {Interval} view Moved into the video. */
   _show({ start_s, end_s }) {
     const length = Math.min(end_s - start_s, this.length_s);
@@ -263,16 +222,6 @@ export class Playback extends EventTarget {
 
   // ---- sound, captions, size ---------------------------------------------------------------------------------------
 
-  /** @param {1 | -1} direction */
-  changeVolume(direction) {
-    this.setVolume(this.sound.volume + direction * VOLUME_STEP);
-  }
-
-  /** @param {number} volume 0 to 1. */
-  setVolume(volume) {
-    this._setSound({ volume: Math.round(Math.min(Math.max(volume, 0), 1) * 100) / 100, muted: false });
-  }
-
   toggleMute() {
     this._setSound({ muted: !this.sound.muted });
   }
@@ -281,23 +230,16 @@ export class Playback extends EventTarget {
     this._setSound({ captions: !this.sound.captions });
   }
 
-  /** @param {Partial<{volume: number, muted: boolean, captions: boolean}>} change */
+  /** @param {Partial<{muted: boolean, captions: boolean}>} change */
   _setSound(change) {
     Object.assign(this.sound, change);
-    this.element.volume = this.sound.volume;
     this.element.muted = this.sound.muted;
     this._showCaptions();
-    if (Object.keys(change).length) {
-      try {
-        localStorage.setItem(STORE, JSON.stringify(this.sound));
-      } catch {
-        // They are kept until the page is closed.
-      }
-    }
+    if (Object.keys(change).length) keep(STORE, this.sound);
     this._changed();
   }
 
-  /** Takes over the captions of a video. @param {Video} video */
+  /** Takes over the address of the captions, which in a test grows with its questions. @param {Video} video */
   learn({ captions = null }) {
     this.hasCaptions = captions !== null;
     const shown = this.element.querySelector("track");
@@ -331,14 +273,6 @@ export class Playback extends EventTarget {
   toggleTheatre() {
     document.documentElement.toggleAttribute("data-theatre");
     this._changed();
-  }
-
-  toggleFullScreen() {
-    // The whole page, covered by the video: outside of an element in full screen no field and no dialog would get keys.
-    const root = document.documentElement;
-    if (document.fullscreenElement) void document.exitFullscreen();
-    else if (root.requestFullscreen) root.requestFullscreen().catch(() => this.toggleTheatre());
-    else this.toggleTheatre();
   }
 
   // ---- telling -----------------------------------------------------------------------------------------------------
@@ -383,40 +317,29 @@ function whole(time_s) {
   return Math.ceil(time_s * 1000 - 0.001) / 1000;
 }
 
-function readSound() {
-  try {
-    const { volume, muted, captions } = JSON.parse(localStorage.getItem(STORE) ?? "{}");
-    return { volume: volume >= 0 && volume <= 1 ? volume : 1, muted: muted === true, captions: captions === true };
-  } catch {
-    return {};
-  }
-}
-
-/** What the keys of the video do. @param {Playback} playback @returns {import("./keys.js").Offers} */
+/** What the keys of the video do. @param {Playback} playback @returns {Offers} */
 export function videoOffers(playback) {
   /** @type {Record<string, () => unknown>} */
-  const acts = {
+  const playing = {
     play: () => playback.toggle(),
     "step-back": () => playback.step(-1),
     "step-on": () => playback.step(1),
+    loop: () => playback.toggleLoop(),
+    slower: () => playback.changeSpeed(-1),
+    faster: () => playback.changeSpeed(1),
+  };
+  /** @type {Record<string, () => unknown>} */
+  const always = {
     back: () => playback.jump(-1),
     on: () => playback.jump(1),
     "far-back": () => playback.jump(-5),
     "far-on": () => playback.jump(5),
-    loop: () => playback.toggleLoop(),
-    slower: () => playback.changeSpeed(-1),
-    faster: () => playback.changeSpeed(1),
     zoom: () => playback.toggleBar(),
-    "zoom-in": () => playback.zoom(0.5),
-    "zoom-out": () => playback.zoom(2),
-    louder: () => playback.changeVolume(1),
-    quieter: () => playback.changeVolume(-1),
     mute: () => playback.toggleMute(),
     captions: () => playback.toggleCaptions(),
     theatre: () => playback.toggleTheatre(),
-    full: () => playback.toggleFullScreen(),
   };
-  return Object.fromEntries(Object.entries(acts).map(([name, act]) => [name, { act }]));
+  return Object.fromEntries(Object.entries({ ...(playback.plays && playing), ...always }).map(([name, act]) => [name, { act }]));
 }
 
 /** Shapes of the buttons without words, in a square of 24. */
@@ -424,54 +347,43 @@ const SHAPES = {
   sound: "M4 9v6h4l5 4V5L8 9H4zm12-1.5a6 6 0 0 1 0 9M18.5 5a9.5 9.5 0 0 1 0 14",
   muted: "M4 9v6h4l5 4V5L8 9H4zm12 0 5 6m0-6-5 6",
   theatre: "M3 6h18v12H3zM3 15h18",
-  full: "M4 9V4h5m6 0h5v5m0 6v5h-5M9 20H4v-5",
 };
 
 /**
- * @param {{playback: Playback, turns?: Times[], current?: number, links?: import("./workapi.js").Link[], buttons?: Button[],
- *   question?: string, onEvidence?: (index: number, interval: Interval) => void}} props
+ * @param {{editor: {keys: Keys}, playback: Playback, turns?: Times[], current?: number,
+ *   onEvidence?: (index: number, interval: Interval) => void}} props
  */
-export function Watch({ playback, turns = [], current = 0, links = [], buttons = [], question = "", onEvidence }) {
+export function Watch({ editor, playback, turns = [], current = 0, onEvidence }) {
   useTold(playback, "changed");
-  const area = useRef(/** @type {any} */ (null));
   const place = useRef(/** @type {any} */ (null));
-  useFullScreen(area);
   playback.turns = turns;
   useEffect(() => place.current.prepend(playback.element), [playback]);
   const { plays, player, sound, problem } = playback;
-  /** @param {string} name @param {string} label @param {unknown} content @param {() => void} act @param {object} [more] */
-  const small = (name, label, content, act, more = {}) => html`<button type="button" class="second" id=${name}
-    data-key=${name} data-quiet aria-label=${label} title=${label} onClick=${act} ...${more}>${content}</button>`;
-  const needs = { disabled: !plays };
-  return html`<section class="watch" aria-label="Video" ref=${area}>
+  /** @param {ActionName} name @param {string} label @param {unknown} text @param {boolean} [pressed] */
+  const button = (name, label, text, pressed) => html`<${Act} editor=${editor} name=${name} label=${label} class="second" text=${text} pressed=${pressed} />`;
+  const offered = editor.keys.offered.filter(({ video }) => video);
+  return html`<section class="watch" aria-label="Video">
     <div id="video-frame" class=${`video-frame${plays ? "" : " silent"}`} ref=${place}>
       <p id="video-problem" class="video-problem">${problem === null ? "Opening the video…" : problem && html`<strong>The video cannot be
         shown.</strong><span>${problem}</span><span class="soft">The dialogue can still be judged.</span>`}</p>
-      ${question && html`<p class="video-question" aria-hidden="true">${question}</p>`}
     </div>
-    <${TimeBar} playback=${playback} turns=${turns} current=${current} links=${links} onEvidence=${onEvidence} />
+    <${TimeBar} editor=${editor} playback=${playback} turns=${turns} current=${current} onEvidence=${onEvidence} />
     <div class="controls">
       <span class="together">
-        <button type="button" id="play" data-key="play" disabled=${!plays} onClick=${() => playback.toggle()}>${player.paused ? "Play" : "Pause"}</button>
-        ${small("step-back", "One frame back", "◂", () => playback.step(-1), needs)}
-        ${small("step-on", "One frame forward", "▸", () => playback.step(1), needs)}
-        <${Time} playback=${playback} /></span>
+        <${Act} editor=${editor} name="play" text=${player.paused ? "Play" : "Pause"} />
+        ${button("step-back", "One frame back", "◂")}
+        ${button("step-on", "One frame forward", "▸")}
+        <${Shown} playback=${playback} /></span>
       <span class="together">
-        ${small("slower", "Slower", "−", () => playback.changeSpeed(-1), needs)}
+        ${button("slower", "Slower", "−")}
         <span id="video-speed" class="video-speed">${player.rate}×</span>
-        ${small("faster", "Faster", "+", () => playback.changeSpeed(1), needs)}
-        ${small("loop", "Loop the clip", "Loop", () => playback.toggleLoop(), { ...needs, "aria-pressed": String(player.looping) })}</span>
-      ${buttons.length > 0 && html`<span class="together">${buttons.map(({ name, label, act, disabled = false }) => html`<button type="button"
-        key=${name} id=${name} class="second" data-key=${name} disabled=${disabled} onClick=${act}>${label}</button>`)}</span>`}
+        ${button("faster", "Faster", "+")}
+        ${button("loop", "Loop the clip", "Loop", player.looping)}</span>
+      ${offered.length > 0 && html`<span class="together">${offered.map(({ name, video }) => html`<${Act} editor=${editor} key=${name} name=${name} class="second" text=${video} />`)}</span>`}
       <span class="together">
-        ${small("mute", "Sound off", shape(sound.muted || !sound.volume ? "muted" : "sound"), () => playback.toggleMute(), { "aria-pressed": String(sound.muted) })}
-        <input id="volume" type="range" min="0" max="1" step="0.05" aria-label="Volume" value=${sound.muted ? 0 : sound.volume}
-          aria-valuetext=${sound.muted ? "off" : `${Math.round(sound.volume * 100)} %`}
-          onInput=${(/** @type {any} */ { target }) => playback.setVolume(Number(target.value))}
-          onPointerUp=${(/** @type {any} */ { target }) => target.blur()} />
-        ${playback.hasCaptions && small("captions", "Captions", "CC", () => playback.toggleCaptions(), { "aria-pressed": String(sound.captions) })}
-        ${small("theatre", "Large video", shape("theatre"), () => playback.toggleTheatre(), { "aria-pressed": String(playback.isTheatre) })}
-        ${small("full", "Full screen", shape("full"), () => playback.toggleFullScreen())}</span>
+        ${button("mute", "Sound off", shape(sound.muted ? "muted" : "sound"), sound.muted)}
+        ${playback.hasCaptions && button("captions", "Captions", "CC", sound.captions)}
+        ${button("theatre", "Large video", shape("theatre"), playback.isTheatre)}</span>
       <span id="video-doing" class="soft small" role="status">${playback.doing}</span>
     </div>
   </section>`;
@@ -482,26 +394,8 @@ function shape(name) {
   return html`<svg viewBox="0 0 24 24" aria-hidden="true"><path d=${SHAPES[name]} /></svg>`;
 }
 
-/** @param {{playback: Playback}} props */
-function Time({ playback }) {
+/** The shown time. @param {{playback: Playback}} props */
+function Shown({ playback }) {
   useTold(playback, "moved", "changed");
   return html`<span id="video-time" class="video-time">${clock(playback.time_s)} / ${clock(playback.duration_s)}</span>`;
-}
-
-/** Marks the page in full screen. Whoever goes to a field leaves it, since the video covers the fields. @param {{current: HTMLElement}} area */
-function useFullScreen(area) {
-  useEffect(() => {
-    const mark = () => document.documentElement.toggleAttribute("data-full", document.fullscreenElement === document.documentElement);
-    /** @param {FocusEvent} event */
-    const leave = ({ target }) => {
-      const isCovered = target instanceof HTMLElement && target.tabIndex >= 0 && !area.current.contains(target) && !target.closest("dialog");
-      if (document.fullscreenElement && isCovered) void document.exitFullscreen();
-    };
-    document.addEventListener("fullscreenchange", mark);
-    document.addEventListener("focusin", leave);
-    return () => {
-      document.removeEventListener("fullscreenchange", mark);
-      document.removeEventListener("focusin", leave);
-    };
-  }, []);
 }

@@ -1,58 +1,6 @@
 // @ts-check
 /** Requests to the server, with errors for a refusal, an unreachable server, and an ended session. */
 
-/** @typedef {import("./player.js").Interval} Interval */
-/** @typedef {"accept" | "edit" | "reject" | "skip"} Decision */
-
-/**
- * A person's version of one turn.
- * @typedef {object} TurnValue
- * @property {Decision | null} decision Null while the person types.
- * @property {string} question
- * @property {string[]} references
- * @property {number | null} asked_at_s
- * @property {Interval[]} evidence
- * @property {string[] | null} options
- * @property {number | null} correct_option From 0.
- * @property {Record<string, string[]>} labels
- * @property {string[]} reasons
- * @property {string} note
- * @property {boolean} [unsure]
- * @property {string} [kept_because] Why it may stay although something is doubtful.
- */
-/** @typedef {{field: string, turn: number, text: string, may_go_on: boolean}} Finding What makes no sense in a value; `field` is its path. */
-
-/**
- * @typedef {{revision: number, value: TurnValue, stale: boolean, at?: string}} Entry
- * @typedef {{id: string, start_s: number, end_s: number, caption?: string | null}} Scene
- * @typedef {{gate: string, outcome: string, reason?: string | null, value?: number | null}} Check
- * @typedef {{unit_id: string, turn_index: number, question: string, asked_at_s?: number | null}} LinkedTurn
- * @typedef {{place: string, direction: "to" | "from", relation: string, other: LinkedTurn}} Link
- * @typedef {{revision: number, value: TurnValue, at: string, kind: string}} Version
- */
-
-/**
- * The draft and everything shown with it.
- * @typedef {object} Content
- * @property {"chain" | "dialogue"} unit
- * @property {string} id
- * @property {Scene[]} clips Clips of the unit.
- * @property {Scene[]} scenes Scenes of the whole video.
- * @property {Partial<TurnValue>[]} turns
- * @property {Record<string, Check[]>} checks By turn; `unit` has the checks of the whole unit.
- * @property {Link[]} links
- * @property {Record<string, {labels: string[], closed: boolean, least: number, most: number | null}>} [vocabularies]
- */
-
-/**
- * @typedef {object} Work
- * @property {{id: string, role: string, state: string, round: number, note: string | null, lease_until: string | null}} assignment
- * @property {{id: string, task: string, title: string, content: Content,
- *   video: {id: string, playable: string | null, problem: string | null, duration_s: number | null} | null}} unit
- * @property {string[]} places
- * @property {Record<string, Entry>} entries
- */
-
 /** The server did not answer or is unavailable. A retry may help. */
 export class UnreachedError extends Error {}
 

@@ -147,8 +147,7 @@ class LabelsTask(ReviewTask):
                     "least": vocabulary.least,
                     "most": vocabulary.most,
                     "keys": list(vocabulary.keys),
-                    # Examples are in the manual.
-                    "says": {label: self.manual.says[label].partition(' "')[0] for label in vocabulary.labels},
+                    "says": {label: self.manual.says[label] for label in vocabulary.labels},
                 }
                 for vocabulary in self.vocabularies
             },
