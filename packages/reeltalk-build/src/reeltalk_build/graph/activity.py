@@ -57,6 +57,8 @@ class ActivityEvent:
     """Seconds from the activity's start to the event's; None if events follow each other without gaps."""
     cause: int | None = None
     """Index of the event of this activity that causes it."""
+    purpose: int | None = None
+    """Index of the later event of this activity for which its agent does it."""
     says: str | None = None
     """The words that are said."""
     speech_act: str | None = None

@@ -34,6 +34,7 @@ from reeltalk.store.atomic import write_bytes, writing
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
+from reeltalk_build.graph.activity import Counterfactual
 from reeltalk_build.graph.rdf import curate_triples, parse_rdf, quads_of
 from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import beginning_quads
@@ -449,7 +450,7 @@ def film_graphs(planned: FilmPlan, scenes: Sequence[PlayedScene]) -> list[str]:
             scene.steps,
             begins_s=scene.start_s,
             next_clip=after,
-            seed=scene_plan.seed,
+            others=counterfactuals(planned.built(), scene.steps, seed=scene_plan.seed),
         )
         for scene_plan, scene, after in zip(
             planned.scenes, scenes, [*(s.clip for s in planned.scenes[1:]), None], strict=True
@@ -465,7 +466,7 @@ def scene_graph(
     *,
     begins_s: float,
     next_clip: str | None = None,
-    seed: str | None = None,
+    others: Sequence[Counterfactual] = (),
 ) -> str:
     """The curated graph of steps in a row as N-Quads.
 
@@ -476,10 +477,8 @@ def scene_graph(
         steps: Steps in the order in which they take effect, each in the situation after the one before.
         begins_s: The time in the video from which the graph counts seconds.
         next_clip: Name of the graph that follows.
-        seed: The seed of the scene that the steps belong to, for what would have happened otherwise; None to leave
-            that out.
+        others: What would have happened without one of the steps.
     """
-    others = [] if seed is None else counterfactuals(house, steps, seed=seed)
     full = activity_triples(house, clip, activity.category, steps, begins_s=begins_s, others=others)
     if next_clip is not None:
         node, following = f"<{INSTANCE}{clip.lower()}>", f"<{INSTANCE}{next_clip.lower()}>"
