@@ -8,6 +8,7 @@ from typing import Final
 
 from reeltalk.language import phrases
 from reeltalk.language.vocabulary import OPPOSITES, ROOMS, class_of, is_person
+from reeltalk_build.graph.activity import Counterfactual
 from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import (
@@ -42,12 +43,22 @@ def _clauses(story: Story, *without: str, draw: random.Random) -> tuple[str, ...
     return tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else ()
 
 
+def _told_once(story: Story) -> frozenset[int]:
+    """The events whose words mean no other event of the film."""
+    texts = [told_clause(event, story) for event in story.events]
+    counts = Counter(texts)
+    return frozenset(order for order, text in enumerate(texts) if counts[text] == 1)
+
+
 def causes(story: Story, draw: random.Random) -> Iterator[Question]:
     """What makes something happen, what follows from an act, and why somebody acts."""
     effects = Counter(event.cause for event in story.events if event.cause is not None)
-    same = Counter((event.agent, event.action, event.main, event.targets) for event in story.events)
+    once = _told_once(story)
     for event in story.events:
-        if event.cause is None or same[event.agent, event.action, event.main, event.targets] > 1:
+        if event.order not in once:
+            continue
+        if event.cause is None:
+            yield from _purpose(event, story)
             continue
         cause = story.events[event.cause]
         why, effect = told_clause(cause, story), told_clause(event, story)
@@ -63,17 +74,19 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
             focus_person=cause.agent,
             distractors=_clauses(story, why, effect, draw=draw),
         )
-        if event.action in _MECHANICAL:
+        if event.action in _MECHANICAL and cause.agent is not None:
             yield replace(base, kind="cause_of")
         elif event.agent is not None and event.action not in FEELING_OF and event.action != "say":
-            made = replace(
-                base,
-                kind="why_act",
-                slots={**base.slots, **event_slots(event, story)},
-                distractors=(),
-            )
+            because = f"because {base.slots['why']}"
+            slots = {**base.slots, **event_slots(event, story), "because": because}
+            made = replace(base, kind="why_act", slots=slots, distractors=())
             yield about_person(made, event.agent, story, focus=cause.agent or event.agent)
-        if effects[event.cause] == 1 and event.action in _MECHANICAL and cause.agent is not None:
+        if (
+            effects[event.cause] == 1
+            and event.action in _MECHANICAL
+            and cause.agent is not None
+            and cause.order in once
+        ):
             made = replace(
                 base,
                 kind="effect_of",
@@ -87,71 +100,108 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
             yield about_person(made, cause.agent, story)
 
 
+def _purpose(event: StoryEvent, story: Story) -> Iterator[Question]:
+    """Why somebody does something: what they do it for."""
+    end = None if event.purpose is None else story.events[event.purpose]
+    if end is None or event.agent is None or (event.action == "walk" and event.main in (end.main, *end.targets)):
+        # Whoever walks to a thing mostly uses it; there is nothing to find out.
+        return
+    it = {event.main: object_slots(event.main, story)["it"]} if event.main and not is_person(event.main) else {}
+    made = Question(
+        kind="why_act",
+        key=event_key(end),
+        answer_type="action",
+        params={"event": event.order},
+        slots=event_slots(event, story) | {"because": f"to {act_phrase(end, story, 'do', it)}"},
+        evidence=(event, end),
+        focus_object=only_object(end),
+        focus_event=end.order,
+    )
+    yield about_person(made, event.agent, story)
+
+
 def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
-    """What would have been if an act had not happened, where the graphs know it."""
+    """What would have been if an act had not happened, where the graphs know it and the words mean one act alone."""
+    once = _told_once(story)
+    by_index = {(event.part, event.index): event for event in story.events if event.order in once}
     for part, graph in enumerate(story.graphs):
-        by_index = {event.index: event for event in story.events if event.part == part}
         for told in graph.counterfactuals:
-            left_out = by_index.get(told.event)
-            if told.aspect != "happens" or left_out is None or left_out.agent is None:
-                continue
-            index, verdict = told.outcome.split()
-            event = by_index.get(int(index))
-            if event is None or _is_same_act(event, left_out):
-                continue
-            made = Question(
-                kind="would_happen",
-                key=verdict,
-                answer_type="yes_no",
-                params={"event": left_out.order, "other": event.order},
-                slots=_happened_without(event, left_out, story),
-                evidence=(left_out, event),
-                focus_object=only_object(left_out),
-                focus_event=left_out.order,
-            )
-            yield about_person(made, left_out.agent, story)
-        for told in graph.counterfactuals:
-            left_out = by_index.get(told.event)
+            left_out = by_index.get((part, told.event))
             if left_out is None or left_out.agent is None:
                 continue
-            if told.aspect == "place" and class_of(told.outcome.split()[1]) not in UNTOLD_PLACES | ROOMS:
-                kind, support = told.outcome.split()
-                place = phrases.place_phrase(support, inside=kind == "inside")
-                made = Question(
-                    kind="would_place",
-                    key=support,
-                    answer_type="place",
-                    params={"event": left_out.order, "object": told.name},
-                    slots=_thing_without(told.name, left_out, story) | {"place": place, "option": place},
-                    evidence=(left_out,),
-                    focus_object=told.name,
-                    focus_event=left_out.order,
-                )
+            makers = {"happens": _would_happen, "place": _would_place, "state": _would_state}
+            made = makers[told.aspect](told, left_out, by_index, story, draw)
+            if made is not None and (told.aspect == "happens" or not _moved_later(told.name, part, story)):
                 yield about_person(made, left_out.agent, story)
-            elif told.aspect == "state" and told.outcome in OPPOSITES and told.outcome in STATE_WORDS:
-                word, other = STATE_WORDS[told.outcome], STATE_WORDS[OPPOSITES[told.outcome]]
-                a, b = sorted((word, other), key=lambda _: draw.random())
-                made = Question(
-                    kind="would_state",
-                    key=told.outcome,
-                    answer_type="choice",
-                    params={"event": left_out.order, "object": told.name, "value": _pair_of(told.outcome)},
-                    slots=_thing_without(told.name, left_out, story) | {"a": a, "b": b, "state": word, "option": word},
-                    evidence=(left_out,),
-                    focus_object=told.name,
-                    focus_event=left_out.order,
-                    distractors=(other,),
-                )
-                yield about_person(made, left_out.agent, story)
+
+
+_ByIndex = Mapping[tuple[int, int], StoryEvent]
+
+
+def _moved_later(name: str, part: int, story: Story) -> bool:
+    """True if somebody handles a thing in a later scene, so that the end of this one is not the end."""
+    return any(event.part > part and name in (event.main, *event.targets) for event in story.events)
+
+
+def _would_happen(
+    told: Counterfactual, left_out: StoryEvent, by_index: _ByIndex, story: Story, draw: random.Random
+) -> Question | None:
+    index, verdict = told.outcome.split()
+    event = by_index.get((left_out.part, int(index)))
+    if event is None:
+        return None
+    return Question(
+        kind="would_happen",
+        key=verdict,
+        answer_type="yes_no",
+        params={"event": left_out.order, "other": event.order},
+        slots=_happened_without(event, left_out, story),
+        evidence=(left_out, event),
+        focus_object=only_object(left_out),
+        focus_event=left_out.order,
+    )
+
+
+def _would_place(
+    told: Counterfactual, left_out: StoryEvent, by_index: _ByIndex, story: Story, draw: random.Random
+) -> Question | None:
+    kind, support = told.outcome.split()
+    if class_of(support) in UNTOLD_PLACES | ROOMS:
+        return None
+    place = phrases.place_phrase(support, inside=kind == "inside")
+    return Question(
+        kind="would_place",
+        key=support,
+        answer_type="place",
+        params={"event": left_out.order, "object": told.name},
+        slots=_thing_without(told.name, left_out, story) | {"place": place, "option": place},
+        evidence=(left_out,),
+        focus_object=told.name,
+        focus_event=left_out.order,
+    )
+
+
+def _would_state(
+    told: Counterfactual, left_out: StoryEvent, by_index: _ByIndex, story: Story, draw: random.Random
+) -> Question | None:
+    word, other = STATE_WORDS[told.outcome], STATE_WORDS[OPPOSITES[told.outcome]]
+    a, b = sorted((word, other), key=lambda _: draw.random())
+    return Question(
+        kind="would_state",
+        key=told.outcome,
+        answer_type="choice",
+        params={"event": left_out.order, "object": told.name, "value": _pair_of(told.outcome)},
+        slots=_thing_without(told.name, left_out, story) | {"a": a, "b": b, "state": word, "option": word},
+        evidence=(left_out,),
+        focus_object=told.name,
+        focus_event=left_out.order,
+        distractors=(other,),
+    )
 
 
 def _pair_of(value: str) -> str:
     """The pair of states that a value belongs to, by its first: `ON` or `OPEN`."""
     return "ON" if value in ("ON", "OFF") else "OPEN"
-
-
-def _is_same_act(one: StoryEvent, other: StoryEvent) -> bool:
-    return (one.agent, one.action, one.main, one.targets) == (other.agent, other.action, other.main, other.targets)
 
 
 def _without(left_out: StoryEvent, story: Story, it: Mapping[str, str]) -> dict[str, str]:

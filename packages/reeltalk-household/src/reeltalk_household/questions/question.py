@@ -466,10 +466,9 @@ def _signature(question: Question) -> str:
     return _act(str(question.params["signature"]))
 
 
-def _walk(question: Question, story: Story) -> tuple[str, str]:
-    """The walk whose reason a question asks for, and the events before it."""
-    event = _known(question, story)
-    return f"walk|{class_of(event.main or '')}", event_key(story.events[event.order - 1])
+def _answering(question: Question) -> StoryEvent:
+    """The event of the evidence that is the answer."""
+    return next(event for event in question.evidence if event_key(event) == question.key)
 
 
 _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
@@ -510,8 +509,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
         ),
         ("first_in_room", lambda q, s: _action(event_key(q.evidence[1]), s, event_key(q.evidence[0]))),
         ("use linked_use linked_outcome", lambda q, s: _action(q.key, s, _thing(q))),
-        ("linked_purpose why_walk", lambda q, s: _action(q.key, s, class_of(_known(q, s).main or ""))),
-        ("why_room", lambda q, s: _action(q.key, s, *_walk(q, s))),
+        ("linked_purpose", lambda q, s: _action(q.key, s, class_of(_known(q, s).main or ""))),
         ("how_clean", _how_clean),
         ("never_handled", lambda q, s: _refusal(ABSENT, str(q.params["class"]))),
         (
@@ -523,7 +521,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
         ("feels_after feels_end", lambda q, s: _word("feeling", q, FEELING_WORDS.values(), FEELING_WORDS[q.key])),
         ("mood_changes common_sense", lambda q, s: _of("yes_no", q)),
         ("would_happen", lambda q, s: _of("yes_no", q, told_act(_known(q, s, "other")))),
-        ("why_feels why_says towards cause_of why_act comes_by", lambda q, s: _told(q, s, q.evidence[0])),
+        ("why_feels why_says towards cause_of why_act comes_by", lambda q, s: _told(q, s, _answering(q))),
         ("says_what", _spoken),
         ("reply", lambda q, s: _word("reply", q, ("accept", "refuse"), q.key)),
         ("daytime", _light),

@@ -251,65 +251,6 @@ def postures(story: Story, draw: random.Random) -> Iterator[Question]:
         )
 
 
-def reasons_for_acts(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Why the person walks somewhere: the act that follows there."""
-    counts = Counter(event.signature for event in story.events)
-    unique = {event.order for event in distinct_events(story)}
-    for event in story.events:
-        if event.action != "walk" or event.main is None:
-            continue
-        following = next(
-            (e for e in story.events[event.order + 1 :] if e.part == event.part and e.action != "walk"), None
-        )
-        if following is None:
-            continue
-        if class_of(event.main) in ROOMS:
-            before = story.events[event.order - 1] if event.order else None
-            if (
-                before is None
-                or before.order not in unique
-                or before.action in ("walk", "stand")
-                or following.to_room != event.main
-                or following.action not in PURPOSEFUL
-            ):
-                continue
-            purpose = act_phrase(following, story, "do")
-            yield Question(
-                kind="why_room",
-                key=event_key(following),
-                answer_type="action",
-                params={"event": event.order},
-                slots=event_slots(before, story) | {"room": plain_name(event.main), "purpose": purpose},
-                evidence=(event, following),
-                focus_object=only_object(following),
-                focus_event=following.order,
-            )
-        elif counts[event.signature] == 1 and following.order == event.order + 1:
-            if event.main not in (following.main, *following.targets) or following.action not in PURPOSEFUL:
-                continue
-            pronoun = "them" if phrases.is_plural(event.main) else "it"
-            pronouns = {event.main: pronoun}
-            yield Question(
-                kind="why_walk",
-                key=event_key(following),
-                answer_type="action",
-                params={"event": event.order},
-                slots=object_slots(event.main, story) | {"purpose": act_phrase(following, story, "do", pronouns)},
-                evidence=(event, following),
-                focus_object=event.main,
-                focus_event=following.order,
-            )
-
-
-PURPOSEFUL: Final = (
-    GRABS
-    | PLACINGS
-    | frozenset(
-        {"open", "switchOn", "switchOff", "sit", "lie", "wipe", "scrub", "watch", "lookAt", "pour", "climb", "touch"}
-    )
-)
-
-
 def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Question]:
     """The first and the last thing that is taken, and what else is."""
     grabs = grabs_of(story)
@@ -816,7 +757,6 @@ _OF_A_PERSON: Final = (
     looks_of_the_person,
     postures,
     closings,
-    reasons_for_acts,
     cleaning,
     lengths_of_acts,
     uses,

@@ -36,6 +36,8 @@ LEFT_OUT: Final = frozenset(
 """Actions whose absence is asked about."""
 EVENTS: Final = 4
 """Most events of a scene that are left out, each alone."""
+NEAREST: Final = 3
+"""How many of the outcomes that come next it is chosen from."""
 MOST_HELP: Final = 4
 """Most steps that somebody does more, to do something in another way."""
 
@@ -169,8 +171,10 @@ def _help(command: Command, situation: Situation) -> Command | None:
     """What somebody does first who cannot do something as it is; None if there is nothing."""
     person = command.person or ""
     agent = situation.people[person]
-    name = command.targets[-1] if command.action in ("put", "putIn", "pour", "wipe", "scrub", "sweep") else command.main
-    if name not in situation.things or command.action in ("say", "give", "throw", "show"):
+    name: str | None = (
+        command.targets[-1] if command.action in ("put", "putIn", "pour", "wipe", "scrub", "sweep") else command.main
+    )
+    if name is None or name not in situation.things or command.action in ("say", "give", "throw", "show"):
         return None
     state = situation.things[name]
     if state.inside and state.support in situation.things:
@@ -223,6 +227,8 @@ def counterfactuals(
         story = without(house, steps, index, seed=seed)
         for answer in ("no", "yes"):
             outcomes = [n for n in told if n > index and _tells(steps, index, n, story) == answer]
+            # What comes much later nobody thinks of.
+            outcomes = outcomes[:NEAREST]
             if outcomes:
                 chosen = draw.choice(outcomes)
                 name = steps[chosen].command.person or steps[chosen].command.main or ""
@@ -276,8 +282,8 @@ def _tidies(steps: Sequence[ProgramStep], number: int) -> bool:
 def _touched(steps: Sequence[ProgramStep]) -> set[str]:
     """Things that somebody handles."""
     quiet = ("walk", "say", "wait", "lookAt", "turnTo")
-    names = {name for s in steps if s.command.action not in quiet for name in (s.command.main, *s.command.targets)}
-    return {name for name in names if name in steps[0].before.things}
+    handled = [(s.command.main or "", *s.command.targets) for s in steps if s.command.action not in quiet]
+    return {name for names in handled for name in names if name in steps[0].before.things}
 
 
 def _places(house: House, end: Situation, other: Situation, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -1,8 +1,8 @@
 """What makes the acts of a scene possible, and what each of them is for.
 
 Both follow from the rules of the simulation. An earlier step makes a later one possible if the later one could not be
-done, had the earlier one changed nothing. An act that makes another act of the same person possible is for that act: the
-fridge is opened to take the milk, and the milk is taken to drink it.
+done, had the earlier one changed nothing. An act that makes another act of the same person possible is for that act:
+the fridge is opened to take the milk, and the milk is taken to drink it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -162,7 +162,7 @@ def _is_end(one: Command, other: Command) -> bool:
     """True if a person may do one thing for the sake of another that it makes possible."""
     if one.person is None or one.person != other.person:
         return False
-    if one.action in PLACINGS and other.action == "grab":
+    if one.action in PLACINGS and other.action in ("grab", "switchOn"):
         return False
     # Somebody walks to a thing to close it or to switch it off.
     at_its_place = one.action == "walk" and other.action in ("close", "switchOff") and one.main == other.main

@@ -109,9 +109,7 @@ class GraphVideo:
 KnownFact = tuple[str, str]
 """A fact: its kind and its subject, for example `("event", "0.12")` or `("put", "mug4")`."""
 
-_ACTION_ANSWERS: Final = frozenset(
-    {"next_action", "previous_action", "first_in_room", "use", "why_walk", "why_room", "thing_after", "order"}
-)
+_ACTION_ANSWERS: Final = frozenset({"next_action", "previous_action", "first_in_room", "use", "thing_after", "order"})
 _PARTS_OF_AN_EVENT: Final = frozenset(
     {
         "who_does", "who_takes", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
