@@ -84,10 +84,10 @@ class Counterfactual:
     name: str
     """The object or person whose outcome it is."""
     aspect: str
-    """`place`, `state` or `happens`."""
+    """`place` or `happens`."""
     outcome: str
-    """For `place`, `on kitchentable5` or `inside fridge3`; for `state`, a value such as `OFF`; for `happens`, the index
-    of a later event, and whether it happens all the same: `7 no` or `7 yes`."""
+    """For `place`, `on kitchentable5` or `inside fridge3`; for `happens`, the index of a later event, and whether it
+    happens all the same: `7 no` or `7 yes`."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.language.vocabulary import OPPOSITES, class_of
+from reeltalk.language.vocabulary import class_of
 from reeltalk_build.graph.activity import Counterfactual
 from reeltalk_household.world.house import House
 from reeltalk_household.world.performance import AFTERMATH_S, consequences
@@ -236,10 +236,10 @@ def counterfactuals(
                 found.setdefault(index, []).append(row)
         end, other = steps[told[-1]].after, without(house, steps, index, seed=seed, until=told.stop).end
         moved = sorted(_touched(steps[index : told.stop]))
-        rows = [*_places(house, end, other, moved), *_states(steps[index].command, end, other, moved)]
+        rows = list(_places(house, end, other, moved))
         if rows:
-            name, aspect, outcome = draw.choice(rows)
-            found.setdefault(index, []).append(Counterfactual(index - told.start, name, aspect, outcome))
+            name, outcome = draw.choice(rows)
+            found.setdefault(index, []).append(Counterfactual(index - told.start, name, "place", outcome))
         if len(found) == EVENTS:
             break
     rows_of_all = [row for rows in found.values() for row in rows]
@@ -286,22 +286,13 @@ def _touched(steps: Sequence[ProgramStep]) -> set[str]:
     return {name for names in handled for name in names if name in steps[0].before.things}
 
 
-def _places(house: House, end: Situation, other: Situation, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def _places(house: House, end: Situation, other: Situation, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for name in names:
         place = _place(other, name)
         if "grab" in house.things[name].kind.can and place != _place(end, name):
-            yield name, "place", place
+            yield name, place
 
 
 def _place(situation: Situation, name: str) -> str:
     state = situation.things[name]
     return f"{'inside' if state.inside else 'on'} {state.support}"
-
-
-def _states(event: Command, end: Situation, other: Situation, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """States of other things that differ from those at the end, and those of machines that go off by themselves."""
-    for name in names:
-        for value in sorted(other.things[name].values & {"ON", "OFF", "OPEN", "CLOSED"}):
-            differs = OPPOSITES[value] in end.things[name].values
-            if differs if name != event.main else event.action == "switchOff" and not differs:
-                yield name, "state", value
