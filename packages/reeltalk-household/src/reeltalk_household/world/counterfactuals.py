@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.language.vocabulary import class_of
 from reeltalk_build.graph.activity import Counterfactual
 from reeltalk_household.world.house import House
 from reeltalk_household.world.performance import AFTERMATH_S, consequences
 from reeltalk_household.world.purposes import PLACINGS, UNMEANT, going
-from reeltalk_household.world.simulation import Going, do, take_effect
+from reeltalk_household.world.simulation import REACH_M, Going, do, location, take_effect
 from reeltalk_household.world.situation import (
     DURATIONS_S,
     FEELING_ACTIONS,
@@ -152,7 +151,7 @@ class _Replanned:
         """The situation after a step for which somebody does what it still takes; None if nobody can."""
         situation, avoided = self.situation, self.steps[self.left_out].command
         for _ in range(MOST_HELP):
-            help_ = _help(begun.command, situation)
+            help_ = _help(self.house, begun.command, situation)
             if help_ is None or (help_.person, help_.action, help_.main) == (
                 avoided.person,
                 avoided.action,
@@ -167,24 +166,20 @@ class _Replanned:
         return None
 
 
-def _help(command: Command, situation: Situation) -> Command | None:
+def _help(house: House, command: Command, situation: Situation) -> Command | None:
     """What somebody does first who cannot do something as it is; None if there is nothing."""
-    person = command.person or ""
-    agent = situation.people[person]
-    name: str | None = (
-        command.targets[-1] if command.action in ("put", "putIn", "pour", "wipe", "scrub", "sweep") else command.main
-    )
-    if name is None or name not in situation.things or command.action in ("say", "give", "throw", "show"):
+    person, name = command.person or "", (*command.targets, command.main or "")[0]
+    if name not in situation.people and name not in situation.things:
         return None
-    state = situation.things[name]
-    if state.inside and state.support in situation.things:
-        name = state.support
-    shut = "CLOSED" in situation.things[name].values and command.action in ("grab", "putIn")
-    if abs(situation.things[name].x_m - agent.x_m) > 0.6 or situation.things[name].room != agent.room:
-        return Command(
-            "walk" if agent.posture == "stand" else "stand", name if agent.posture == "stand" else None, (), person
-        )
-    return Command("open", name, (), person) if shut and class_of(name) != "giftbox" else None
+    thing = situation.things.get(name)
+    if command.action == "grab" and thing is not None and thing.inside and thing.support in situation.things:
+        name = thing.support
+    agent, (room, x_m) = situation.people[person], location(house, situation, name)
+    if room != agent.room or abs(x_m - agent.x_m) > REACH_M:
+        stands = agent.posture == "stand"
+        return Command("walk", name, (), person) if stands else Command("stand", None, (), person)
+    shut = name in situation.things and "CLOSED" in situation.things[name].values
+    return Command("open", name, (), person) if shut and command.action in ("grab", "putIn") else None
 
 
 def _chances(seed: str) -> Callable[..., random.Random]:
