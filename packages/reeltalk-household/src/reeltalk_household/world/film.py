@@ -100,7 +100,7 @@ class Planned:
     """Scenes that could not be played as they were drawn, by reason."""
 
 
-FEWEST_SCENES: Final = 3
+FEWEST_SCENES: Final = 2
 MOST_SCENES: Final = 6
 PEOPLE: Final = (0.25, 0.45, 0.30)
 """Shares of films with one, two and three people."""
@@ -110,6 +110,8 @@ MOST_LIVELY: Final = 3
 EVENINGS: Final = 0.3
 FILM_ATTEMPTS: Final = 25
 SCENE_ATTEMPTS: Final = 60
+USUAL_SCENE_S: Final = 18.0
+"""Length of a usual scene, which tells how many scenes fit into a short film."""
 SHORT_SCENE_S: Final = 10.0
 """Length of a short scene, which tells how many scenes a long film may need."""
 """How often a film, and a scene of it, is drawn anew."""
@@ -193,7 +195,8 @@ def _compose(
 ) -> list[PlayedScene] | None:
     """The scenes of a film; None if they do not fit into its length."""
     situation, scenes, said = _beginning(house, light, seed), list[PlayedScene](), set[str]()
-    wanted = draw.randint(FEWEST_SCENES, MOST_SCENES)
+    fitting = int(settings.max_duration_s / USUAL_SCENE_S)
+    wanted = draw.randint(FEWEST_SCENES, max(FEWEST_SCENES, min(MOST_SCENES, fitting)))
     # A long film needs more scenes, and there are not as many recipes.
     most = max(MOST_SCENES, math.ceil(settings.min_duration_s / SHORT_SCENE_S))
     for attempt in range(SCENE_ATTEMPTS * math.ceil(most / MOST_SCENES)):
