@@ -16,7 +16,6 @@ from reeltalk_household.questions.wording import WordedQuestion, turn_of, word_q
 STATEMENTS: Final = {
     "first_thing": "The first thing he picks up is {o}.",
     "last_thing": "The last thing he picks up is {o}.",
-    "thing_after": "After {doing}, he picks up {o}.",
     "acts": "He {does}.",
     "times": "He {does} {times}.",
     "where_put": "He puts {o} {place}.",

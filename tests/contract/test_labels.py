@@ -20,6 +20,7 @@ from reeltalk.schema.labels import (
     Thinking,
     unknown_labels,
 )
+from reeltalk.schema.rewriting import catalogue
 from reeltalk_build.construct.prompting import prompts
 from reeltalk_household.questions.question import Question
 from reeltalk_household.questions.wording import (
@@ -247,12 +248,14 @@ def test_only_what_the_scene_does_not_show_takes_reasoning() -> None:
 
 
 def test_the_skills_of_svbench_are_all_asked_for_and_each_kind_has_one() -> None:
-    skills = {form_of(kind).skill for kind in forms()} - {None}
+    skills = {form_of(kind).skill for kind in forms()}
     assert skills == {label.value for label in Skill}
     for kind in forms():
         form = all_forms(kind)[0]
         given = question_labels(Question(kind, "", "object", {}, slots(bare=False)), form.core, rests=False)
-        assert given.get("svbench.skill") == (None if form_of(kind).skill is None else (form_of(kind).skill,))
+        assert given["svbench.skill"] == (form_of(kind).skill,)
+    for name, method in catalogue().items():
+        assert {form_of(kind).skill for kind in method.kinds} <= {method.skill}, name
 
 
 def test_what_rests_on_turns_before_is_a_reference() -> None:

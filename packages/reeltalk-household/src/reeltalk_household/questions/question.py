@@ -475,7 +475,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     kind: key
     for kinds, key in (
         (
-            "first_thing last_thing thing_after linked_moved give_thing offers_what asks_about talks_about vessel",
+            "first_thing last_thing linked_moved give_thing offers_what asks_about talks_about vessel",
             _object,
         ),
         ("what_else tool", lambda q, s: _object(q, s, _thing(q))),

@@ -280,31 +280,6 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
         )
 
 
-def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Which thing the person takes next after an act."""
-    unique = {event.order for event in distinct_events(story)}
-    for event in story.events:
-        later = next((grab for grab in grabs_of(story) if grab.order > event.order), None)
-        if event.action == "walk" or later is None or later.main is None or event.order not in unique:
-            continue
-        if later.order - event.order > 6 or later.main == event.main:
-            continue
-        yield Question(
-            kind="thing_after",
-            key=later.main,
-            answer_type="object",
-            params={"event": event.order},
-            slots=object_slots(later.main, story)
-            | event_slots(event, story)
-            | {"option": called_thing(later.main, story)},
-            evidence=(event, later),
-            anchor=event.order,
-            focus_object=later.main,
-            focus_event=later.order,
-            distractors=other_objects(story, later.main, draw=draw),
-        )
-
-
 def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
     """The places from which a thing is taken and to which it is put."""
     grabs = Counter(event.main for event in grabs_of(story))
@@ -669,7 +644,6 @@ def _asked_of(question: Question, person: str, slots: Mapping[str, str]) -> Ques
 
 _OF_A_PERSON: Final = (
     first_and_last_things,
-    things_after,
     acts_done,
     acts_counted,
     places_of_things,

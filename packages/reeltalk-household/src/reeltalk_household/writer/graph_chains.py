@@ -109,7 +109,7 @@ class GraphVideo:
 KnownFact = tuple[str, str]
 """A fact: its kind and its subject, for example `("event", "0.12")` or `("put", "mug4")`."""
 
-_ACTION_ANSWERS: Final = frozenset({"next_action", "previous_action", "use", "thing_after", "order"})
+_ACTION_ANSWERS: Final = frozenset({"next_action", "previous_action", "use", "order"})
 _PARTS_OF_AN_EVENT: Final = frozenset(
     {
         "who_does", "who_takes", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
@@ -238,7 +238,7 @@ LEFT_OUT: Final = frozenset(
     }
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
-MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}
+MOST: Final = {"next_action": 2, "previous_action": 2, "where_put": 2, "where_from": 2, "use": 2}
 """Most questions of a kind in one chain; one for every other kind."""
 PERSON: Final = "person"
 """Marks turns that rest on a person alone, among kinds and anchors."""

@@ -68,7 +68,7 @@ REFUSALS: Final = frozenset({"never_handled", "opinion", "unknown_person"})
 LOCAL: Final = frozenset(
     {
         "where_put", "where_from", "which_room", "next_action", "previous_action", "posture", "object_colour", "use",
-        "thing_after", "tool", "how_clean", "duration", "order",
+        "tool", "how_clean", "duration", "order",
         "who_does", "who_takes", "give_receiver", "give_giver", "give_thing", "meanwhile", "who_beside", "feels_after",
         "why_feels", "makes_feel", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
         "why_says", "reply", "whom", "could_take", "which_colour", "which_size", "cause_of", "effect_of", "why_act",

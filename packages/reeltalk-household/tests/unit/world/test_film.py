@@ -302,7 +302,7 @@ def happens_without(steps: Sequence[ProgramStep], left_out: int, house: House) -
                 continue
             command, avoided = step.command, steps[left_out].command
             place = (*command.targets, command.main)[0]
-            held_by = situation.things[command.main].support if command.action == "grab" else place
+            held_by = situation.things[command.main or ""].support if command.action == "grab" else place
             walk, unlock = Command("walk", place, (), command.person), Command("open", held_by, (), command.person)
             doors = ((unlock,), (walk, unlock)) if command.action in ("grab", "putIn") else ()
             for helps in ((), (walk,), *doors) if command.person is not None else ((),):

@@ -110,7 +110,7 @@ def test_each_step_finds_the_situation_that_the_one_before_left(scenes: list[lis
 def test_nothing_happens_that_could_not_be(scenes: list[list[ProgramStep]]) -> None:
     for step in itertools.chain(*scenes):
         command, before, after = step.command, step.before, step.after
-        for name in (command.main, *command.targets):
+        for name in (command.main or "", *command.targets):
             if name in before.things and command.person and command.action not in ("walk", "say", "wait"):
                 thing = before.things[name]
                 assert thing.room == before.people[command.person or ""].room, command.line
