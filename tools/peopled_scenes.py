@@ -24,6 +24,7 @@ class Does:
     at: float = 0.0
     takes: float = 2.0
     cause: int | None = None
+    purpose: int | None = None
     says: str | None = None
     act: str | None = None
     to: str | None = None
@@ -154,6 +155,8 @@ class Scene:
             self._literal(at, f"{TIME}numeric{number}", seconds, "decimal")
         if event.cause is not None:
             self._add(node, "causedBy", f"event{event.cause}_{activity}")
+        if event.purpose is not None:
+            self._add(node, "purpose", f"event{event.purpose}_{activity}")
         if event.says is not None:
             self._literal(node, f"{ONTOLOGY}utterance", event.says)
         if event.act is not None:
@@ -187,9 +190,9 @@ TEA = Scene(
         Does(A, "say", None, (T,), at=5.0, says="Yes, please.", act="accept", cause=2),
         Does(M, "grab", "book8", at=5.5),
         Does(None, "boil", "kettle7", at=7.5, takes=1.0, cause=0),
-        Does(T, "open", "fridge11", at=7.5),
+        Does(T, "open", "fridge11", at=7.5, purpose=8),
         Does(M, "read", "book8", at=8.0, takes=12.0),
-        Does(T, "grab", "milk10", at=9.6),
+        Does(T, "grab", "milk10", at=9.6, purpose=10),
         Does(A, "grab", "mug3", at=10.0),
         Does(T, "give", "milk10", (A,), at=12.0),
         Does(A, "smile", None, at=14.0, takes=1.0, cause=10),
@@ -201,7 +204,6 @@ TEA = Scene(
     unreal=[
         (0, "kettle7", "happens", "5 no"),
         (0, "character1", "happens", "12 yes"),
-        (0, "kettle7", "state", "OFF"),
         (12, "mug3", "place", "on character1"),
     ],
 )
@@ -222,7 +224,7 @@ VASE = Scene(
         Does(T, "touch", "vase13", at=0.0),
         Does(None, "break", "vase13", at=2.0, takes=1.0, cause=0),
         Does(A, "scowl", None, at=3.0, takes=1.0, cause=1),
-        Does(M, "grab", "apple17", at=3.0),
+        Does(M, "grab", "apple17", at=3.0, purpose=5),
         Does(T, "say", "vase13", (A,), at=4.5, says="I am sorry about the vase.", act="apologise"),
         Does(M, "eat", "apple17", at=5.0, takes=6.0),
         Does(A, "calm", None, at=7.0, takes=1.0, cause=4),

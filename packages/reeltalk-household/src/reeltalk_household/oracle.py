@@ -38,8 +38,7 @@ SEEDS: Final = 64
 """Seeds that are tried to find a question whose subject was chosen by a seed, as an object that is not there."""
 DRAWN: Final = frozenset(
     {
-        "acts", "order", "times", "never_handled", "opinion", "longer", "same_place", "at_hand", "common_sense",
-        "could_take",
+        "acts", "order", "times", "never_handled", "opinion", "common_sense", "could_take",
     }
 )  # fmt: skip
 """Kinds of questions whose subject a seed chooses."""

@@ -57,6 +57,8 @@ class ActivityEvent:
     """Seconds from the activity's start to the event's; None if events follow each other without gaps."""
     cause: int | None = None
     """Index of the event of this activity that causes it."""
+    purpose: int | None = None
+    """Index of the later event of this activity for which its agent does it."""
     says: str | None = None
     """The words that are said."""
     speech_act: str | None = None
@@ -82,10 +84,10 @@ class Counterfactual:
     name: str
     """The object or person whose outcome it is."""
     aspect: str
-    """`place`, `state` or `happens`."""
+    """`place` or `happens`."""
     outcome: str
-    """For `place`, `on kitchentable5` or `inside fridge3`; for `state`, a value such as `OFF`; for `happens`, the index
-    of a later event, and whether it happens all the same: `7 no` or `7 yes`."""
+    """For `place`, `on kitchentable5` or `inside fridge3`; for `happens`, the index of a later event, and whether it
+    happens all the same: `7 no` or `7 yes`."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ lines is kept, so a file can be restored byte for byte.
 It keeps the events, the states of every object that an event acts on or towards, the relations of those objects'
 shapes, and the relations of the shapes that these point at; `close` only from or to the person. All 226,472 triples of
 the 706 released graphs follow this rule. It also keeps, by default, what the released graphs lack and full graphs may
-have: times, rooms, hands, colours, categories, agents and their names, causes, words, and counterfactuals.
+have: times, rooms, hands, colours, categories, agents and their names, causes, purposes, words, and counterfactuals.
 """
 
 import re
@@ -186,7 +186,7 @@ EVENT_PREDICATES: Final = frozenset(
     {"action", "mainObject", "targetObject", "situationBeforeEvent", "situationAfterEvent"}
 )
 TIMED_PREDICATES: Final = frozenset(
-    {"from", "to", "time:hasDuration", "time:hasBeginning", "agent", "causedBy", "utterance", "speechAct"}
+    {"from", "to", "time:hasDuration", "time:hasBeginning", "agent", "causedBy", "purpose", "utterance", "speechAct"}
 )
 COUNTERFACTUAL_PREDICATES: Final = frozenset({"withoutEvent", "outcomeOf", "aspect", "outcome"})
 STATE_PREDICATES: Final = frozenset({"isStateOf", "state", "bbox"})

@@ -148,7 +148,7 @@ class _Reader:
         single: dict[str, dict[str, Triple]] = defaultdict(dict)
         for predicate in (
             *("action", "mainObject", "situationBeforeEvent", "situationAfterEvent", "from", "to"),
-            *("agent", "causedBy", "utterance", "speechAct"),
+            *("agent", "causedBy", "purpose", "utterance", "speechAct"),
         ):
             for triple in self.by_predicate[predicate]:
                 # An activity has an agent too, or several.
@@ -181,7 +181,7 @@ class _Reader:
             if not parts["action"].object.startswith("action/"):
                 raise self.fail(f"{parts['action'].object!r} is no action", parts["action"])
             length, beginning = durations.get(node), beginnings.get(node)
-            agent, cause = parts.get("agent"), parts.get("causedBy")
+            agent, cause, purpose = parts.get("agent"), parts.get("causedBy"), parts.get("purpose")
             found[index] = ActivityEvent(
                 index=index,
                 action=parts["action"].object.removeprefix("action/"),
@@ -193,11 +193,14 @@ class _Reader:
                 agent=self._object(agent.object, agent) if agent else None,
                 begins_s=self._seconds(beginning) if beginning else None,
                 cause=self._index(_EVENT, cause.object, cause, "an event") if cause else None,
+                purpose=self._index(_EVENT, purpose.object, purpose, "an event") if purpose else None,
                 says=parts["utterance"].object if "utterance" in parts else None,
                 speech_act=parts["speechAct"].object if "speechAct" in parts else None,
             )
             if cause and (found[index].cause or 0) >= index:
                 raise self.fail(f"event {index} is caused by a later event", cause)
+            if purpose and not index < (found[index].purpose or 0) < len(has_event):
+                raise self.fail(f"the purpose of event {index} is no later event", purpose)
         for node, parts in single.items():
             if node not in has_event:
                 raise self.fail(f"{_local(node)} dangles: no activity has it as an event", next(iter(parts.values())))

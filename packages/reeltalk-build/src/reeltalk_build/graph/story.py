@@ -63,6 +63,8 @@ class StoryEvent:
     """Who acts; None for a change that nobody does, or if the graph does not say."""
     cause: int | None = None
     """`order` of the event that causes it; None if there is none, or if it is not an event of this story."""
+    purpose: int | None = None
+    """`order` of the later event for which its agent does it; None if there is none."""
     says: str | None = None
     """The words that are said."""
     speech_act: str | None = None
@@ -119,11 +121,9 @@ class Story:
             ]
         events: list[StoryEvent] = []
         for part, graph in enumerate(self.graphs):
-            orders: dict[int, int] = {}
-            for event in graph.events:
-                if self.person is not None and event.agent != self.person:
-                    continue
-                orders[event.index] = len(events)
+            told = [event for event in graph.events if self.person in (None, event.agent)]
+            orders = {event.index: order for order, event in enumerate(told, len(events))}
+            for event in told:
                 at = graph.event_interval(event.index) if starts else None
                 shown = None
                 if at is not None and starts is not None:
@@ -141,6 +141,7 @@ class Story:
                         interval=shown,
                         agent=event.agent,
                         cause=None if event.cause is None else orders.get(event.cause),
+                        purpose=None if event.purpose is None else orders.get(event.purpose),
                         says=event.says,
                         speech_act=event.speech_act,
                     )

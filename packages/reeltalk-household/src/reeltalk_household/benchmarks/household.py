@@ -57,10 +57,20 @@ class Household(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     filming: FilmSettings = FilmSettings(
-        scenarios=11, houses=4, dev_houses=0, test_houses=2, width_px=320, fps=5, max_duration_s=90.0, seed=7
+        scenarios=16,
+        houses=4,
+        dev_houses=0,
+        test_houses=3,
+        width_px=320,
+        fps=5,
+        min_duration_s=25.0,
+        max_duration_s=45.0,
+        seed=7,
     )
     curation: CurateSettings = CurateSettings(
-        # Films of whole rooms have few cuts and little motion, so SVBench's bounds for web videos are relaxed.
+        # Films of whole rooms are short and have few cuts and little motion, so SVBench's bounds for web videos are
+        # relaxed.
+        min_duration_s=20.0,
         min_shots=2,
         min_mean_shot_s=4.0,
         max_shots=40,
@@ -87,10 +97,10 @@ class Household(BaseModel):
         "mini",
         "oracle",
     )
-    controls: dict[str, tuple[Control, ...]] = {"mini": ("none", "shuffled")}
+    controls: dict[str, tuple[Control, ...]] = {"mini": ("none",)}
     """Controls of each model, by the model's name, in the modes of `controlled`."""
     controlled: tuple[str, ...] = ("streaming",)
-    """Modes with controls; each costs about 70 s of one core."""
+    """Modes with controls."""
     judging: JudgeSettings = JudgeSettings(protocols=("typed",), metrics=("bleu", "rouge_l", "token_f1"))
     report: ReportSettings = ReportSettings(media="cut", frames=4)
 

@@ -45,7 +45,7 @@ MOST_OF_TWO: Final = 0.52
 MOST_OF_MANY: Final = 0.35
 """Largest share of an answer in any other kind."""
 MOST_IMPLIED: Final = 0.25
-"""Largest share of the questions for a room, or for the number of rooms, whose answer the turns before imply."""
+"""Largest share of the questions for a room whose answer the turns before imply."""
 JUST_BEFORE: Final = 2
 """Number of those turns."""
 MOST_AT_A_PLACE: Final = 1.1
@@ -240,10 +240,7 @@ class AnswerBalance:
 
 
 def _is_implied(question: Question, before: Sequence[Question]) -> bool | None:
-    """Whether the turns before take place in the room that is the answer, or in as many rooms as there are."""
-    if question.kind == "rooms_count":
-        seen = {event.from_room for earlier in before for event in earlier.evidence} - {None}
-        return len(seen) >= int(question.key) if seen else None
+    """Whether the turns before take place in the room that is the answer."""
     if question.answer_type != "room":
         return None
     acts = [event for earlier in before[-JUST_BEFORE:] for event in earlier.evidence]

@@ -16,12 +16,8 @@ from reeltalk_build.graph.naming import attribute_of, hair_colour
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.causes import (
     causes,
-    changes,
-    comes_by,
     common_knowledge,
     feasible,
-    lengths_compared,
-    means,
     otherwise,
 )
 from reeltalk_household.questions.question import (
@@ -170,7 +166,6 @@ def acts_counted(story: Story, draw: random.Random) -> Iterator[Question]:
 
 MOST_TIMES: Final = 6
 MOST_THINGS: Final = 7
-MOST_ROOMS: Final = 5
 """Largest numbers that are offered as options."""
 
 
@@ -251,65 +246,6 @@ def postures(story: Story, draw: random.Random) -> Iterator[Question]:
         )
 
 
-def reasons_for_acts(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Why the person walks somewhere: the act that follows there."""
-    counts = Counter(event.signature for event in story.events)
-    unique = {event.order for event in distinct_events(story)}
-    for event in story.events:
-        if event.action != "walk" or event.main is None:
-            continue
-        following = next(
-            (e for e in story.events[event.order + 1 :] if e.part == event.part and e.action != "walk"), None
-        )
-        if following is None:
-            continue
-        if class_of(event.main) in ROOMS:
-            before = story.events[event.order - 1] if event.order else None
-            if (
-                before is None
-                or before.order not in unique
-                or before.action in ("walk", "stand")
-                or following.to_room != event.main
-                or following.action not in PURPOSEFUL
-            ):
-                continue
-            purpose = act_phrase(following, story, "do")
-            yield Question(
-                kind="why_room",
-                key=event_key(following),
-                answer_type="action",
-                params={"event": event.order},
-                slots=event_slots(before, story) | {"room": plain_name(event.main), "purpose": purpose},
-                evidence=(event, following),
-                focus_object=only_object(following),
-                focus_event=following.order,
-            )
-        elif counts[event.signature] == 1 and following.order == event.order + 1:
-            if event.main not in (following.main, *following.targets) or following.action not in PURPOSEFUL:
-                continue
-            pronoun = "them" if phrases.is_plural(event.main) else "it"
-            pronouns = {event.main: pronoun}
-            yield Question(
-                kind="why_walk",
-                key=event_key(following),
-                answer_type="action",
-                params={"event": event.order},
-                slots=object_slots(event.main, story) | {"purpose": act_phrase(following, story, "do", pronouns)},
-                evidence=(event, following),
-                focus_object=event.main,
-                focus_event=following.order,
-            )
-
-
-PURPOSEFUL: Final = (
-    GRABS
-    | PLACINGS
-    | frozenset(
-        {"open", "switchOn", "switchOff", "sit", "lie", "wipe", "scrub", "watch", "lookAt", "pour", "climb", "touch"}
-    )
-)
-
-
 def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Question]:
     """The first and the last thing that is taken, and what else is."""
     grabs = grabs_of(story)
@@ -344,33 +280,8 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
         )
 
 
-def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Which thing the person takes next after an act."""
-    unique = {event.order for event in distinct_events(story)}
-    for event in story.events:
-        later = next((grab for grab in grabs_of(story) if grab.order > event.order), None)
-        if event.action == "walk" or later is None or later.main is None or event.order not in unique:
-            continue
-        if later.order - event.order > 6 or later.main == event.main:
-            continue
-        yield Question(
-            kind="thing_after",
-            key=later.main,
-            answer_type="object",
-            params={"event": event.order},
-            slots=object_slots(later.main, story)
-            | event_slots(event, story)
-            | {"option": called_thing(later.main, story)},
-            evidence=(event, later),
-            anchor=event.order,
-            focus_object=later.main,
-            focus_event=later.order,
-            distractors=other_objects(story, later.main, draw=draw),
-        )
-
-
 def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
-    """The places from which a thing is taken and to which it is put, and if it is put back."""
+    """The places from which a thing is taken and to which it is put."""
     grabs = Counter(event.main for event in grabs_of(story))
     placings = Counter(event.main for event in story.events if event.action in PLACINGS)
     for event in story.events:
@@ -394,20 +305,6 @@ def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
             anchor=name,
             focus_object=name,
         )
-        if event.action in PLACINGS and grabs[name] == 1:
-            grab = next(g for g in grabs_of(story) if g.main == name)
-            before = story.support_before(grab, name)
-            if before is not None and grab.order < event.order and class_of(before[0]) != "character":
-                yield Question(
-                    kind="puts_back",
-                    key="yes" if before[0] == found[0] else "no",
-                    answer_type="yes_no",
-                    params={"object": name},
-                    slots=object_slots(name, story),
-                    evidence=(grab, event),
-                    anchor=name,
-                    focus_object=name,
-                )
 
 
 def things_counted(story: Story, draw: random.Random) -> Iterator[Question]:
@@ -465,30 +362,6 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
                     focus_object=name,
                     distractors=(STATE_WORDS[OPPOSITES[now[0]]],),
                 )
-
-
-def closings(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If what the person opens is closed again."""
-    for name in objects_of(story):
-        opens = [event for event in story.events if event.action == "open" and event.main == name]
-        if len(opens) != 1 or any(
-            event.action == "close" and event.main == name and event.agent not in (None, story.agent)
-            for graph in story.graphs
-            for event in graph.events
-        ):
-            # Where somebody else closes it, the question would be whose act is meant.
-            continue
-        closes = [e for e in story.events if e.action == "close" and e.main == name and e.order > opens[0].order]
-        yield Question(
-            kind="closes_again",
-            key="yes" if closes else "no",
-            answer_type="yes_no",
-            params={"object": name},
-            slots=object_slots(name, story),
-            evidence=(opens[0], closes[0]) if closes else (),
-            anchor=name,
-            focus_object=name,
-        )
 
 
 def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
@@ -574,7 +447,7 @@ def rooms_known(story: Story) -> bool:
 
 
 def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Rooms at the start and the end of the video, rooms of acts, and the first act in a room."""
+    """Rooms at the start and the end of the video, and rooms of acts."""
     events = story.events
     if not rooms_known(story):
         return
@@ -592,21 +465,6 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
             evidence=(event,),
             distractors=_other_rooms(plain_name(room)),
         )
-    visited = {event.from_room for event in events} | {event.to_room for event in events}
-    n = len(visited)
-    yield Question(
-        kind="rooms_count",
-        key=str(n),
-        answer_type="count",
-        params={},
-        slots={
-            "n": phrases.number(n),
-            "rooms": "room" if n == 1 else "rooms",
-            "are_n": "is" if n == 1 else "are",
-            "option": phrases.number(n),
-        },
-        distractors=tuple(map(phrases.number, other_counts(n, MOST_ROOMS, draw=draw))),
-    )
     for event in distinct_events(story):
         if event.action in ("walk", "stand", "turnTo"):
             continue
@@ -623,25 +481,6 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
             focus_object=only_object(event),
             focus_event=event.order,
             distractors=_other_rooms(room),
-        )
-    for room in sorted({event.to_room for event in events if event.to_room}):
-        enters = [event for event in events if event.to_room == room and event.from_room != room]
-        if len(enters) != 1 or events[0].from_room == room:
-            continue
-        inside = [event for event in events[enters[0].order + 1 :] if event.action != "walk"]
-        if not inside or inside[0].from_room != room:
-            continue
-        first = inside[0]
-        does = act_phrase(first, story, "does")
-        yield Question(
-            kind="first_in_room",
-            key=str(first.order),
-            answer_type="action",
-            params={"room": room},
-            slots={"room": plain_name(room), "next": does, "option": does},
-            evidence=(enters[0], first),
-            focus_object=only_object(first),
-            focus_event=first.order,
         )
 
 
@@ -805,7 +644,6 @@ def _asked_of(question: Question, person: str, slots: Mapping[str, str]) -> Ques
 
 _OF_A_PERSON: Final = (
     first_and_last_things,
-    things_after,
     acts_done,
     acts_counted,
     places_of_things,
@@ -815,13 +653,9 @@ _OF_A_PERSON: Final = (
     things_counted,
     looks_of_the_person,
     postures,
-    closings,
-    reasons_for_acts,
     cleaning,
     lengths_of_acts,
     uses,
-    means,
-    lengths_compared,
     refusals,
 )
 _OF_THE_STORY: Final = (
@@ -831,7 +665,6 @@ _OF_THE_STORY: Final = (
     which_of_several,
     lights,
     causes,
-    changes,
     feasible,
     common_knowledge,
 )
@@ -845,5 +678,4 @@ _OF_SEVERAL: Final = (
     talk,
     dealings,
     otherwise,
-    comes_by,
 )

@@ -238,7 +238,7 @@ def whereabouts(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def comparisons(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Who does something first, last or most often."""
+    """Who does something first or last."""
     by_action: dict[str, list[StoryEvent]] = defaultdict(list)
     for event in story.events:
         if event.agent is not None and event.action in CROSSWISE:
@@ -265,18 +265,6 @@ def comparisons(story: Story, draw: random.Random) -> Iterator[Question]:
                 focus_event=found.order,
                 focus_person=found.agent,
                 distractors=other_people(story, found.agent),
-            )
-        counts = Counter(event.agent or "" for event in events).most_common()
-        if action in ("grab", "say", "sit", "put") and counts[0][1] > counts[1][1]:
-            yield Question(
-                kind="who_most",
-                key=counts[0][0],
-                answer_type="person",
-                params={"action": action},
-                slots=words | {"p": story.called[counts[0][0]], "option": story.called[counts[0][0]]},
-                evidence=tuple(events),
-                focus_person=counts[0][0],
-                distractors=other_people(story, counts[0][0]),
             )
 
 
@@ -345,17 +333,6 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
             distractors=tuple(draw.sample(others, 3)),
         )
         yield about_person(made, person, story)
-        if len(own) > 1:
-            kept = own[-1].action == own[0].action
-            made = Question(
-                kind="mood_changes",
-                key="no" if kept else "yes",
-                answer_type="yes_no",
-                params={"object": person},
-                slots={"feeling": word, "feeling1": FEELING_WORDS[FEELING_OF[own[0].action]]},
-                evidence=(own[0], own[-1]),
-            )
-            yield about_person(made, person, story)
 
 
 def talk(story: Story, draw: random.Random) -> Iterator[Question]:

@@ -40,9 +40,8 @@ GIVEN_AWAY: Final = {"never_handled": 17.4}
 """Kinds that dialogues leave out, since a learner of the text finds their answers, with what it gains over the constant
 answer in points: of the questions about absent things (530 turns, 274 videos; 95 % interval 11.7 to 22.9). Dialogues of
 answer refusal ask for what does not happen in another way."""
-BACK: Final = frozenset({"puts_back", "same_place"})
 FROM: Final = frozenset({"where_from", "could_take", "would_place"})
-"""As `BACK`: kinds of which one answer mostly tells the others, if they are about the same thing."""
+"""Kinds of which one answer mostly tells the others, if they are about the same thing."""
 NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
 """Kinds whose answer is an act. It is not asked for after a question that speaks of the act."""
 MOST_OF_A_KIND: Final = 2
@@ -73,8 +72,8 @@ class Form(BaseModel):
     target: tuple[str, ...]
     content: tuple[str, ...]
     thinking: str
-    skill: str | None = None
-    """SVBench's skill, where the kind asks for one."""
+    skill: str
+    """SVBench's skill that it asks for."""
     weight: float = 1.0
     """How often the kind is drawn, next to 1 for most."""
     otherwise: tuple[LabelOverride, ...] = ()
@@ -237,8 +236,7 @@ def _act(question: Question) -> tuple[int, int] | None:
 
 def _told_together(question: Question) -> tuple[frozenset[str], str | int] | None:
     """Kinds and the thing of a question of which one answer mostly tells the others."""
-    kinds = next((kinds for kinds in (BACK, FROM) if question.kind in kinds), None)
-    return None if kinds is None else (kinds, question.params["object"])
+    return (FROM, question.params["object"]) if question.kind in FROM else None
 
 
 def identity(question: Question) -> str:
@@ -405,8 +403,8 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
             thinking = other.thinking or thinking
     if rests and "REF" not in types:
         types = (*types, "REF")
-    skill = {} if spec.skill is None else {"svbench.skill": (spec.skill,)}
-    return skill | {
+    return {
+        "svbench.skill": (spec.skill,),
         "vdact.question_type": types,
         "cogme.target": target,
         "cogme.content": content,

@@ -22,7 +22,9 @@ from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
+from reeltalk_build.graph.activity import Counterfactual
 from reeltalk_household.world.activities import activities, program
+from reeltalk_household.world.counterfactuals import counterfactuals
 from reeltalk_household.world.film import FilmPlan, play_film, scene_graph
 from reeltalk_household.world.house import House
 from reeltalk_household.world.situation import CannotError, ProgramStep
@@ -46,6 +48,8 @@ class TimedStep:
     """Its index in its scene."""
     seed: str = ""
     """The seed of its scene."""
+    whole: tuple[ProgramStep, ...] = ()
+    """All steps of its scene."""
 
     @property
     def start_s(self) -> float:
@@ -153,7 +157,7 @@ def filmed_steps(filmed: Benchmark, video: Video) -> list[TimedStep]:
                 f"filmed; {FILM_AGAIN}"
             )
     return [
-        TimedStep(step, scene.activity.name, index, number, scene.seed)
+        TimedStep(step, scene.activity.name, index, number, scene.seed, scene.steps)
         for index, scene in enumerate(scenes)
         for number, step in enumerate(scene.steps)
     ]
@@ -208,15 +212,22 @@ def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str,
     numbers[activity, house.number] += 1
     name = f"{activity}{numbers[activity, house.number]}_{house.scene}"
     places = {(timed.scene, timed.number): place for place, timed in enumerate(shown)}
-    # A cause that an earlier clip shows is none of this graph.
+    # Causes and purposes that another clip shows are none of this graph.
     steps = [
-        replace(timed.step, cause=None if timed.step.cause is None else places.get((timed.scene, timed.step.cause)))
+        replace(
+            timed.step,
+            cause=places.get((timed.scene, -1 if timed.step.cause is None else timed.step.cause)),
+            purpose=places.get((timed.scene, -1 if timed.step.purpose is None else timed.step.purpose)),
+        )
         for timed in shown
     ]
     begins_s = min(step.start_s for step in steps)
+    others: list[Counterfactual] = []
     # Nobody can tell what a scene would have led to after a cut to another time.
-    seed = shown[0].seed if len({timed.scene for timed in shown}) == 1 else None
-    return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s, seed=seed)
+    if len({timed.scene for timed in shown}) == 1:
+        told = range(shown[0].number, shown[-1].number + 1)
+        others = counterfactuals(house, shown[0].whole, seed=shown[0].seed, told=told)
+    return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s, others=others)
 
 
 def _longest(shown: Sequence[TimedStep]) -> str:

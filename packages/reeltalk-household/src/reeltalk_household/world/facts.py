@@ -136,6 +136,8 @@ class _Graph:
             self._add(node, f"{ONTOLOGY}speechAct", _text(command.speech_act or ""))
         if step.cause is not None:
             self._add(node, f"{ONTOLOGY}causedBy", self._node(f"event{step.cause}"))
+        if step.purpose is not None:
+            self._add(node, f"{ONTOLOGY}purpose", self._node(f"event{step.purpose}"))
         self._add(node, f"{TIME}hasBeginning", self._node(f"beginning{index}"))
         begins_s = self._literal(round(step.start_s - self.begins_s, 3), "decimal")
         self._add(self._node(f"beginning{index}"), f"{TIME}numericPosition", begins_s)

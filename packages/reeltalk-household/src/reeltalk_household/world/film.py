@@ -34,6 +34,7 @@ from reeltalk.store.atomic import write_bytes, writing
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
+from reeltalk_build.graph.activity import Counterfactual
 from reeltalk_build.graph.rdf import curate_triples, parse_rdf, quads_of
 from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import beginning_quads
@@ -99,7 +100,7 @@ class Planned:
     """Scenes that could not be played as they were drawn, by reason."""
 
 
-FEWEST_SCENES: Final = 3
+FEWEST_SCENES: Final = 2
 MOST_SCENES: Final = 6
 PEOPLE: Final = (0.25, 0.45, 0.30)
 """Shares of films with one, two and three people."""
@@ -109,6 +110,8 @@ MOST_LIVELY: Final = 3
 EVENINGS: Final = 0.3
 FILM_ATTEMPTS: Final = 25
 SCENE_ATTEMPTS: Final = 60
+USUAL_SCENE_S: Final = 18.0
+"""Length of a usual scene, which tells how many scenes fit into a short film."""
 SHORT_SCENE_S: Final = 10.0
 """Length of a short scene, which tells how many scenes a long film may need."""
 """How often a film, and a scene of it, is drawn anew."""
@@ -192,7 +195,8 @@ def _compose(
 ) -> list[PlayedScene] | None:
     """The scenes of a film; None if they do not fit into its length."""
     situation, scenes, said = _beginning(house, light, seed), list[PlayedScene](), set[str]()
-    wanted = draw.randint(FEWEST_SCENES, MOST_SCENES)
+    fitting = int(settings.max_duration_s / USUAL_SCENE_S)
+    wanted = draw.randint(FEWEST_SCENES, max(FEWEST_SCENES, min(MOST_SCENES, fitting)))
     # A long film needs more scenes, and there are not as many recipes.
     most = max(MOST_SCENES, math.ceil(settings.min_duration_s / SHORT_SCENE_S))
     for attempt in range(SCENE_ATTEMPTS * math.ceil(most / MOST_SCENES)):
@@ -449,7 +453,7 @@ def film_graphs(planned: FilmPlan, scenes: Sequence[PlayedScene]) -> list[str]:
             scene.steps,
             begins_s=scene.start_s,
             next_clip=after,
-            seed=scene_plan.seed,
+            others=counterfactuals(planned.built(), scene.steps, seed=scene_plan.seed),
         )
         for scene_plan, scene, after in zip(
             planned.scenes, scenes, [*(s.clip for s in planned.scenes[1:]), None], strict=True
@@ -465,7 +469,7 @@ def scene_graph(
     *,
     begins_s: float,
     next_clip: str | None = None,
-    seed: str | None = None,
+    others: Sequence[Counterfactual] = (),
 ) -> str:
     """The curated graph of steps in a row as N-Quads.
 
@@ -476,10 +480,8 @@ def scene_graph(
         steps: Steps in the order in which they take effect, each in the situation after the one before.
         begins_s: The time in the video from which the graph counts seconds.
         next_clip: Name of the graph that follows.
-        seed: The seed of the scene that the steps belong to, for what would have happened otherwise; None to leave
-            that out.
+        others: What would have happened without one of the steps.
     """
-    others = [] if seed is None else counterfactuals(house, steps, seed=seed)
     full = activity_triples(house, clip, activity.category, steps, begins_s=begins_s, others=others)
     if next_clip is not None:
         node, following = f"<{INSTANCE}{clip.lower()}>", f"<{INSTANCE}{next_clip.lower()}>"

@@ -11,11 +11,12 @@ import random
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reeltalk.language.vocabulary import class_of
 from reeltalk_household.world.house import ROOM_ORDER, House
+from reeltalk_household.world.purposes import purposes
 from reeltalk_household.world.simulation import BESIDE_M, REACH_M, Going, location, set_out, take_effect
 from reeltalk_household.world.situation import (
     DURATIONS_S,
@@ -99,6 +100,8 @@ class _Done:
     going: Going
     after: Situation
     cause: "_Done | None" = None
+    line: int | None = None
+    """The line of the script that it belongs to."""
     number: int = field(default=-1)
 
 
@@ -226,7 +229,11 @@ class _Performance:
             cause = None if done.cause is None else done.cause.number
             steps.append(ProgramStep(going.command, going.start_s, going.duration_s, before, done.after, cause))
             before = done.after
-        return tuple(steps)
+        unmeant = {
+            n for n, done in enumerate(self.done) if done.line is not None and self.script[done.line].verb == "leave"
+        }
+        found = purposes(self.house, steps, unmeant=unmeant)
+        return tuple(replace(step, purpose=purpose) for step, purpose in zip(steps, found, strict=True))
 
     def _later(self, at_s: float, act: Callable[[float], None]) -> None:
         self.count += 1
@@ -354,7 +361,7 @@ class _Performance:
             raise CannotError(f"{self._place(number)}: {error}") from None
         if command.person is not None:
             self.bound_for.pop(command.person, None)
-        done = _Done(going, self.situation, self._cause(command))
+        done = _Done(going, self.situation, self._cause(command), number)
         if command.action in FEELING_ACTIONS and done.cause is None and not self.exact:
             raise CannotError(f"{command.line}: nothing causes the feeling")
         self.done.append(done)

@@ -84,9 +84,9 @@ class SituatedCommand:
         self.needs(what in self.thing(name).kind.can, f"a {self.thing(name).class_name} is nothing to {what}")
 
     def near(self, name: str) -> None:
-        """Requires that an object is within reach."""
+        """Requires that an object is within reach, and not in a closed container."""
         state = self.state(name)
-        self.needs(state.room == self.agent.room, f"{name} is in {state.room} and the person in {self.agent.room}")
+        self.accessible(name)
         if name in self.house.floors.values():
             return
         # The person may stand anywhere along a wide object, not only at its middle.
@@ -124,12 +124,18 @@ class SituatedCommand:
         """Requires that a container is open."""
         self.needs("CLOSED" not in self.state(name).values, f"{name} is closed")
 
-    def reachable(self, name: str) -> None:
-        """Requires that an object is within reach, and not in a closed container."""
-        self.near(name)
+    def whole(self, name: str) -> None:
+        """Requires that an object is not broken."""
+        self.needs("BROKEN" not in self.state(name).values, f"{name} is broken")
+
+    def accessible(self, name: str) -> None:
+        """Requires that an object is in the room of the person, and not in a closed container."""
         state = self.state(name)
-        if state.inside and state.support in self.situation.things:
-            self.open(state.support)
+        self.needs(state.room == self.agent.room, f"{name} is in {state.room} and the person in {self.agent.room}")
+        while state.support in self.situation.things:
+            if state.inside:
+                self.open(state.support)
+            state = self.state(state.support)
 
     def with_values(self, name: str, *, add: str | None = None, drop: str | None = None) -> Situation:
         """The situation with one value of an object changed."""
@@ -163,11 +169,12 @@ def with_person(situation: Situation, person: str, **changes: object) -> Situati
 def _grab(s: SituatedCommand) -> Situation:
     s.can(s.main, "grab")
     s.needs(s.main not in s.agent.held, f"the person holds {s.main} already")
-    s.reachable(s.main)
+    s.near(s.main)
     holder = s.situation.holder(s.main)
     s.needs(holder is None, f"{holder} holds {s.main}")
     laden = [name for name, state in s.situation.things.items() if state.support == s.main and not state.inside]
     s.needs(not laden, f"{', '.join(laden)} is on {s.main}")
+    s.whole(s.main)
     hand = s.free_hand(s.person)
     changed = s.with_thing(
         s.main,
@@ -232,6 +239,7 @@ def _open(s: SituatedCommand) -> Situation:
     s.can(s.main, "open")
     s.near(s.main)
     s.needs("CLOSED" in s.state(s.main).values, f"{s.main} is open already")
+    s.free_hand(s.person)
     s.needs("ON" not in s.state(s.main).values, f"{s.main} is running")
     return s.towards(s.main, s.with_values(s.main, add="OPEN", drop="CLOSED"))
 
@@ -256,6 +264,8 @@ def _switch(on: bool) -> "Callable[[SituatedCommand], Situation]":
             s.needs(s.state(s.main).room == s.agent.room, f"{s.main} is in another room")
         else:
             s.near(s.main)
+        if on and s.thing(s.main).class_name in FILLED_FIRST:
+            s.needs(any(other.support == s.main for other in s.situation.things.values()), f"{s.main} is empty")
         s.needs(drop in s.state(s.main).values, f"{s.main} is {add} already")
         s.needs("OPEN" not in s.state(s.main).values, f"the door of {s.main} is open")
         return s.towards(s.main, s.with_values(s.main, add=add, drop=drop))
@@ -316,6 +326,7 @@ def _drink(s: SituatedCommand) -> Situation:
     s.holds(s.main)
     changed = s.situation
     if s.thing(s.main).class_name in VESSELS:
+        s.needs("FULL" in s.state(s.main).values, f"{s.main} is empty")
         changed = s.with_thing(s.main, values=(s.state(s.main).values - {"CLEAN", "FULL"}) | {"DIRTY"})
     return s.with_agent(changed, gaze=s.main)
 
@@ -330,7 +341,7 @@ def _pour(s: SituatedCommand) -> Situation:
     s.can(s.main, "pour")
     s.holds(s.main)
     s.near(s.target)
-    s.needs("BROKEN" not in s.state(s.target).values, f"{s.target} is broken")
+    s.whole(s.target)
     changed = s.situation
     if s.thing(s.target).class_name in VESSELS:
         changed = s.with_values(s.target, add="FULL")
@@ -346,13 +357,14 @@ def _on_target(s: SituatedCommand) -> Situation:
 
 def _at_water(s: SituatedCommand) -> Situation:
     s.holds(s.main)
-    s.needs(_water_runs(s), "no water runs within reach")
+    s.needs(_runs(s, "faucet"), "no water runs within reach")
     return s.with_agent(s.with_values(s.main, add="CLEAN", drop="DIRTY"), gaze=s.main)
 
 
-def _water_runs(s: SituatedCommand) -> bool:
+def _runs(s: SituatedCommand, *sources: str) -> bool:
+    """True if a faucet, or what else gives something to drink, is on within reach."""
     return any(
-        s.thing(name).class_name == "faucet"
+        s.thing(name).class_name in sources
         and state.room == s.agent.room
         and "ON" in state.values
         and abs(state.x_m - s.agent.x_m) <= REACH_M
@@ -363,7 +375,7 @@ def _water_runs(s: SituatedCommand) -> bool:
 def _fill(s: SituatedCommand) -> Situation:
     s.holds(s.main)
     s.needs(s.thing(s.main).class_name in VESSELS or "fill" in s.thing(s.main).kind.can, f"{s.main} holds no water")
-    s.needs(_water_runs(s), "no water runs within reach")
+    s.needs(_runs(s, "faucet", "coffeemaker"), "no water runs within reach")
     return s.with_agent(s.with_values(s.main, add="FULL"), gaze=s.main)
 
 
@@ -379,7 +391,7 @@ def _turn_to(s: SituatedCommand) -> Situation:
     if s.command.main in s.situation.people:
         s.with_company(s.other)
         return s.towards(s.other)
-    s.needs(s.state(s.main).room == s.agent.room, f"{s.main} is in another room")
+    s.accessible(s.main)
     return s.towards(s.main)
 
 
@@ -486,7 +498,7 @@ def _feel(s: SituatedCommand) -> Situation:
 
 def _play(s: SituatedCommand) -> Situation:
     s.can(s.main, "play")
-    s.reachable(s.main)
+    s.near(s.main)
     s.needs(s.situation.holder(s.main) in (None, s.person), f"somebody else holds {s.main}")
     return s.with_agent(gaze=s.main)
 
@@ -505,7 +517,7 @@ def _answer(s: SituatedCommand) -> Situation:
 
 
 def _knock(s: SituatedCommand) -> Situation:
-    s.reachable(s.main)
+    s.near(s.main)
     s.needs(s.situation.holder(s.main) is None, f"{s.main} is in a hand")
     s.can(s.main, "grab")
     return s.with_agent(gaze=s.main)
@@ -582,6 +594,8 @@ RULES: Final[dict[str, Callable[[SituatedCommand], Situation]]] = {
 }
 VESSELS: Final = frozenset({"mug", "waterglass", "wineglass", "dishbowl"})
 """Classes of objects that are filled and emptied."""
+FILLED_FIRST: Final = frozenset({"microwave", "toaster", "washingmachine"})
+"""Machines that nobody switches on while they are empty."""
 
 
 def happen(house: House, command: Command, situation: Situation) -> Situation:

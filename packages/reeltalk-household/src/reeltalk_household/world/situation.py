@@ -205,6 +205,8 @@ class ProgramStep:
     """The same just after it."""
     cause: int | None = None
     """Index of the step of the same scene that causes this one."""
+    purpose: int | None = None
+    """Index of the later step of the same scene for which its person does this one."""
 
     @property
     def end_s(self) -> float:

@@ -23,7 +23,7 @@ from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.checking import Checker
 from reeltalk_household.questions.question import Question
 from reeltalk_household.questions.questions import questions
-from reeltalk_household.questions.wording import BACK, WordedQuestion, fitting_forms, identity, rests_on, word_question
+from reeltalk_household.questions.wording import WordedQuestion, fitting_forms, identity, rests_on, word_question
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,12 @@ class GraphVideo:
 KnownFact = tuple[str, str]
 """A fact: its kind and its subject, for example `("event", "0.12")` or `("put", "mug4")`."""
 
-_ACTION_ANSWERS: Final = frozenset(
-    {"next_action", "previous_action", "first_in_room", "use", "why_walk", "why_room", "thing_after", "order"}
-)
+_ACTION_ANSWERS: Final = frozenset({"next_action", "previous_action", "use", "order"})
 _PARTS_OF_AN_EVENT: Final = frozenset(
     {
         "who_does", "who_takes", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
-        "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size", "comes_by",
-        "vessel", "fills_with", "meanwhile", "reply",
+        "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size",
+        "meanwhile", "reply",
     }
 )  # fmt: skip
 """Kinds whose answer is a part of the event that is their last evidence."""
@@ -127,10 +125,8 @@ _OF_OBJECT: Final = {
     # where it was.
     "could_take": "from",
     "would_place": "from",
-    "puts_back": "back",
     "object_colour": "colour",
     "state_end": "state",
-    "closes_again": "closes",
     "tool": "tool",
     "how_clean": "tool",
 }
@@ -157,15 +153,13 @@ def asked_facts(question: Question) -> frozenset[KnownFact]:
     if kind in _PARTS_OF_AN_EVENT and question.evidence:
         answer = question.focus_event if question.focus_event in orders else question.evidence[-1].order
         return frozenset({("event", orders[answer])})
-    # If somebody puts a thing back mostly tells if it is where it was, too.
-    same = {("same", str(params["object"]))} if kind in BACK else set()
     if kind in _OF_OBJECT:
-        return frozenset({(_OF_OBJECT[kind], _by(person, params["object"])), *same})
+        return frozenset({(_OF_OBJECT[kind], _by(person, params["object"]))})
     if kind in _OF_EVENT and params["event"] in orders:
         return frozenset({(_OF_EVENT[kind], orders[int(params["event"])])})
     if kind in _OF_SIGNATURE:
         return frozenset({(_OF_SIGNATURE[kind], _by(person, params["signature"]))})
-    return frozenset({(kind, repr(sorted(params.items()))), *same})
+    return frozenset({(kind, repr(sorted(params.items())))})
 
 
 def known_facts(question: Question) -> frozenset[KnownFact]:
@@ -230,10 +224,7 @@ def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind:
         return False
     if kind == "could_take" and any(fact == "acts" and act.startswith("open|") for fact, act in known):
         return False
-    # Where a thing was, where it ends up, and whether the two are one place: any two of these answer the third.
-    trio = {("from", name) for _, name in wanted} | {("put", name) for _, name in wanted}
-    trio |= {("back", name) for _, name in wanted}
-    return not (wanted & trio and len(known & trio) > 1)
+    return True
 
 
 LEFT_OUT: Final = frozenset(
@@ -243,12 +234,11 @@ LEFT_OUT: Final = frozenset(
         "unknown_person",
         "opinion",
         "never_handled",
-        "rooms_count",
         "acts",
     }
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
-MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}
+MOST: Final = {"next_action": 2, "previous_action": 2, "where_put": 2, "where_from": 2, "use": 2}
 """Most questions of a kind in one chain; one for every other kind."""
 PERSON: Final = "person"
 """Marks turns that rest on a person alone, among kinds and anchors."""

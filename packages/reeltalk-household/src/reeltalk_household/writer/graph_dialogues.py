@@ -63,16 +63,16 @@ from reeltalk_household.writer.graph_summaries import (
     told_events,
 )
 
-LEFT_OUT: Final = frozenset({"video_length", "people_count", "acts", "comes_by"})
+LEFT_OUT: Final = frozenset({"video_length", "people_count", "acts"})
 REFUSALS: Final = frozenset({"never_handled", "opinion", "unknown_person"})
 LOCAL: Final = frozenset(
     {
         "where_put", "where_from", "which_room", "next_action", "previous_action", "posture", "object_colour", "use",
-        "puts_back", "closes_again", "thing_after", "tool", "how_clean", "why_walk", "why_room", "duration", "order",
+        "tool", "how_clean", "duration", "order",
         "who_does", "who_takes", "give_receiver", "give_giver", "give_thing", "meanwhile", "who_beside", "feels_after",
         "why_feels", "makes_feel", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
         "why_says", "reply", "whom", "could_take", "which_colour", "which_size", "cause_of", "effect_of", "why_act",
-        "would_happen", "fills_with", "longer",
+        "would_happen",
     }
 )  # fmt: skip
 """Kinds whose answer depends only on what they name, so they can be asked about a part of a video."""

@@ -40,7 +40,7 @@ MOST_EVIDENCE: Final = 2
 
 _OF_THINGS: Final = frozenset({"object_colour", "state_end", "what_else", "never_handled"})
 """Kinds about a thing itself, not about the actions in their evidence."""
-_OF_PLACES: Final = frozenset({"which_room", "where_put", "where_from", "puts_back", "first_in_room"})
+_OF_PLACES: Final = frozenset({"which_room", "where_put", "where_from"})
 """Kinds that ask about places."""
 _UNDOES: Final = frozenset(
     {("open", "close"), ("close", "open"), ("switchOn", "switchOff"), ("switchOff", "switchOn"), ("grab", "put")}
@@ -270,13 +270,11 @@ class ChainPair:
         if question.kind == "linked_trajectory":
             told |= {("put", f"{name}{by}")}
         if question.kind == "linked_state":
-            told |= {("state", name), ("closes", f"{name}{by}")}
+            told |= {("state", name)}
         if question.kind == "linked_rooms":
             told |= {("in", room) for room in question.key.split("|")}
         if question.kind == "linked_source":
             told |= {("from", f"{question.focus_object}{by}")}
-        if question.kind == "linked_moved":
-            told |= {("back", thing) for thing in question.key.split("|")}
         if question.kind == "linked_often":
             told |= {("times", f"{question.params['signature']}{by}")}
         found = set(named_facts(told, self.story))

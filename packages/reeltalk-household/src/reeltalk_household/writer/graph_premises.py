@@ -32,7 +32,7 @@ from reeltalk_household.questions.questions import can_be_done_to
 
 OF_EVENTS: Final = frozenset(
     {
-        "which_room", "posture", "next_action", "previous_action", "thing_after", "who_beside", "why_act", "effect_of",
+        "which_room", "posture", "next_action", "previous_action", "who_beside", "why_act", "effect_of",
         "who_does",
     }
 )  # fmt: skip

@@ -27,8 +27,8 @@ EACH = 1
 """Questions of a kind and a household."""
 _RARE = {
     "linked_use", "linked_outcome", "linked_left", "linked_posture", "linked_often", "linked_state", "linked_longer",
-    "linked_trajectory", "linked_previous", "linked_rooms", "mood_changes", "offers_what", "asks_about", "would_happen",
-    "would_place", "would_state", "reply", "whom", "who_has", "vessel", "fills_with", "at_hand", "longer",
+    "linked_trajectory", "linked_previous", "linked_rooms", "offers_what", "asks_about", "would_happen",
+    "would_place", "reply", "whom", "who_has",
     "how_clean", "tool", "linked_return", "give_receiver", "give_giver", "says_to",
 }  # fmt: skip
 """Kinds that few households give."""

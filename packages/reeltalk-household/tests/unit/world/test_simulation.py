@@ -102,6 +102,38 @@ def test_each_step_finds_the_situation_that_the_one_before_left(scenes: list[lis
         for index, step in enumerate(steps):
             assert step.start_s <= step.effect_s <= step.end_s
             assert step.cause is None or step.cause < index
+            if step.purpose is not None:
+                assert step.purpose > index
+                assert steps[step.purpose].command.person == step.command.person
+
+
+def test_nothing_happens_that_could_not_be(scenes: list[list[ProgramStep]]) -> None:
+    for step in itertools.chain(*scenes):
+        command, before, after = step.command, step.before, step.after
+        for name in (command.main or "", *command.targets):
+            if name in before.things and command.person and command.action not in ("walk", "say", "wait"):
+                thing = before.things[name]
+                assert thing.room == before.people[command.person or ""].room, command.line
+                while thing.support in before.things:
+                    shut = thing.inside and "CLOSED" in before.things[thing.support].values
+                    assert not shut, command.line
+                    thing = before.things[thing.support]
+                assert "BROKEN" not in thing.values or command.action not in ("grab", "drink", "fill"), command.line
+        seats = Counter((person.seat, person.x_m) for person in after.people.values() if person.seat)
+        assert not seats or max(seats.values()) == 1, command.line
+        for name, person in after.people.items():
+            assert {thing for thing, state in after.things.items() if state.support == name} == set(person.held)
+
+
+def test_acts_are_for_what_they_make_possible(played: dict[str, list[list[ProgramStep]]]) -> None:
+    found = set()
+    for steps in (*played["Heat_milk"], *played["Clean_kitchentable"], *played["Fetch_the_other_one"]):
+        for step in steps:
+            if step.purpose is not None and step.command.action != "walk":
+                found.add((step.command.action, steps[step.purpose].command.action))
+    assert {("grab", "putIn"), ("open", "putIn"), ("open", "grab"), ("grab", "wipe"), ("grab", "give")} <= found
+    # Nobody takes anything to let go of it later, or opens anything to close it.
+    assert not {end for _, end in found} & {"close", "switchOff", "drop"}
 
 
 def test_nobody_does_two_things_at_once_and_people_act_at_the_same_time(scenes: list[list[ProgramStep]]) -> None:
@@ -311,7 +343,7 @@ def test_states_change_as_told() -> None:
         ("[DRINK] {milk}", "does not hold"),
         ("[GRAB] {fridge}", "nothing to grab"),
         ("[WALK] {towel}\n[GRAB] {towel}\n[RINSE] {towel}", "no water runs"),
-        ("[WATCH] {tv}", "another room"),
+        ("[WATCH] {tv}", "is in livingroom"),
         ("[OPEN] <fridge> (999)", "no fridge999"),
         ("[SIT]", "needs an object"),
         ("[GIVE] {milk} <character> (2)", "no character2 here"),
