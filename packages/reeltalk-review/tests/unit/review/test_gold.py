@@ -347,7 +347,7 @@ def test_who_knows_the_turns_from_another_queue_gets_no_copy_and_the_other_way_r
         change.session.add(QueueRow(id="boards", task="links", title="Links", position=9, overlap=1, settings={}))
         change.session.flush()
         for number, about in enumerate(("chain-film0/x", "x/chain-film1", "x/y")):
-            shown: dict[str, list[str]] = {"chains": [], "turns": [], "links": []}
+            shown: Json = {"chains": [], "turns": [], "links": []}
             change.session.add(
                 UnitRow(
                     id=f"board{number}", queue_id="boards", position=number, title=about, turns=0, content=shown,
