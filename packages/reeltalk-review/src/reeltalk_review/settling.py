@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
@@ -33,8 +33,8 @@ from reeltalk_review.events import Transaction
 from reeltalk_review.reasons import check_reasons, offered_reasons
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
-from reeltalk_review.tasks.task import REMARKS, ReviewTask, with_remarks
-from reeltalk_review.tasks.turns import EDITABLE, parse_value
+from reeltalk_review.tasks.task import REMARKS, ReviewTask, Value
+from reeltalk_review.tasks.turns import EDITABLE
 
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
@@ -147,10 +147,8 @@ def disputed_places(session: Session, unit: UnitRow, task: ReviewTask) -> list[s
     return [place for place in _all_places(unit, task, values) if place not in settled]
 
 
-class Settlement(BaseModel):
+class Settlement(Value):
     """An adjudicator's decision about a place: somebody's work by its assignment, or the adjudicator's own value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     take: str | None = None
     """The assignment whose value counts."""
@@ -158,8 +156,6 @@ class Settlement(BaseModel):
     """A value of the task."""
     sources: Annotated[dict[str, str], Field(alias="from")] = Field(default_factory=dict)
     """Whose the fields of a written value are: an assignment by field."""
-    note: Annotated[str, Field(max_length=2000)] = ""
-    unsure: bool = False
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -176,7 +172,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
     """
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
-    found = parse_value(Settlement, value)
+    found = Settlement.parsed(value)
     works = {row.id: values for row, values in submitted_works(session, unit.id)}
     stored: dict[str, Json] = {"note": found.note, "unsure": found.unsure}
     if found.take is not None:
@@ -414,4 +410,4 @@ def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
 def _shown(task: ReviewTask, content: Mapping[str, Json], place: str, value: Json) -> Json:
     if value is None:
         return {"value": None, "lines": []}
-    return {"value": with_remarks(value), "lines": [list(line) for line in task.summary(content, place, value)]}
+    return {"value": value, "lines": [list(line) for line in task.summary(content, place, value)]}

@@ -38,7 +38,7 @@ from reeltalk_review.settling import (
 )
 from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
-from reeltalk_review.tasks.task import ReviewTask, remarks_of, with_remarks
+from reeltalk_review.tasks.task import ReviewTask, remarks_of
 
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
@@ -96,7 +96,7 @@ def entries(session: Session, assignment_id: str) -> dict[str, EntryRow]:
 
 def entry_view(row: EntryRow) -> dict[str, Json]:
     """An entry as the screens get it."""
-    return {"revision": row.revision, "value": with_remarks(row.value), "stale": row.stale, "at": row.at}
+    return {"revision": row.revision, "value": row.value, "stale": row.stale, "at": row.at}
 
 
 def save_value(
@@ -140,7 +140,7 @@ def save_value(
         )
     stored = check_value(change.session, assignment, unit, task, place, value)
     # Saving an equal value that is not stale changes nothing. An event for it would be an empty step of undo.
-    if found is not None and with_remarks(found.value) == stored and not found.stale:
+    if found is not None and found.value == stored and not found.stale:
         if active_s:
             change.record(ACTIVE, assignment.id, place=place, after={"active_s": _add_activity(found, active_s)})
         return found

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.llm import Prompt
 from reeltalk.schema.labels import TagProposal
@@ -27,8 +27,8 @@ from reeltalk.schema.review import Decision
 from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
-from reeltalk_review.tasks.turns import KEPT, Text, TurnDrafts, parse_value
+from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, Value, remark_lines, turn_at
+from reeltalk_review.tasks.turns import KEPT, TurnDrafts
 from reeltalk_review.tasks.vocabularies import check_labels, known_labels
 
 ITEM = re.compile(r"- (\S+): (.+)")
@@ -98,16 +98,12 @@ class Manual:
         return cls(prompt.signature, prompt.version, tuple(sections), said)
 
 
-class LabelsValue(BaseModel):
+class LabelsValue(Value):
     """The labels that somebody gave one turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Decision | None = None
     labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=20)] = Field(default_factory=dict)
     manual: Name = "none"
-    note: Text = ""
-    unsure: bool = False
 
 
 class LabelsTask(ReviewTask):
@@ -169,7 +165,7 @@ class LabelsTask(ReviewTask):
             InvalidValue: It cannot be stored; names the field.
         """
         start = self.draft_value(content, place)
-        found = parse_value(LabelsValue, value)
+        found = LabelsValue.parsed(value)
         given = dict(found.labels)
         if unknown := given.keys() - {vocabulary.name for vocabulary in self.vocabularies}:
             raise InvalidValue(f"this task has no vocabulary {min(unknown)!r}", field="labels")
