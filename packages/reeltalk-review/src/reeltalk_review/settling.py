@@ -5,7 +5,7 @@ Adjudicators see the work of the others side by side, without names.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, true
@@ -60,12 +60,6 @@ def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow,
         if entry is not None:
             values[entry.place] = entry.value
     return list(found.values())
-
-
-def count_submission(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
-    """Count one more submission, and settle the unit if it was the last one needed."""
-    unit.submitted += 1
-    settle_if_complete(change, unit, task, approval=approval)
 
 
 def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> bool:
@@ -264,15 +258,12 @@ def _all_places(unit: UnitRow, task: ReviewTask, works_values: Sequence[Mapping[
 def _differing(
     unit: UnitRow, task: ReviewTask, places: Sequence[str], works_values: Sequence[Mapping[str, Json]]
 ) -> list[str]:
-    found: list[str] = []
-    for place in places:
-        essences: list[Any] = [
-            task.essence(unit.content, place, values[place]) if values.get(place) is not None else None
-            for values in works_values
-        ]
-        if any(essence != essences[0] for essence in essences[1:]):
-            found.append(place)
-    return found
+    def essences(place: str) -> list[Json]:
+        given = [values.get(place) for values in works_values]
+        return [task.essence(unit.content, place, value) if value is not None else None for value in given]
+
+    found = {place: essences(place) for place in places}
+    return [place for place, (first, *others) in found.items() if any(essence != first for essence in others)]
 
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
