@@ -18,7 +18,8 @@ from reeltalk_review.work import own_work
 
 MARKER = "Qx7marker"
 QUERIES = (
-    "noted=yes", "after=0&limit=500", "format=csv", "kind=save", "before=1000000", "next=/", "saved=queue", "nothing=1",
+    "only=noted", "after=0&limit=500", "format=csv", "kind=save", "before=1000000", "next=/", "saved=queue",
+    "nothing=1",
 )  # fmt: skip
 
 

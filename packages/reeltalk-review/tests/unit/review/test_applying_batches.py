@@ -145,7 +145,7 @@ def test_work_about_a_video_that_contradicts_the_benchmark_is_set_aside_alone(
     assert [(found.unit_id, found.problem) for found in result.aside] == [
         (unit_id("turns", "chains", "a/1"), "it is in the benchmark no longer")
     ]
-    assert result.aside[0].title.endswith("of 12"), "its name for people"
+    assert result.aside[0].title == "Video 2 · clip 1, chain 1", "its name for people"
     assert result.counts["turns edited"] == 2
 
 
