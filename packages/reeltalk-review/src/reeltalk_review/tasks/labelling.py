@@ -29,9 +29,9 @@ from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, Value, remark_lines, turn_at
 from reeltalk_review.tasks.turns import KEPT, TurnDrafts
-from reeltalk_review.tasks.vocabularies import check_labels, known_labels
+from reeltalk_review.tasks.vocabularies import check_labels, closed_vocabulary, known_labels
 
-ITEM = re.compile(r"- (\S+): (.+)")
+ITEM = re.compile(r"^- (\S+): (.+)$", re.M)
 
 
 @dataclass(frozen=True)
@@ -59,22 +59,14 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class ManualSection:
-    """A part of a manual under one heading. The first part has no heading."""
-
-    title: str
-    blocks: tuple[tuple[str, ...], ...]
-    """Paragraphs and lists as lines. Lines of lists begin with `- `."""
-
-
-@dataclass(frozen=True)
 class Manual:
     """A manual for a page."""
 
     signature: str
     """Name, version and hash, as in values."""
     version: str
-    sections: tuple[ManualSection, ...]
+    sections: tuple[Json, ...]
+    """`title`, empty for the first, and `blocks`: paragraphs and lists as lines. Lines of lists begin with `- `."""
     says: Mapping[str, str]
     """The meaning of each label."""
 
@@ -83,19 +75,15 @@ class Manual:
         """Read a manual's file. Its first line gives name and version."""
         prompt = Prompt.load(path)
         opening, *parts = re.split(r"^# ", prompt.text, flags=re.M)
-        titled = [("", opening), *((part.partition("\n")[0], part.partition("\n")[2]) for part in parts)]
-        sections = [
-            ManualSection(title, tuple(tuple(block.splitlines()) for block in body.split("\n\n") if block.strip()))
-            for title, body in ((title.strip(), body.strip()) for title, body in titled)
-        ]
-        said = {
-            match[1]: match[2]
-            for section in sections
-            for block in section.blocks
-            for line in block
-            if (match := ITEM.fullmatch(line))
-        }
-        return cls(prompt.signature, prompt.version, tuple(sections), said)
+        titled = (("", "", opening), *(part.partition("\n") for part in parts))
+        sections = tuple(
+            {
+                "title": title.strip(),
+                "blocks": [block.splitlines() for block in body.strip().split("\n\n") if block.strip()],
+            }
+            for title, _, body in titled
+        )
+        return cls(prompt.signature, prompt.version, sections, dict(ITEM.findall(prompt.text)))
 
 
 class LabelsValue(Value):
@@ -136,26 +124,16 @@ class LabelsTask(ReviewTask):
         return {
             **content,
             "vocabularies": {
-                vocabulary.name: {
-                    "title": vocabulary.title,
-                    "labels": list(vocabulary.labels),
-                    "closed": True,
-                    "least": vocabulary.least,
-                    "most": vocabulary.most,
-                    "keys": list(vocabulary.keys),
-                    # Examples are in the manual.
-                    "says": {label: self.manual.says[label].partition(' "')[0] for label in vocabulary.labels},
+                one.name: closed_vocabulary(one.labels, one.least, one.most)
+                # Examples are in the manual.
+                | {
+                    "title": one.title,
+                    "keys": list(one.keys),
+                    "says": {label: self.manual.says[label].partition(' "')[0] for label in one.labels},
                 }
-                for vocabulary in self.vocabularies
+                for one in self.vocabularies
             },
-            "manual": {
-                "version": self.manual.version,
-                "signature": self.manual.signature,
-                "sections": [
-                    {"title": section.title, "blocks": [list(block) for block in section.blocks]}
-                    for section in self.manual.sections
-                ],
-            },
+            "manual": {name: getattr(self.manual, name) for name in ("version", "signature", "sections")},
         }
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
