@@ -5,9 +5,9 @@ Adjudicators see the work of the others side by side, without names.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
@@ -33,8 +33,8 @@ from reeltalk_review.events import Transaction
 from reeltalk_review.reasons import check_reasons, offered_reasons
 from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
-from reeltalk_review.tasks.task import REMARKS, ReviewTask, with_remarks
-from reeltalk_review.tasks.turns import EDITABLE, parse_value
+from reeltalk_review.tasks.task import REMARKS, ReviewTask, Value
+from reeltalk_review.tasks.turns import EDITABLE
 
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
@@ -60,12 +60,6 @@ def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow,
         if entry is not None:
             values[entry.place] = entry.value
     return list(found.values())
-
-
-def count_submission(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
-    """Count one more submission, and settle the unit if it was the last one needed."""
-    unit.submitted += 1
-    settle_if_complete(change, unit, task, approval=approval)
 
 
 def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> bool:
@@ -147,10 +141,8 @@ def disputed_places(session: Session, unit: UnitRow, task: ReviewTask) -> list[s
     return [place for place in _all_places(unit, task, values) if place not in settled]
 
 
-class Settlement(BaseModel):
+class Settlement(Value):
     """An adjudicator's decision about a place: somebody's work by its assignment, or the adjudicator's own value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     take: str | None = None
     """The assignment whose value counts."""
@@ -158,8 +150,6 @@ class Settlement(BaseModel):
     """A value of the task."""
     sources: Annotated[dict[str, str], Field(alias="from")] = Field(default_factory=dict)
     """Whose the fields of a written value are: an assignment by field."""
-    note: Annotated[str, Field(max_length=2000)] = ""
-    unsure: bool = False
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -176,7 +166,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
     """
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
-    found = parse_value(Settlement, value)
+    found = Settlement.parsed(value)
     works = {row.id: values for row, values in submitted_works(session, unit.id)}
     stored: dict[str, Json] = {"note": found.note, "unsure": found.unsure}
     if found.take is not None:
@@ -268,15 +258,12 @@ def _all_places(unit: UnitRow, task: ReviewTask, works_values: Sequence[Mapping[
 def _differing(
     unit: UnitRow, task: ReviewTask, places: Sequence[str], works_values: Sequence[Mapping[str, Json]]
 ) -> list[str]:
-    found: list[str] = []
-    for place in places:
-        essences: list[Any] = [
-            task.essence(unit.content, place, values[place]) if values.get(place) is not None else None
-            for values in works_values
-        ]
-        if any(essence != essences[0] for essence in essences[1:]):
-            found.append(place)
-    return found
+    def essences(place: str) -> list[Json]:
+        given = [values.get(place) for values in works_values]
+        return [task.essence(unit.content, place, value) if value is not None else None for value in given]
+
+    found = {place: essences(place) for place in places}
+    return [place for place, (first, *others) in found.items() if any(essence != first for essence in others)]
 
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -414,4 +401,4 @@ def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
 def _shown(task: ReviewTask, content: Mapping[str, Json], place: str, value: Json) -> Json:
     if value is None:
         return {"value": None, "lines": []}
-    return {"value": with_remarks(value), "lines": [list(line) for line in task.summary(content, place, value)]}
+    return {"value": value, "lines": [list(line) for line in task.summary(content, place, value)]}

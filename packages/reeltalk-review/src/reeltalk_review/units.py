@@ -204,10 +204,7 @@ def matching_ids(session: Session, person: User, query: UnitQuery) -> list[str]:
 def visible_ids(session: Session, person: User, unit_ids: Iterable[str]) -> list[str]:
     """Those of some units that a person may see, in the given order."""
     wanted = list(dict.fromkeys(unit_ids))
-    there: set[str] = set()
-    for start in range(0, len(wanted), ON_A_PAGE * 8):
-        some = UnitRow.id.in_(wanted[start : start + ON_A_PAGE * 8])
-        there.update(session.scalars(select(UnitRow.id).where(some, *_seen_by(person))))
+    there = set(session.scalars(select(UnitRow.id).where(UnitRow.id.in_(wanted), *_seen_by(person))))
     return [unit_id for unit_id in wanted if unit_id in there]
 
 

@@ -28,7 +28,6 @@ from reeltalk_review.settling import (
     ADJUDICATION,
     OPEN,
     check_settlement,
-    count_submission,
     disputed_places,
     reconsider,
     settle_as_decided,
@@ -39,7 +38,7 @@ from reeltalk_review.settling import (
 )
 from reeltalk_review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk_review.tasks.registry import TASKS
-from reeltalk_review.tasks.task import ReviewTask, remarks_of, with_remarks
+from reeltalk_review.tasks.task import ReviewTask, remarks_of
 
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
@@ -98,7 +97,7 @@ def entries(session: Session, assignment_id: str) -> dict[str, EntryRow]:
 
 def entry_view(row: EntryRow) -> dict[str, Json]:
     """An entry as the screens get it."""
-    return {"revision": row.revision, "value": with_remarks(row.value), "stale": row.stale, "at": row.at}
+    return {"revision": row.revision, "value": row.value, "stale": row.stale, "at": row.at}
 
 
 def save_value(
@@ -112,17 +111,9 @@ def save_value(
     *,
     active_s: float = 0.0,
 ) -> EntryRow:
-    """Save a value at a place.
+    """Save a value at a place; `revision` is the one that was read, 0 if there was none.
 
-    Args:
-        change: The transaction.
-        assignment: The person's work.
-        unit: Its unit.
-        task: Its task.
-        place: The place.
-        revision: The revision that was read; 0 if there was none.
-        value: The new value.
-        active_s: Seconds of activity at this place since its last save. They are added up.
+    Seconds of activity since the last save (`active_s`) are added up.
 
     Raises:
         Conflict: Another window saved meanwhile (`stale_save`, with the current entry), or the work was submitted.
@@ -136,18 +127,15 @@ def save_value(
         raise Conflict(
             f"revision {revision} was read, but the current one is {current}: another window saved it meanwhile",
             code="stale_save",
-            more={
-                "current": entry_view(found) if found is not None else {"revision": 0, "value": None, "stale": False}
-            },
+            more={"current": entry_view(found) if found else {"revision": 0, "value": None, "stale": False}},
         )
     stored = check_value(change.session, assignment, unit, task, place, value)
     # Saving an equal value that is not stale changes nothing. An event for it would be an empty step of undo.
-    if found is not None and with_remarks(found.value) == stored and not found.stale:
+    if found is not None and found.value == stored and not found.stale:
         if active_s:
             change.record(ACTIVE, assignment.id, place=place, after={"active_s": _add_activity(found, active_s)})
         return found
-    old = found.value if found is not None else None
-    marked = _newly_stale(rows, assignment, unit, task, place, old, stored)
+    marked = _newly_stale(rows, unit, task, place, stored) if assignment.role != ADJUDICATOR else []
     there = {"value": stored, "stale": False, "others": dict.fromkeys(marked, True)}
     return _put(change, rows, assignment, unit, task, place, there, kind="save", active_s=active_s)
 
@@ -167,14 +155,13 @@ def check_value(
     Raises:
         InvalidValue: It cannot be stored, or makes no sense; `more` has the findings.
     """
-    if assignment.role == ADJUDICATOR:
-        stored = check_settlement(session, unit, task, place, value)
-        taken = next((values for row, values in submitted_works(session, unit.id) if row.id == stored.get("take")), {})
-        # A reloaded benchmark may refuse what it took before. Then the adjudicator writes another value.
-        if (old := taken.get(place)) is not None:
-            task.check(unit.content, place, old)
-    else:
-        stored = check_reasons(session, task.check(unit.content, place, value))
+    if assignment.role != ADJUDICATOR:
+        return check_reasons(session, task.check(unit.content, place, value))
+    stored = check_settlement(session, unit, task, place, value)
+    taken = {row.id: values for row, values in submitted_works(session, unit.id)}.get(stored.get("take"), {})
+    # A reloaded benchmark may refuse what it took before. Then the adjudicator writes another value.
+    if (old := taken.get(place)) is not None:
+        task.check(unit.content, place, old)
     return stored
 
 
@@ -314,29 +301,14 @@ def _there(row: EntryRow, others: Mapping[str, bool]) -> dict[str, Json]:
     return {"revision": row.revision, "value": row.value, "stale": row.stale, "others": dict(others)}
 
 
-def _newly_stale(
-    rows: Mapping[str, EntryRow],
-    assignment: AssignmentRow,
-    unit: UnitRow,
-    task: ReviewTask,
-    place: str,
-    old: Json,
-    new: Json,
-) -> list[str]:
-    """Places to look at again because something that they rest on changed."""
-    if assignment.role == ADJUDICATOR:
-        return []
+def _newly_stale(rows: Mapping[str, EntryRow], unit: UnitRow, task: ReviewTask, place: str, new: Json) -> list[str]:
+    """Decided places to look at again because something that they rest on changes."""
     draft = task.draft_value(unit.content, place)
-    if not task.affects_others(old if old is not None else draft, new if new is not None else draft):
+    old = rows[place].value if place in rows else None
+    if not task.affects_others(old if old is not None else draft, new):
         return []
-    return [
-        other
-        for other in task.dependents(unit.content, place)
-        if other in rows
-        and not rows[other].stale
-        and rows[other].value is not None
-        and task.is_decided(rows[other].value)
-    ]
+    resting = [(other, rows[other]) for other in task.dependents(unit.content, place) if other in rows]
+    return [other for other, row in resting if not row.stale and row.value is not None and task.is_decided(row.value)]
 
 
 def stale_places(session: Session, assignment_id: str) -> list[str]:
@@ -376,7 +348,8 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
     if adjudicating:
         settle_as_decided(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
     else:
-        count_submission(change, unit, task, approval=approval)
+        unit.submitted += 1
+        settle_if_complete(change, unit, task, approval=approval)
 
 
 def lacking_places(

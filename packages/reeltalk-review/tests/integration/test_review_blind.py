@@ -17,7 +17,7 @@ from reeltalk_review.work import own_work
 
 MARKER = "Qx7marker"
 QUERIES = (
-    "noted=yes", "format=csv", "before=1000000", "person=operator", "unit=film", "next=/", "saved=yes", "nothing=1",
+    "only=noted", "format=csv", "before=1000000", "person=operator", "unit=film", "next=/", "saved=yes", "nothing=1",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.media import Clip
@@ -12,24 +12,19 @@ from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.naming import BETWEEN, ContentNames
-from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines
-from reeltalk_review.tasks.turns import parse_value
+from reeltalk_review.tasks.task import Code, Draft, ReviewTask, Text, Value, remark_lines
 
 Mode = Literal["dialogue", "streaming"]
 
 
-class AnswerValue(BaseModel):
+class AnswerValue(Value):
     """One person's answer."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    text: Annotated[str, Field(max_length=20_000)] = ""
+    text: Text = ""
     choice: Annotated[int, Field(ge=0)] | None = None
     """Index of the chosen option, from 0, if there are options."""
     given: bool = False
     """True once it is given. Then it cannot be changed, like a model's answer, and the next question comes."""
-    note: Annotated[str, Field(max_length=20_000)] = ""
-    unsure: bool = False
 
 
 def answer_drafts(content: Content, mode: Mode, *, split: str | None = None) -> list[Draft]:
@@ -113,7 +108,7 @@ class AnswerTask(ReviewTask):
         """
         if place not in self.places(content):
             raise InvalidValue("there is no such question", field="place")
-        found = parse_value(AnswerValue, value)
+        found = AnswerValue.parsed(value)
         options = content["turns"][int(place)]["options"]
         if found.choice is not None and found.choice >= len(options or ()):
             raise InvalidValue(f"the question has {len(options or ())} options", field="choice")

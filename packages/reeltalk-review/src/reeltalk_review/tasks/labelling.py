@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from reeltalk.llm import Prompt
 from reeltalk.schema.labels import TagProposal
@@ -27,11 +27,11 @@ from reeltalk.schema.review import Decision
 from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
-from reeltalk_review.tasks.turns import KEPT, Text, TurnDrafts, parse_value
-from reeltalk_review.tasks.vocabularies import check_labels, known_labels
+from reeltalk_review.tasks.task import Code, CodeScale, Draft, ReviewTask, Value, remark_lines, turn_at
+from reeltalk_review.tasks.turns import KEPT, TurnDrafts
+from reeltalk_review.tasks.vocabularies import check_labels, closed_vocabulary, known_labels
 
-ITEM = re.compile(r"- (\S+): (.+)")
+ITEM = re.compile(r"^- (\S+): (.+)$", re.M)
 
 
 @dataclass(frozen=True)
@@ -59,22 +59,14 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class ManualSection:
-    """A part of a manual under one heading. The first part has no heading."""
-
-    title: str
-    blocks: tuple[tuple[str, ...], ...]
-    """Paragraphs and lists as lines. Lines of lists begin with `- `."""
-
-
-@dataclass(frozen=True)
 class Manual:
     """A manual for a page."""
 
     signature: str
     """Name, version and hash, as in values."""
     version: str
-    sections: tuple[ManualSection, ...]
+    sections: tuple[Json, ...]
+    """`title`, empty for the first, and `blocks`: paragraphs and lists as lines. Lines of lists begin with `- `."""
     says: Mapping[str, str]
     """The meaning of each label."""
 
@@ -83,31 +75,23 @@ class Manual:
         """Read a manual's file. Its first line gives name and version."""
         prompt = Prompt.load(path)
         opening, *parts = re.split(r"^# ", prompt.text, flags=re.M)
-        titled = [("", opening), *((part.partition("\n")[0], part.partition("\n")[2]) for part in parts)]
-        sections = [
-            ManualSection(title, tuple(tuple(block.splitlines()) for block in body.split("\n\n") if block.strip()))
-            for title, body in ((title.strip(), body.strip()) for title, body in titled)
-        ]
-        said = {
-            match[1]: match[2]
-            for section in sections
-            for block in section.blocks
-            for line in block
-            if (match := ITEM.fullmatch(line))
-        }
-        return cls(prompt.signature, prompt.version, tuple(sections), said)
+        titled = (("", "", opening), *(part.partition("\n") for part in parts))
+        sections = tuple(
+            {
+                "title": title.strip(),
+                "blocks": [block.splitlines() for block in body.strip().split("\n\n") if block.strip()],
+            }
+            for title, _, body in titled
+        )
+        return cls(prompt.signature, prompt.version, sections, dict(ITEM.findall(prompt.text)))
 
 
-class LabelsValue(BaseModel):
+class LabelsValue(Value):
     """The labels that somebody gave one turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Decision | None = None
     labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=20)] = Field(default_factory=dict)
     manual: Name = "none"
-    note: Text = ""
-    unsure: bool = False
 
 
 class LabelsTask(ReviewTask):
@@ -140,25 +124,15 @@ class LabelsTask(ReviewTask):
         return {
             **content,
             "vocabularies": {
-                vocabulary.name: {
-                    "title": vocabulary.title,
-                    "labels": list(vocabulary.labels),
-                    "closed": True,
-                    "least": vocabulary.least,
-                    "most": vocabulary.most,
-                    "keys": list(vocabulary.keys),
-                    "says": {label: self.manual.says[label] for label in vocabulary.labels},
+                one.name: closed_vocabulary(one.labels, one.least, one.most)
+                | {
+                    "title": one.title,
+                    "keys": list(one.keys),
+                    "says": {label: self.manual.says[label] for label in one.labels},
                 }
-                for vocabulary in self.vocabularies
+                for one in self.vocabularies
             },
-            "manual": {
-                "version": self.manual.version,
-                "signature": self.manual.signature,
-                "sections": [
-                    {"title": section.title, "blocks": [list(block) for block in section.blocks]}
-                    for section in self.manual.sections
-                ],
-            },
+            "manual": {name: getattr(self.manual, name) for name in ("version", "signature", "sections")},
         }
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
@@ -168,7 +142,7 @@ class LabelsTask(ReviewTask):
             InvalidValue: It cannot be stored; names the field.
         """
         start = self.draft_value(content, place)
-        found = parse_value(LabelsValue, value)
+        found = LabelsValue.parsed(value)
         given = dict(found.labels)
         if unknown := given.keys() - {vocabulary.name for vocabulary in self.vocabularies}:
             raise InvalidValue(f"this task has no vocabulary {min(unknown)!r}", field="labels")

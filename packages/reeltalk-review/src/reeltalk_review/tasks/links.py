@@ -26,7 +26,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from reeltalk.schema.dialogue import Linkage, QAChain
 from reeltalk.schema.labels import Relation
@@ -35,8 +35,8 @@ from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines
-from reeltalk_review.tasks.turns import Text, TurnDrafts, parse_value
+from reeltalk_review.tasks.task import Code, Draft, ReviewTask, Text, Value, remark_lines
+from reeltalk_review.tasks.turns import TurnDrafts
 from reeltalk_review.tasks.vocabularies import check_labels, closed_vocabulary
 
 BOARD: Final = "board"
@@ -46,10 +46,8 @@ CHAINS_AT_ONCE: Final = 64
 Labels = Annotated[tuple[Name, ...], Field(max_length=30)]
 
 
-class LinkValue(BaseModel):
+class LinkValue(Value):
     """One person's value of one link."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Literal["keep", "delete"] | None = None
     relations: Labels = ()
@@ -58,8 +56,6 @@ class LinkValue(BaseModel):
     question: Text | None = None
     references: Annotated[tuple[Text, ...], Field(max_length=50)] | None = None
     fits: bool = False
-    note: Text = ""
-    unsure: bool = False
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -79,16 +75,12 @@ class LinkValue(BaseModel):
         return self
 
 
-class BoardValue(BaseModel):
+class BoardValue(Value):
     """Confirms that all links between two chains are there."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Literal["complete"] | None = None
     links: Annotated[tuple[Name, ...], Field(max_length=10_000)] = ()
     """The places of the links that this person kept."""
-    note: Text = ""
-    unsure: bool = False
 
 
 class LinksTask(ReviewTask):
@@ -161,9 +153,9 @@ class LinksTask(ReviewTask):
             InvalidValue: It cannot be stored; names the field.
         """
         if place == BOARD:
-            return parse_value(BoardValue, value).model_dump(mode="json")
+            return BoardValue.parsed(value).model_dump(mode="json")
         _, target = self._turns(content, place)
-        found = parse_value(LinkValue, value)
+        found = LinkValue.parsed(value)
         is_kept = found.decision == "keep"
         if is_kept:
             check_labels("SVBench relation", self.relations, found.relations, field="relations")

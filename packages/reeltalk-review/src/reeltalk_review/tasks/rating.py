@@ -21,10 +21,11 @@ from reeltalk.store.content import Content
 from reeltalk.store.foreign import open_file
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.naming import BETWEEN, ContentNames
-from reeltalk_review.tasks.task import REMARKS, Code, Draft, ReviewTask, remark_lines
-from reeltalk_review.tasks.turns import parse_value
+from reeltalk_review.tasks.task import REMARKS, Code, Draft, ReviewTask, Value, remark_lines
 
 MOST_MARKS: Final = 101
+_OWN: Final = Path(__file__).with_name("rating.toml")
+"""A scale that no judge uses."""
 
 
 class ScaleCriterion(BaseModel):
@@ -49,12 +50,6 @@ class ScaleCriterion(BaseModel):
             raise ValueError(f"from lowest to highest there must be 1 to {MOST_MARKS - 1} whole steps")
         return self
 
-    @property
-    def marks(self) -> tuple[float, ...]:
-        """The possible marks, lowest first."""
-        count = round((self.highest - self.lowest) / self.step)
-        return tuple(self.lowest + number * self.step for number in range(count + 1))
-
 
 class RatingScale(BaseModel):
     """What people rate of an answer, or of all answers of a dialogue."""
@@ -69,35 +64,11 @@ class RatingScale(BaseModel):
     criteria: Annotated[tuple[ScaleCriterion, ...], Field(min_length=1, max_length=20)]
 
 
-RATING: Final = RatingScale(
-    name="rating",
-    version="1",
-    unit="turn",
-    source="reeltalk",
-    criteria=(
-        ScaleCriterion(
-            name="correctness",
-            title="Correctness",
-            lowest=1,
-            highest=5,
-            levels={
-                "5": "fully correct and complete",
-                "4": "correct, a detail is missing",
-                "3": "partly correct",
-                "2": "mostly wrong",
-                "1": "wrong or no answer",
-            },
-        ),
-    ),
-)
-"""A scale that no judge uses."""
-
-
 @cache
 def rating_scales() -> dict[str, RatingScale]:
     """The scales that come with reeltalk, by name: the scales of protocols that people can use, and `rating`."""
     found = [_of_protocol(protocol) for protocol in protocols().values() if protocol.rating]
-    return {scale.name: scale for scale in (*found, RATING)}
+    return {scale.name: scale for scale in (*found, _read_scale(_OWN))}
 
 
 def _of_protocol(protocol: Protocol) -> RatingScale:
@@ -135,6 +106,10 @@ def load_scale(name: str) -> RatingScale:
     path = Path(name)
     if path.suffix != ".toml":
         raise SettingError(f"there is no scale '{name}'; known are {', '.join(rating_scales())}, or give a TOML file")
+    return _read_scale(path)
+
+
+def _read_scale(path: Path) -> RatingScale:
     try:
         with open_file(path) as stream:
             raw: dict[str, Any] = tomllib.load(stream)
@@ -158,15 +133,11 @@ WHOLE: Final = "whole"
 """The place of ratings for all answers of a dialogue."""
 
 
-class RatingValue(BaseModel):
+class RatingValue(Value):
     """The marks that somebody gave."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     marks: Annotated[dict[Name, Finite | None], Field(max_length=20)]
     """By criterion; None if it does not apply. A missing criterion was not rated yet."""
-    note: Annotated[str, Field(max_length=20_000)] = ""
-    unsure: bool = False
 
 
 def rating_drafts(
@@ -234,7 +205,7 @@ class RatingTask(ReviewTask):
         """
         if place not in self.places(content):
             raise InvalidValue("there is nothing to rate at this place", field="place")
-        found = parse_value(RatingValue, value)
+        found = RatingValue.parsed(value)
         criteria = {row["name"]: row for row in content["scale"]["criteria"]}
         for name, mark in found.marks.items():
             if name not in criteria:

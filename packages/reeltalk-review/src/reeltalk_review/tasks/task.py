@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
@@ -15,16 +17,38 @@ CodeScale = Literal["nominal", "ordinal", "interval", "set", "spans", "text"]
 
 REMARKS: Final[Mapping[str, Json]] = {"note": "", "unsure": False}
 """What every value has beside the decision: a note, and whether its person is unsure. Neither counts for agreement."""
+LONGEST_TEXT: Final = 20_000
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+M = TypeVar("M", bound="Value")
 
 
-def with_remarks(value: Json) -> Json:
-    """A stored value with its remarks, also if it was stored without. None stays None."""
-    return {**REMARKS, **value} if isinstance(value, dict) else value
+class Value(BaseModel):
+    """What every value of a person has: the remarks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    note: Text = ""
+    unsure: bool = False
+
+    @classmethod
+    def parsed(cls: type[M], value: Json) -> M:
+        """A value as a model.
+
+        Raises:
+            InvalidValue: It does not fit; names the first wrong field.
+        """
+        try:
+            return cls.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(map(str, first["loc"])) or None
+            problem = first["msg"].removeprefix("Value error, ")
+            raise InvalidValue(f"{field}: {problem}" if field else problem, field=field) from None
 
 
 def remarks_of(value: Json) -> tuple[bool, bool]:
     """Whether a value says that its person is unsure, and whether it has a note."""
-    found = with_remarks(value) or REMARKS
+    found = value or REMARKS
     return bool(found["unsure"]), bool(str(found["note"]).strip())
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Annotated, Any, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, turn_gates
@@ -18,23 +18,17 @@ from reeltalk.store.content import Content
 from reeltalk.store.rows import rows_by
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.naming import VIDEOS_AT_ONCE, ContentNames
-from reeltalk_review.tasks.task import Code, Draft, ReviewTask, remark_lines, spoken_place, turn_at
+from reeltalk_review.tasks.task import Code, Draft, ReviewTask, Text, Value, remark_lines, spoken_place, turn_at
 from reeltalk_review.tasks.vocabularies import check_turn_labels, turn_vocabularies
 
-M = TypeVar("M", bound=BaseModel)
-
-LONGEST_TEXT: Final = 20_000
 LONGEST_REASON: Final = 2_000
 KEPT: Final = (Decision.ACCEPT, Decision.EDIT)
 UNIT: Final = "unit"
 """Key of the checks of a whole unit, next to the keys of its turns."""
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
-class TurnValue(BaseModel):
+class TurnValue(Value):
     """One person's value of one turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Decision | None = None
     question: Text
@@ -48,8 +42,6 @@ class TurnValue(BaseModel):
     """Built-in ones of `Reason`, or the project's own."""
     kept_because: Annotated[str, Field(max_length=LONGEST_REASON)] = ""
     """Why the turn is kept in spite of doubts (`schema.turn_sense`)."""
-    note: Text = ""
-    unsure: bool = False
     in_bulk: bool = False
     """Stored only while nobody has looked at the turn since it was accepted together with others."""
 
@@ -190,7 +182,7 @@ class TurnsTask(ReviewTask):
         """
         turn_at(content, place)
         try:
-            found, draft = parse_value(TurnValue, value), self.draft_value(content, place)
+            found, draft = TurnValue.parsed(value), self.draft_value(content, place)
         except InvalidValue as error:
             if error.field is not None:
                 error.more["findings"] = [_finding(place, error.field, str(error), may_go_on=False)]
@@ -298,21 +290,6 @@ class TurnsTask(ReviewTask):
 
 def _finding(place: str, field: str, text: str, *, may_go_on: bool) -> Json:
     return {"field": field, "turn": int(place) + 1, "text": text, "may_go_on": may_go_on}
-
-
-def parse_value(model: type[M], value: Json) -> M:
-    """A value as a model.
-
-    Raises:
-        InvalidValue: It does not fit; names the first wrong field.
-    """
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or None
-        problem = first["msg"].removeprefix("Value error, ")
-        raise InvalidValue(f"{field}: {problem}" if field else problem, field=field) from None
 
 
 def _answer(value: Json) -> str:

@@ -620,7 +620,9 @@ def test_a_closed_queue_gives_out_no_units_and_what_was_begun_can_be_finished(tm
     with team.project.database.reading() as session:
         (event,) = session.scalars(select(EventRow).where(EventRow.kind == "queue")).all()
     assert event.before["title"] == "Review turns"
-    assert event.after == {"title": "Chains", "position": 2, "is_open": False, "order": "given"}
+    assert event.after == {
+        "title": "Chains", "position": 2, "is_open": False, "order": "films", "in_bulk": False, "labels": False,
+    }  # fmt: skip
 
 
 # What is refused before any route hears it.

@@ -208,7 +208,7 @@ def test_people_and_models_tag_by_the_same_manual() -> None:
     with pytest.raises(ModelError):
         ModelTagging([model]).tag([asked], lambda *_: None)
     assert model.heard[0].text == Prompt.load(TAGGING_MANUAL).text
-    titles = [section.title.split(":")[0] for section in TAGGING.manual.sections]
+    titles = [section["title"].split(":")[0] for section in TAGGING.manual.sections]
     assert titles == ["", "TARGET", "CONTENT", "THINKING", "TYPES", "Examples"]
 
 
