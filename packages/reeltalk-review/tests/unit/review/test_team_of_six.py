@@ -1,4 +1,4 @@
-"""A team of six reviews dialogues, two people each: mistakes are taken back, disputes settled, and all of it applied."""
+"""A team of six reviews dialogues, two people each: mistakes are taken back, disputes settled, all of it applied."""
 
 import json
 import random
