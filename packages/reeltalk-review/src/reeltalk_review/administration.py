@@ -50,11 +50,6 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
         person_id: Whose role.
         role: The new role.
         approval: Whether an adjudicator approves units that become complete by this.
-
-    Raises:
-        NotFound: There is no such person.
-        InvalidValue: There is no such role.
-        Conflict: They are the last owner.
     """
     person = _person(change.session, person_id)
     if role not in list(Role):
@@ -77,10 +72,6 @@ def disable_account(change: Transaction, person_id: str, *, approval: bool) -> N
         change: The transaction.
         person_id: Whose account.
         approval: Whether an adjudicator approves units that become complete by this.
-
-    Raises:
-        NotFound: There is no such person.
-        Conflict: They are the last owner.
     """
     person = _person(change.session, person_id)
     if person.disabled_at is not None:
@@ -139,11 +130,6 @@ def change_queue(
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
         order: The order in which people get its units: one of `ORDERS`.
-
-    Raises:
-        NotFound: There is no such queue.
-        InvalidValue: The title cannot be used, or people do this work in pairs.
-        Conflict: A unit already has more people than `overlap`.
     """
     queue = change.session.get(QueueRow, queue_id)
     if queue is None:
@@ -168,11 +154,7 @@ def _queue(queue: QueueRow) -> dict[str, Json]:
 
 
 def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
-    """Change some of the project's settings; returns all of them.
-
-    Raises:
-        Conflict: Nothing was imported into the project yet.
-    """
+    """Change some of the project's settings; returns all of them."""
     row = change.session.scalars(select(ProjectRow)).one_or_none()
     if row is None:
         raise Conflict("no benchmark was loaded into this project yet")
@@ -188,7 +170,7 @@ def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
 TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
-        *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link"),
+        *("sign_in", "sign_out", "password", "reset_link"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup"),
         *("line", "guideline"),
         *("assign", "unassign"),

@@ -4,6 +4,7 @@ import contextlib
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -28,7 +29,7 @@ from reeltalk_review.credentials import decoy_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk_review.events import OPERATOR, transaction
-from reeltalk_review.guard import JSON_ALONE, TOO_LARGE, TOO_LARGE_TO_SAVE, Address, Guard, LoginLimiter, json_error
+from reeltalk_review.guard import JSON_ALONE, TOO_LARGE, TOO_LARGE_TO_SAVE, Address, Guard, LoginLimiter
 from reeltalk_review.people import invite, withdraw
 from reeltalk_review.routes import (
     accounts,
@@ -44,18 +45,19 @@ from reeltalk_review.routes import (
 from reeltalk_review.tables import InvitationRow, PersonRow
 from reeltalk_review.web import page
 
-AREAS: Final = (
-    accounts,
-    work,
-    media,
-    quality,
-    units,
-    collecting,
-    guidelines,
-    backups,
-    administration,
-)
+AREAS: Final = (accounts, work, media, quality, units, collecting, guidelines, backups, administration)
 """The modules of all routes."""
+
+
+TITLES: Final = {
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Nothing here",
+    409: "Changed meanwhile",
+    429: "Too many tries",
+    503: "Not just now",
+}
+"""Titles of the pages of errors, by status."""
 
 
 def create_app(project: ReviewProject, address: Address | None = None) -> FastAPI:
@@ -118,17 +120,19 @@ def wants_json(request: Request) -> bool:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
     headers = {"retry-after": str(error.wait_s)} if isinstance(error, TooManyRequests) else {}
-    answer: Response
-    if wants_json(request):
-        answer = JSONResponse(error.document(), status_code=error.status)
-    elif isinstance(error, Unauthorized) and request.method == "GET":
+    if isinstance(error, Unauthorized) and request.method == "GET" and not wants_json(request):
         where = quote(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
-        answer = RedirectResponse(f"/sign-in?{urlencode({'next': where})}", status_code=303)
-    else:
-        answer = page(
-            request, "refused.html", None, status=error.status, message=str(error), title=_title(error.status)
-        )
-    answer.headers.update(headers)
+        return RedirectResponse(f"/sign-in?{urlencode({'next': where})}", status_code=303)
+    return _answer(request, error, error.status, headers)
+
+
+def _answer(request: Request, error: ApiError, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """An error as a page, or as JSON."""
+    if wants_json(request):
+        return JSONResponse(error.document(), status_code=status, headers=headers)
+    title = TITLES.get(status, "That does not work")
+    answer = page(request, "refused.html", None, status=status, message=str(error), title=title)
+    answer.headers.update(headers or {})
     return answer
 
 
@@ -149,43 +153,20 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         return await _refused(request, NotFound("there is nothing at this address"))
-    words = {
+    said = {
         400: "the request cannot be read",
         405: "this address does not take this kind of request",
         TOO_LARGE: TOO_LARGE_TO_SAVE,
-    }
-    refusal = ApiError(words.get(error.status_code, "the request cannot be answered"), code=f"http_{error.status_code}")
-    if wants_json(request):
-        return JSONResponse(refusal.document(), status_code=error.status_code, headers=error.headers)
-    return page(
-        request,
-        "refused.html",
-        None,
-        status=error.status_code,
-        message=str(refusal),
-        title=_title(error.status_code),
-    )
+    }.get(error.status_code, "the request cannot be answered")
+    return _answer(request, ApiError(said, code=f"http_{error.status_code}"), error.status_code, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     # The disk is full or the database cannot be reached. Nothing was changed, and the browser stores the typed text.
     # This may concern every request of a minute, so each writes one line only.
     sys.stderr.write(f"{request.method} {request.url.path}: {error}\n")
-    message = "the server cannot store anything at the moment; what you typed stays in this browser and is sent again"
-    if wants_json(request):
-        return json_error(503, "unavailable", message)
-    return page(request, "refused.html", None, status=503, message=message, title=_title(503))
-
-
-def _title(status: int) -> str:
-    return {
-        401: "Sign in first",
-        403: "Not allowed",
-        404: "Nothing here",
-        409: "Changed meanwhile",
-        429: "Too many tries",
-        503: "Not just now",
-    }.get(status, "That does not work")
+    said = "the server cannot store anything at the moment; what you typed stays in this browser and is sent again"
+    return _answer(request, ApiError(said, code="unavailable"), 503)
 
 
 SWITCH_S: Final = 0.0005
@@ -200,10 +181,7 @@ def first_invitation(project: ReviewProject) -> str | None:
         if change.session.scalars(owners).first() is not None:
             return None
         earlier = select(InvitationRow.id).where(
-            InvitationRow.created_by == OPERATOR,
-            InvitationRow.note == FIRST_OWNER,
-            InvitationRow.used_by.is_(None),
-            InvitationRow.withdrawn_at.is_(None),
+            InvitationRow.created_by == OPERATOR, InvitationRow.note == FIRST_OWNER, InvitationRow.used_by.is_(None)
         )
         for invitation_id in change.session.scalars(earlier).all():
             withdraw(change, invitation_id)

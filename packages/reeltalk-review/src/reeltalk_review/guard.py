@@ -300,11 +300,7 @@ class LoginLimiter:
         return len(self._due)
 
     def hit(self, name: str, address: str) -> None:
-        """Count a try before its cost is spent, so that parallel tries count too.
-
-        Raises:
-            TooManyRequests: There were too many tries; this one is not counted.
-        """
+        """Count a try before its cost is spent, so that parallel tries count too."""
         now = self._clock()
         here, everywhere = _hashed(name, address), _hashed(name)
         rates = {here: OF_NAME_HERE, everywhere: OF_NAME, _hashed(address, "address"): OF_ADDRESS}

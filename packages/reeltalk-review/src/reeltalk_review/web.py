@@ -239,12 +239,7 @@ def current_user(request: Request, project: ProjectHere) -> User | None:
 
 
 def require(action: Action) -> Any:
-    """A parameter of a route: the person who asks. Their role must allow the action.
-
-    Raises:
-        Unauthorized: Nobody is signed in.
-        Forbidden: The role does not allow it.
-    """
+    """A parameter of a route: the person who asks. Their role must allow the action."""
 
     async def see(person: Annotated[User | None, Depends(current_user)]) -> User:
         if person is None:
@@ -282,11 +277,7 @@ def require_form(action: Action) -> Any:
 
 
 def check_csrf(request: Request, person: User, token: str) -> None:
-    """Reject a change without the session's CSRF token, or that another site asks for.
-
-    Raises:
-        Forbidden: The token is wrong, or the request comes from another site.
-    """
+    """Reject a change without the session's CSRF token, or that another site asks for."""
     # As bytes, since `compare_digest` refuses text that is not ASCII.
     if not hmac.compare_digest(token.encode(), person.csrf.encode()):
         raise Forbidden("this page is older than your session; reload it and try again", code="csrf")
@@ -294,11 +285,7 @@ def check_csrf(request: Request, person: User, token: str) -> None:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Reject a change that a page of another site requests. Browsers send one of two headers that show it.
-
-    Raises:
-        Forbidden: It comes from another site.
-    """
+    """Reject a change that a page of another site requests. Browsers send one of two headers that show it."""
     origin = request.headers.get("origin")
     # The scheme is not compared: behind a proxy the server sees another scheme than the browser.
     elsewhere = origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()

@@ -175,7 +175,6 @@ LINES: Final[tuple[Line, ...]] = (
     get("/api/session", "own", ALL, lambda w, b: "/api/session"),
     get("/account", "page", ALL, lambda w, b: "/account"),
     form("/account/password", "own", ALL, lambda w, b: Ask("/account/password", form=passwords())),
-    form("/account/sign-out-everywhere", "own", ALL, lambda w, b: Ask("/account/sign-out-everywhere", form={})),
     form("/sign-out", "own", PUBLIC, lambda w, b: Ask("/sign-out", form={})),
     # Guidelines.
     get("/guidelines/{queue_id}", "queue", ALL, lambda w, b: "/guidelines/turns"),
@@ -672,7 +671,7 @@ def test_everybody_gets_what_the_table_says_and_nobody_more(world: World, reliab
 
 NOT_ALLOWED: Final = "an answer other than the table of permissions says"
 ENDS_SESSIONS: Final = {
-    *("/sign-in", "/sign-out", "/join/{token}", "/reset/{token}", "/account/password", "/account/sign-out-everywhere"),
+    *("/sign-in", "/sign-out", "/join/{token}", "/reset/{token}", "/account/password"),
     "/team/people/{person_id}/enable",
 }
 """After these, and for the count of tries, everybody signs in again."""

@@ -23,7 +23,6 @@ from reeltalk_review.reasons import read_reasons
 from reeltalk_review.tables import InvitationRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.web import (
-    FormNumber,
     FormText,
     ProjectHere,
     ShortText,
@@ -57,12 +56,11 @@ def invite(
     role: ShortText,
     key: Annotated[str, Form(min_length=8, max_length=100)],
     note: ShortText = "",
-    days: FormNumber = people.INVITATION_DAYS,
 ) -> Response:
     """Make an invitation and show its link once."""
     try:
         with transaction(project.database, person.id) as change:
-            token = people.invite(change, project.secret, role, note, days=days, form=key)[1]
+            token = people.invite(change, project.secret, role, note, form=key)[1]
     except InvalidValue as error:
         return _team_page(request, project, person, problem=error, note=note)
     return _team_page(request, project, person, link=link_to(request, f"/join/{token}") if token else "")
