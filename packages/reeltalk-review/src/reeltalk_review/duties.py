@@ -33,13 +33,7 @@ def assign_queue(change: Transaction, queue_id: str, people: Iterable[str]) -> N
 
 
 def assign_units(change: Transaction, units: Mapping[str, str], people: Iterable[str]) -> None:
-    """Assign each unit to exactly these people; to nobody means to everybody who works in its queue.
-
-    Args:
-        change: The transaction.
-        units: The queue of each unit, by the unit's id.
-        people: Ids of people.
-    """
+    """Assign units, given with their queues, to exactly these people; to nobody means to everybody who works there."""
     _assign(change, units, _workers(change.session, people), unit_duties(change.session, units))
 
 

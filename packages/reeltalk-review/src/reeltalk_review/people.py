@@ -172,21 +172,9 @@ def join_team(
     return row
 
 
-def find_joined(session: Session, secret: bytes, token: str, name: str, password: str) -> PersonRow | None:
-    """The person who joined with an invitation, this name and this password: a double click sends the form twice."""
-    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
-    person = session.get(PersonRow, row.used_by) if row is not None and row.used_by is not None else None
-    if person is None or person.disabled_at is not None or person.sign_in != sign_in_name(name):
-        return None
-    return person if _is_password_of(session, person, password) else None
-
-
 def change_password(change: Transaction, person: PersonRow, current: str, password: str, *, keep: str) -> None:
     """Change somebody's password, and end all their sessions except the one whose stored token is given."""
     if not _is_password_of(change.session, person, current):
-        # A double click asks again for what is already done.
-        if _is_password_of(change.session, person, password):
-            return
         raise InvalidValue("this is not your current password", field="current", code="wrong_password")
     set_password(change, person, password, keep=keep)
 

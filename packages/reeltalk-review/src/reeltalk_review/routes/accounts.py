@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from reeltalk_review import people
 from reeltalk_review.access import Action
 from reeltalk_review.credentials import keyed_hash
-from reeltalk_review.errors import InvalidValue, NotFound, TooManyRequests, Unauthorized
+from reeltalk_review.errors import InvalidValue, TooManyRequests, Unauthorized
 from reeltalk_review.events import transaction
 from reeltalk_review.people import User, person_of_reset, reset_password
 from reeltalk_review.tables import PersonRow
@@ -56,13 +56,6 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
         with project.database.reading() as session:
             role = people.invitation_of(session, project.secret, token).role
         return page(request, "join.html", None, token=token, role=role, name=name, problem=error)
-    except NotFound:
-        with project.database.reading() as session:
-            found = people.find_joined(session, project.secret, token, name, password)
-        if found is None:
-            raise
-        with transaction(project.database, found.id) as change:
-            cookie = people.start_session(change, project.secret, found.id)
     limiter.reset(JOINING + token, address)
     return _signed_in(request, cookie, "/")
 

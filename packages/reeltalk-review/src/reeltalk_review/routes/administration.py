@@ -80,23 +80,27 @@ def change_role(
 ) -> Response:
     """Give somebody another role."""
     approval = project.settings.approval
-
-    def give_role(change: Transaction) -> None:
-        administration.change_role(change, person_id, role, approval=approval)
-
     # An owner who gave the role up may not see this page any more.
-    return _change_team(request, project, person, give_role, "/" if person_id == person.id else "/team")
+    then = "/" if person_id == person.id else "/team"
+    return _change_team(
+        request,
+        project,
+        person,
+        lambda change: administration.change_role(change, person_id, role, approval=approval),
+        then,
+    )
 
 
 @router.post("/team/people/{person_id}/disable", response_class=HTMLResponse)
 def disable(request: Request, project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
     """Close somebody's account."""
     approval = project.settings.approval
-
-    def close(change: Transaction) -> None:
-        administration.disable_account(change, person_id, approval=approval)
-
-    return _change_team(request, project, person, close)
+    return _change_team(
+        request,
+        project,
+        person,
+        lambda change: administration.disable_account(change, person_id, approval=approval),
+    )
 
 
 @router.post("/team/people/{person_id}/enable")

@@ -364,9 +364,8 @@ def test_a_new_password_ends_all_other_sessions_and_the_old_password(team: Team)
     wrong = known.form("/account/password", current="not my password", password="something else 1")
     assert wrong.status_code == 422
     assert other.get("/account", follow_redirects=False).status_code == 200
-    for _ in range(2):  # Pressed twice.
-        done = known.form("/account/password", current=PASSWORD, password="something else 1")
-        assert done.headers["location"] == "/account?done=password"
+    done = known.form("/account/password", current=PASSWORD, password="something else 1")
+    assert done.headers["location"] == "/account?done=password"
     assert known.get("/account?done=password").status_code == 200
     assert other.get("/account", follow_redirects=False).status_code == 303
     assert sign_in(stranger(team), known.name).status_code == 401
@@ -466,17 +465,15 @@ def test_a_form_that_is_sent_twice_makes_one_invitation_and_shows_its_link_both_
     assert links[0] != re.findall(r"http://localhost/join/[\w-]+", invite(owner, note="for Bo", key=key).text)
 
 
-def test_an_invitation_lets_one_person_in_also_when_the_button_is_pressed_twice(team: Team) -> None:
-    owner = new(team, "owner")
-    found = re.search(r"/join/[\w-]+", invite(owner).text)
+def test_an_invitation_lets_one_person_in(team: Team) -> None:
+    found = re.search(r"/join/[\w-]+", invite(new(team, "owner")).text)
     assert found is not None
     form = {"name": "Grace Öß", "password": PASSWORD}
-    first, again = stranger(team), stranger(team)
-    for client in (first, again):
-        assert client.post(found[0], data=form, follow_redirects=False).headers["location"] == "/"
-        assert "Grace Öß" in client.get("/account").text
-    assert stranger(team).post(found[0], data={**form, "password": "another password"}).status_code == 404
-    assert stranger(team).post(found[0], data={**form, "name": "Somebody"}).status_code == 404
+    client = stranger(team)
+    assert client.post(found[0], data=form, follow_redirects=False).headers["location"] == "/"
+    assert "Grace Öß" in client.get("/account").text
+    for name in ("Grace Öß", "Somebody"):
+        assert stranger(team).post(found[0], data={**form, "name": name}).status_code == 404
     with team.project.database.reading() as session:
         assert len(session.scalars(select(PersonRow).where(PersonRow.name == "Grace Öß")).all()) == 1
 
