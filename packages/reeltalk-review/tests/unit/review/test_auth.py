@@ -508,13 +508,13 @@ def test_an_invitation_that_cannot_be_made_says_why(team: Team, fields: dict[str
 def test_the_last_owner_can_neither_be_demoted_nor_disabled(tmp_path: Path) -> None:
     team = make_team(tmp_path)
     owner, second = new(team, "owner"), new(team, "owner")
-    assert owner.form(f"/team/people/{second.id}/disable").status_code == 303
-    for what in ("role", "disable"):
-        answer = owner.form(f"/team/people/{owner.id}/{what}", role="reader")
+    assert owner.form(f"/team/people/{second.id}", role="disabled").status_code == 303
+    for role in ("reader", "disabled"):
+        answer = owner.form(f"/team/people/{owner.id}", role=role)
         assert answer.status_code == 409
         assert "last owner" in answer.text
-    assert owner.form(f"/team/people/{second.id}/enable").status_code == 303
-    assert owner.form(f"/team/people/{owner.id}/role", role="reader").headers["location"] == "/"
+    assert owner.form(f"/team/people/{second.id}", role="owner").status_code == 303
+    assert owner.form(f"/team/people/{owner.id}", role="reader").headers["location"] == "/"
     assert owner.get("/team").status_code == 403
 
 
@@ -525,11 +525,11 @@ def test_whoever_is_disabled_is_out_at_once_and_their_units_go_to_others(team: T
     assert leaver.save(begun, "0", {"decision": None, "question": "Typed by the leaver?"}).status_code == 200
     assert other.get(f"/api/work/{other.next('turns')}").json()["unit"]["id"] != unit
     for _ in range(2):
-        assert owner.form(f"/team/people/{leaver.id}/disable").status_code == 303
+        assert owner.form(f"/team/people/{leaver.id}", role="disabled").status_code == 303
     assert leaver.client.get("/account", follow_redirects=False).status_code == 303
     assert sign_in(stranger(team), leaver.name).status_code == 401
     assert third_gets(team, unit)
-    assert owner.form(f"/team/people/{leaver.id}/enable").status_code == 303
+    assert owner.form(f"/team/people/{leaver.id}", role="annotator").status_code == 303
     assert sign_in(leaver.client, leaver.name).status_code == 303
     # What they had typed is there still.
     entries = leaver.get(f"/api/work/{begun}").json()["entries"]
@@ -544,9 +544,9 @@ def third_gets(team: Team, unit: str) -> bool:
 def test_a_role_counts_from_the_next_request_on(team: Team) -> None:
     owner, member = new(team, "owner"), new(team, "reader")
     assert member.get("/history").status_code == 403
-    owner.form(f"/team/people/{member.id}/role", role="owner")
+    owner.form(f"/team/people/{member.id}", role="owner")
     assert member.get("/history").status_code == 200
-    owner.form(f"/team/people/{member.id}/role", role="reader")
+    owner.form(f"/team/people/{member.id}", role="reader")
     assert member.get("/history").status_code == 403
 
 
