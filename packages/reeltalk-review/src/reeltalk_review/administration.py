@@ -44,12 +44,7 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
     """Give somebody another role. It counts from their next request on.
 
     If they may no longer work or adjudicate, their unfinished work goes to others. What they typed is kept.
-
-    Args:
-        change: The transaction.
-        person_id: Whose role.
-        role: The new role.
-        approval: Whether an adjudicator approves units that become complete by this.
+    With `approval`, an adjudicator approves units that become complete by this.
     """
     person = _person(change.session, person_id)
     if role not in list(Role):
@@ -66,13 +61,7 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
 
 
 def disable_account(change: Transaction, person_id: str, *, approval: bool) -> None:
-    """Close somebody's account: their sessions end, and their unfinished work goes to others.
-
-    Args:
-        change: The transaction.
-        person_id: Whose account.
-        approval: Whether an adjudicator approves units that become complete by this.
-    """
+    """Close somebody's account: their sessions end, and their unfinished work goes to others, as in `change_role`."""
     person = _person(change.session, person_id)
     if person.disabled_at is not None:
         return

@@ -1,7 +1,6 @@
 """The FastAPI application: its routes, its error answers, and the server that runs it."""
 
 import contextlib
-import os
 import socket
 import sys
 from collections.abc import Mapping
@@ -61,12 +60,7 @@ TITLES: Final = {
 
 
 def create_app(project: ReviewProject, address: Address | None = None) -> FastAPI:
-    """The application that serves one project.
-
-    Args:
-        project: The project.
-        address: How browsers reach it; by default only under this machine's own names.
-    """
+    """The application that serves one project; by default only under this machine's own names."""
     address = address or Address()
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
@@ -87,29 +81,17 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
 
 
 class PackageFiles(StaticFiles):
-    """The two bundles, which browsers keep for ever, and their sources, for which browsers ask if they have changed.
-
-    None of them are secret.
-    """
+    """The two bundles, which browsers keep for ever, and their sources. None of them are secret."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        for bundle in bundles().values():
-            if path == bundle.name and scope["method"] in ("GET", "HEAD"):
-                packs = "gzip" in Headers(scope=scope).get("accept-encoding", "")
-                headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
-                if packs:
-                    headers["content-encoding"] = "gzip"
-                return Response(
-                    bundle.packed if packs else bundle.content, headers=headers, media_type=bundle.media_type
-                )
-        return await super().get_response(path, scope)
-
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        found = super().file_response(full_path, stat_result, scope, status_code)
-        found.headers["cache-control"] = "private, no-cache"
-        return found
+        bundle = next((each for each in bundles().values() if each.name == path), None)
+        if bundle is None or scope["method"] not in ("GET", "HEAD"):
+            return await super().get_response(path, scope)
+        headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+        if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
+            return Response(bundle.content, headers=headers, media_type=bundle.media_type)
+        headers["content-encoding"] = "gzip"
+        return Response(bundle.packed, headers=headers, media_type=bundle.media_type)
 
 
 def wants_json(request: Request) -> bool:
@@ -214,13 +196,7 @@ def run_server(
     listening: socket.socket,
     address: Address | None = None,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
-
-    Args:
-        project: The project.
-        listening: The listening socket.
-        address: How browsers reach it; by default only under this machine's own names.
-    """
+    """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first."""
     address = address or Address()
     app = create_app(project, address)
     config = uvicorn.Config(

@@ -132,12 +132,7 @@ class Connection(HttpToolsProtocol):
 
 
 class BoundedServer(uvicorn.Server):
-    """A server that holds no more connections than it has places.
-
-    Args:
-        config: Configuration of the server.
-        limits: Limits of its connections.
-    """
+    """A server that holds no more connections than it has places."""
 
     def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
         super().__init__(config)

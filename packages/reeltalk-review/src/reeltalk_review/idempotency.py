@@ -47,13 +47,8 @@ def answer_once(
 ) -> JSONResponse:
     """Make a change, or repeat the answer that was given when it was made.
 
-    Args:
-        project: The project.
-        person: Who asks.
-        key: The key of the request.
-        request: The request; its method and address belong to the key.
-        body: Its body, which belongs to the key too.
-        do: Makes the change and returns the body of the answer. The record of the request joins its transaction.
+    The key belongs to the request's method, address and body. `do` makes the change and returns the body of the answer;
+    the record of the request joins its transaction.
     """
     what = hashlib.sha256(canonical_json([request.method, request.url.path, body]).encode()).hexdigest()
     with transaction(project.database, person.id) as change:

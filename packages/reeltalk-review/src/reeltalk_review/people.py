@@ -93,13 +93,8 @@ def names_by_id(session: Session) -> dict[str, str]:
 def invite(change: Transaction, secret: bytes, role: str, note: str = "", *, form: str = "") -> tuple[str, str]:
     """Make an invitation; returns its id and the token of its link, which only this answer holds.
 
-    Args:
-        change: The transaction.
-        secret: The project's secret.
-        role: The role of who joins.
-        note: A note for owners.
-        form: Key of a page's form. Sent again, it makes no other invitation: it gets the same token for some minutes,
-            and none afterwards.
+    A page's form that is sent again, with its key, makes no other invitation: it gets the same token for some minutes,
+    and an empty one afterwards.
     """
     if role not in list(Role):
         raise InvalidValue(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")

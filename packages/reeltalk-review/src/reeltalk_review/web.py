@@ -62,12 +62,7 @@ def template_environment() -> Environment:
 
 
 def _minute(moment: str, *, seconds: bool = False) -> Markup:
-    """A stored time for people: UTC to the minute. `times.js` shows it in the reader's zone.
-
-    Args:
-        moment: The time as it is stored.
-        seconds: Show the seconds too.
-    """
+    """A stored time for people: UTC to the minute or second. `times.js` shows it in the reader's zone."""
     shown = f"{moment[:10]} {moment[11 : 19 if seconds else 16]} UTC"
     attribute = Markup(" data-seconds") if seconds else ""
     return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, shown)
@@ -93,16 +88,11 @@ def page(
     status: int = 200,
     **values: Any,
 ) -> HTMLResponse:
-    """A rendered page.
+    """A rendered page for a person, or for somebody who is not signed in.
 
-    Args:
-        request: The request.
-        template: The template's name, as `home.html`. It gets `person`, `project`, `here` (the address), `paths` (all
-            addresses of the application) and `navigation`, in addition to the values.
-        person: Who looks; None if nobody is signed in.
-        problem: Why what they asked for was not done; it gives the HTTP status.
-        status: The HTTP status otherwise.
-        **values: Values for the template.
+    A template, as `home.html`, gets `person`, `problem` (why what they asked for was not done, which gives the HTTP
+    status too), `project`, `here` (the address), `paths` (all addresses of the application) and `navigation`, in
+    addition to the values.
     """
     html = (
         template_environment()
