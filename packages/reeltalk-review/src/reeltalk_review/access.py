@@ -56,11 +56,7 @@ def may(role: str, action: Action) -> bool:
 
 
 def check_role(role: str, action: Action) -> None:
-    """Reject an action that a role does not allow.
-
-    Raises:
-        Forbidden: The role does not allow it.
-    """
+    """Reject an action that a role does not allow."""
     if not may(role, action):
         who = " or ".join(sorted(ALLOWED[action]))
         raise Forbidden(f"this needs the role of {who}; yours is {role}. Ask an owner of the project")

@@ -41,17 +41,7 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
     """Give somebody another role. It counts from their next request on.
 
     If they may no longer work or adjudicate, their unfinished work goes to others. What they typed is kept.
-
-    Args:
-        change: The transaction.
-        person_id: Whose role.
-        role: The new role.
-        approval: Whether an adjudicator approves units that become complete by this.
-
-    Raises:
-        NotFound: There is no such person.
-        InvalidValue: There is no such role.
-        Conflict: They are the last owner.
+    With `approval`, an adjudicator approves units that become complete by this.
     """
     person = _person(change.session, person_id)
     if role not in list(Role):
@@ -68,17 +58,7 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
 
 
 def disable_account(change: Transaction, person_id: str, *, approval: bool) -> None:
-    """Close somebody's account: their sessions end, and their unfinished work goes to others.
-
-    Args:
-        change: The transaction.
-        person_id: Whose account.
-        approval: Whether an adjudicator approves units that become complete by this.
-
-    Raises:
-        NotFound: There is no such person.
-        Conflict: They are the last owner.
-    """
+    """Close somebody's account: their sessions end, and their unfinished work goes to others, as in `change_role`."""
     person = _person(change.session, person_id)
     if person.disabled_at is not None:
         return
@@ -140,11 +120,6 @@ def change_queue(
         order: The order in which people get its units: one of `ORDERS`.
         in_bulk: Whether people may accept at once the turns without findings.
         labels: Whether people are asked for the labels of turns.
-
-    Raises:
-        NotFound: There is no such queue.
-        InvalidValue: The title cannot be used, or people do this work in pairs.
-        Conflict: A unit already has more people than `overlap`.
     """
     queue = change.session.get(QueueRow, queue_id)
     if queue is None:
@@ -169,11 +144,7 @@ def _queue(queue: QueueRow) -> dict[str, Json]:
 
 
 def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
-    """Change some of the project's settings; returns all of them.
-
-    Raises:
-        Conflict: Nothing was imported into the project yet.
-    """
+    """Change some of the project's settings; returns all of them."""
     row = change.session.scalars(select(ProjectRow)).one_or_none()
     if row is None:
         raise Conflict("no benchmark was loaded into this project yet")
@@ -189,7 +160,7 @@ def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
 TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
-        *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link"),
+        *("sign_in", "sign_out", "password", "reset_link"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup"),
         *("line", "guideline"),
         *("assign", "unassign"),

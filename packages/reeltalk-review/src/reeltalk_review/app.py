@@ -1,9 +1,9 @@
 """The FastAPI application: its routes, its error answers, and the server that runs it."""
 
 import contextlib
-import os
 import socket
 import sys
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -28,7 +28,7 @@ from reeltalk_review.credentials import decoy_hash
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk_review.events import OPERATOR, transaction
-from reeltalk_review.guard import JSON_ALONE, TOO_LARGE, TOO_LARGE_TO_SAVE, Address, Guard, LoginLimiter, json_error
+from reeltalk_review.guard import JSON_ALONE, TOO_LARGE, TOO_LARGE_TO_SAVE, Address, Guard, LoginLimiter
 from reeltalk_review.people import invite, withdraw
 from reeltalk_review.routes import (
     accounts,
@@ -45,28 +45,23 @@ from reeltalk_review.routes import (
 from reeltalk_review.tables import InvitationRow, PersonRow
 from reeltalk_review.web import page
 
-AREAS: Final = (
-    accounts,
-    work,
-    media,
-    quality,
-    units,
-    collecting,
-    guidelines,
-    backups,
-    changes,
-    administration,
-)
+AREAS: Final = (accounts, work, media, quality, units, collecting, guidelines, backups, changes, administration)
 """The modules of all routes."""
 
 
-def create_app(project: ReviewProject, address: Address | None = None) -> FastAPI:
-    """The application that serves one project.
+TITLES: Final = {
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Nothing here",
+    409: "Changed meanwhile",
+    429: "Too many tries",
+    503: "Not just now",
+}
+"""Titles of the pages of errors, by status."""
 
-    Args:
-        project: The project.
-        address: How browsers reach it; by default only under this machine's own names.
-    """
+
+def create_app(project: ReviewProject, address: Address | None = None) -> FastAPI:
+    """The application that serves one project; by default only under this machine's own names."""
     address = address or Address()
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
@@ -87,29 +82,17 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
 
 
 class PackageFiles(StaticFiles):
-    """The two bundles, which browsers keep for ever, and their sources, for which browsers ask if they have changed.
-
-    None of them are secret.
-    """
+    """The two bundles, which browsers keep for ever, and their sources. None of them are secret."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        for bundle in bundles().values():
-            if path == bundle.name and scope["method"] in ("GET", "HEAD"):
-                packs = "gzip" in Headers(scope=scope).get("accept-encoding", "")
-                headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
-                if packs:
-                    headers["content-encoding"] = "gzip"
-                return Response(
-                    bundle.packed if packs else bundle.content, headers=headers, media_type=bundle.media_type
-                )
-        return await super().get_response(path, scope)
-
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        found = super().file_response(full_path, stat_result, scope, status_code)
-        found.headers["cache-control"] = "private, no-cache"
-        return found
+        bundle = next((each for each in bundles().values() if each.name == path), None)
+        if bundle is None or scope["method"] not in ("GET", "HEAD"):
+            return await super().get_response(path, scope)
+        headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+        if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
+            return Response(bundle.content, headers=headers, media_type=bundle.media_type)
+        headers["content-encoding"] = "gzip"
+        return Response(bundle.packed, headers=headers, media_type=bundle.media_type)
 
 
 def wants_json(request: Request) -> bool:
@@ -120,17 +103,19 @@ def wants_json(request: Request) -> bool:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
     headers = {"retry-after": str(error.wait_s)} if isinstance(error, TooManyRequests) else {}
-    answer: Response
-    if wants_json(request):
-        answer = JSONResponse(error.document(), status_code=error.status)
-    elif isinstance(error, Unauthorized) and request.method == "GET":
+    if isinstance(error, Unauthorized) and request.method == "GET" and not wants_json(request):
         where = quote(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
-        answer = RedirectResponse(f"/sign-in?{urlencode({'next': where})}", status_code=303)
-    else:
-        answer = page(
-            request, "refused.html", None, status=error.status, message=str(error), title=_title(error.status)
-        )
-    answer.headers.update(headers)
+        return RedirectResponse(f"/sign-in?{urlencode({'next': where})}", status_code=303)
+    return _answer(request, error, error.status, headers)
+
+
+def _answer(request: Request, error: ApiError, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """An error as a page, or as JSON."""
+    if wants_json(request):
+        return JSONResponse(error.document(), status_code=status, headers=headers)
+    title = TITLES.get(status, "That does not work")
+    answer = page(request, "refused.html", None, status=status, message=str(error), title=title)
+    answer.headers.update(headers or {})
     return answer
 
 
@@ -151,43 +136,20 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         return await _refused(request, NotFound("there is nothing at this address"))
-    words = {
+    said = {
         400: "the request cannot be read",
         405: "this address does not take this kind of request",
         TOO_LARGE: TOO_LARGE_TO_SAVE,
-    }
-    refusal = ApiError(words.get(error.status_code, "the request cannot be answered"), code=f"http_{error.status_code}")
-    if wants_json(request):
-        return JSONResponse(refusal.document(), status_code=error.status_code, headers=error.headers)
-    return page(
-        request,
-        "refused.html",
-        None,
-        status=error.status_code,
-        message=str(refusal),
-        title=_title(error.status_code),
-    )
+    }.get(error.status_code, "the request cannot be answered")
+    return _answer(request, ApiError(said, code=f"http_{error.status_code}"), error.status_code, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     # The disk is full or the database cannot be reached. Nothing was changed, and the browser stores the typed text.
     # This may concern every request of a minute, so each writes one line only.
     sys.stderr.write(f"{request.method} {request.url.path}: {error}\n")
-    message = "the server cannot store anything at the moment; what you typed stays in this browser and is sent again"
-    if wants_json(request):
-        return json_error(503, "unavailable", message)
-    return page(request, "refused.html", None, status=503, message=message, title=_title(503))
-
-
-def _title(status: int) -> str:
-    return {
-        401: "Sign in first",
-        403: "Not allowed",
-        404: "Nothing here",
-        409: "Changed meanwhile",
-        429: "Too many tries",
-        503: "Not just now",
-    }.get(status, "That does not work")
+    said = "the server cannot store anything at the moment; what you typed stays in this browser and is sent again"
+    return _answer(request, ApiError(said, code="unavailable"), 503)
 
 
 SWITCH_S: Final = 0.0005
@@ -202,10 +164,7 @@ def first_invitation(project: ReviewProject) -> str | None:
         if change.session.scalars(owners).first() is not None:
             return None
         earlier = select(InvitationRow.id).where(
-            InvitationRow.created_by == OPERATOR,
-            InvitationRow.note == FIRST_OWNER,
-            InvitationRow.used_by.is_(None),
-            InvitationRow.withdrawn_at.is_(None),
+            InvitationRow.created_by == OPERATOR, InvitationRow.note == FIRST_OWNER, InvitationRow.used_by.is_(None)
         )
         for invitation_id in change.session.scalars(earlier).all():
             withdraw(change, invitation_id)
@@ -238,13 +197,7 @@ def run_server(
     listening: socket.socket,
     address: Address | None = None,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
-
-    Args:
-        project: The project.
-        listening: The listening socket.
-        address: How browsers reach it; by default only under this machine's own names.
-    """
+    """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first."""
     address = address or Address()
     app = create_app(project, address)
     config = uvicorn.Config(

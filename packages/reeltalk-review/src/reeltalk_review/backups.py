@@ -61,7 +61,6 @@ def make_backup(project: ReviewProject, person_id: str) -> Backup:
     """Write a backup while people keep working.
 
     Raises:
-        Conflict: Another one is being made.
         BenchmarkError: It cannot be written, or there is nothing to write.
     """
     if not _MAKING.acquire(blocking=False):
@@ -70,26 +69,20 @@ def make_backup(project: ReviewProject, person_id: str) -> Backup:
         folder = backup_folder(project)
         with storage_errors(folder):
             make_directory(folder)
-        at = moment()
-        name = at.replace(":", "") + ZIP
+        name = moment().replace(":", "") + ZIP
         export_to_zip(project.database, folder / name)
         with transaction(project.database, person_id) as change:
             change.record(BACKUP, "project", after={"file": name})
         found = list_backups(project)
         for old in found[KEPT:]:
             (folder / old.name).unlink(missing_ok=True)
-        return Backup(name, at, (folder / name).stat().st_size)
+        return found[0]
     finally:
         _MAKING.release()
 
 
 def backup_file(project: ReviewProject, name: str) -> Path:
-    """The file of a backup, to be downloaded.
-
-    Raises:
-        NotFound: There is no such backup.
-        Conflict: It would show work that is still hidden.
-    """
+    """The file of a backup, to be downloaded."""
     path = backup_folder(project) / name
     if not _NAME.fullmatch(name) or not path.is_file():
         raise NotFound("there is no such backup")

@@ -91,7 +91,10 @@ class Connection(HttpToolsProtocol):
             self.end()
 
     def on_headers_complete(self) -> None:
+        signed_in = self.signed_in
         super().on_headers_complete()
+        # Until this request says otherwise; requests for static files do not.
+        self.scope["state"].setdefault(SIGNED_IN, signed_in)
         if len(self.pipeline) > LARGEST_PIPELINE:
             # Raising here stops the parser, whose chunk may hold ten thousand more requests.
             raise ValueError("too many requests wait for an answer")
@@ -109,7 +112,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def signed_in(self) -> bool:
-        """True if its last request came from somebody who is signed in."""
+        """True if somebody is signed in, as far as its requests say."""
         return self.cycle is not None and bool(self.cycle.scope["state"].get(SIGNED_IN))
 
     def end_if_overdue(self, limits: ConnectionLimits) -> None:
@@ -129,12 +132,7 @@ class Connection(HttpToolsProtocol):
 
 
 class BoundedServer(uvicorn.Server):
-    """A server that holds no more connections than it has places.
-
-    Args:
-        config: Configuration of the server.
-        limits: Limits of its connections.
-    """
+    """A server that holds no more connections than it has places."""
 
     def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
         super().__init__(config)

@@ -70,11 +70,7 @@ _SHORTEST_WALK: Final = 4
 
 
 def check_password(password: str, name: str) -> None:
-    """Reject passwords that are too short, too long, the name, among the commonest, or a walk over the keyboard.
-
-    Raises:
-        InvalidValue: The password cannot be used.
-    """
+    """Reject passwords that are too short, too long, the name, among the commonest, or a walk over the keyboard."""
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise InvalidValue(
             f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; this one has {len(password)}",

@@ -22,12 +22,7 @@ _BATCH: Final = 400
 
 
 def assign_queue(change: Transaction, queue_id: str, people: Iterable[str]) -> None:
-    """Assign a whole queue to exactly these people; to nobody means to everybody who works here.
-
-    Raises:
-        NotFound: There is no such queue.
-        InvalidValue: People do its work in pairs, or one of the people cannot work.
-    """
+    """Assign a whole queue to exactly these people; to nobody means to everybody who works here."""
     queue = change.session.get(QueueRow, queue_id)
     if queue is None:
         raise NotFound("there is no such queue")
@@ -38,16 +33,7 @@ def assign_queue(change: Transaction, queue_id: str, people: Iterable[str]) -> N
 
 
 def assign_units(change: Transaction, units: Mapping[str, str], people: Iterable[str]) -> None:
-    """Assign each unit to exactly these people; to nobody means to everybody who works in its queue.
-
-    Args:
-        change: The transaction.
-        units: The queue of each unit, by the unit's id.
-        people: Ids of people.
-
-    Raises:
-        InvalidValue: One of them cannot work.
-    """
+    """Assign units, given with their queues, to exactly these people; to nobody means to everybody who works there."""
     _assign(change, units, _workers(change.session, people), unit_duties(change.session, units))
 
 

@@ -1,4 +1,7 @@
-"""Errors that the application answers requests with, each with its HTTP status and a code for scripts."""
+"""Errors that the application answers requests with, each with its HTTP status and a code for scripts.
+
+Whatever checks a request raises them, with what is wrong and what to do; `app.py` turns them into answers in one place.
+"""
 
 from collections.abc import Mapping
 from typing import ClassVar

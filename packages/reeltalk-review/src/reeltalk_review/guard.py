@@ -72,13 +72,7 @@ class Address:
 def server_address(
     host: str, public_hosts: Sequence[str] = (), *, behind_https: bool = False, proxies: Sequence[str] = ()
 ) -> Address:
-    """The address of a server.
-
-    Args:
-        host: The address that it listens on.
-        public_hosts: More host names by which browsers reach it.
-        behind_https: Whether a proxy in front of it speaks HTTPS.
-        proxies: IP addresses and networks of proxies; by default this machine if `behind_https`.
+    """The address of a server that listens on `host`; by default this machine is its proxy if it is `behind_https`.
 
     Raises:
         SettingError: A host name or an address is not valid.
@@ -145,6 +139,8 @@ HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+    # Only where an answer does not say otherwise, as the others.
+    (b"cache-control", b"no-store"),
 )
 HTTPS_ALONE: Final = (b"strict-transport-security", b"max-age=31536000")
 LARGEST_BODY: Final = 2 << 20
@@ -182,18 +178,12 @@ class Guard:
             if message["type"] == "http.response.start":
                 begun = True
                 present = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *((name, value) for name, value in self._headers if name not in present),
-                ]
-                if b"cache-control" not in present:
-                    message["headers"].append((b"cache-control", b"no-store"))
+                more = [(name, value) for name, value in self._headers if name not in present]
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
         refused = self._refused(scope)
         if refused is not None:
-            if refused.status_code == TOO_LARGE:
-                await _drain(receive)
             await refused(scope, receive, with_headers)
             return
         taken = 0
@@ -221,14 +211,8 @@ class Guard:
     def _refused(self, scope: Scope) -> JSONResponse | None:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         if len(hosts) != 1 or not self._address.answers_to(hosts[0].decode("latin-1")):
-            return json_error(
-                400,
-                "unknown_host",
-                "the server does not answer to this host name; start it with --public-host NAME",
-            )
-        lengths = [value for name, value in scope["headers"] if name == b"content-length"] or [b"0"]
-        if len(lengths) > 1 or not lengths[0].isdigit() or len(lengths[0]) > 15 or int(lengths[0]) > LARGEST_BODY:
-            return json_error(TOO_LARGE, "too_large", TOO_LARGE_TO_SAVE)
+            said = "the server does not answer to this host name; start it with --public-host NAME"
+            return json_error(400, "unknown_host", said)
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return json_error(400, "bad_address", "the address holds a NUL character")
         return None
@@ -300,11 +284,7 @@ class LoginLimiter:
         return len(self._due)
 
     def hit(self, name: str, address: str) -> None:
-        """Count a try before its cost is spent, so that parallel tries count too.
-
-        Raises:
-            TooManyRequests: There were too many tries; this one is not counted.
-        """
+        """Count a try before its cost is spent, so that parallel tries count too."""
         now = self._clock()
         here, everywhere = _hashed(name, address), _hashed(name)
         rates = {here: OF_NAME_HERE, everywhere: OF_NAME, _hashed(address, "address"): OF_ADDRESS}

@@ -62,10 +62,6 @@ def write_guideline(change: Transaction, queue: QueueRow, text: str, *, based_on
         text: The guideline in Markdown.
         based_on: When the guideline that its author changed was written; empty for the one that comes with reeltalk.
         says: What the queue is, in one line; empty for the line that comes with reeltalk.
-
-    Raises:
-        InvalidValue: The text or the line is empty or too long.
-        Conflict: Somebody else wrote another guideline meanwhile.
     """
     text = text.replace("\r\n", "\n").strip() + "\n"
     if not 2 <= len(text) <= LONGEST_GUIDELINE:

@@ -27,11 +27,7 @@ CLEAN_EVERY: Final = 1000
 
 
 async def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_KEY)] = "") -> str:
-    """The key of a change. Whoever did not hear the answer asks again with the same key.
-
-    Raises:
-        InvalidValue: There is no key, or it has other characters than printable ASCII.
-    """
+    """The key of a change. Whoever did not hear the answer asks again with the same key."""
     if not 8 <= len(idempotency_key) <= LONGEST_KEY or not (
         idempotency_key.isascii() and idempotency_key.isprintable()
     ):
@@ -51,16 +47,8 @@ def answer_once(
 ) -> JSONResponse:
     """Make a change, or repeat the answer that was given when it was made.
 
-    Args:
-        project: The project.
-        person: Who asks.
-        key: The key of the request.
-        request: The request; its method and address belong to the key.
-        body: Its body, which belongs to the key too.
-        do: Makes the change and returns the body of the answer. The record of the request joins its transaction.
-
-    Raises:
-        Conflict: The key was used for another change (`key_used`).
+    The key belongs to the request's method, address and body. `do` makes the change and returns the body of the answer;
+    the record of the request joins its transaction.
     """
     what = hashlib.sha256(canonical_json([request.method, request.url.path, body]).encode()).hexdigest()
     with transaction(project.database, person.id) as change:

@@ -59,11 +59,7 @@ class User:
 
 
 def clean_line(text: str, what: str, longest: int, *, field: str) -> str:
-    """A short text in one line, with single spaces.
-
-    Raises:
-        InvalidValue: It is empty, too long, or has characters that cannot be printed.
-    """
+    """A short text in one line, with single spaces."""
     text = " ".join(unicodedata.normalize("NFC", text).split())
     if not 1 <= len(text) <= longest or not text.isprintable():
         raise InvalidValue(f"{what} has 1 to {longest} characters that can be printed", field=field)
@@ -94,30 +90,17 @@ def names_by_id(session: Session) -> dict[str, str]:
     return dict((row.id, row.name) for row in session.execute(select(PersonRow.id, PersonRow.name)))
 
 
-def invite(
-    change: Transaction, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS, form: str = ""
-) -> tuple[str, str]:
+def invite(change: Transaction, secret: bytes, role: str, note: str = "", *, form: str = "") -> tuple[str, str]:
     """Make an invitation; returns its id and the token of its link, which only this answer holds.
 
-    Args:
-        change: The transaction.
-        secret: The project's secret.
-        role: The role of who joins.
-        note: A note for owners.
-        days: How long the link works.
-        form: Key of a page's form. Sent again, it makes no other invitation: it gets the same token for some minutes,
-            and none afterwards.
-
-    Raises:
-        InvalidValue: There is no such role, or the note or the days cannot be used.
+    A page's form that is sent again, with its key, makes no other invitation: it gets the same token for some minutes,
+    and an empty one afterwards.
     """
     if role not in list(Role):
         raise InvalidValue(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")
     note = clean_line(note, "a note", LONGEST_NOTE, field="note") if note.strip() else ""
-    if not 1 <= days <= 90:
-        raise InvalidValue("an invitation is valid for 1 to 90 days", field="days")
     # From the form, so that it need not be remembered; nobody guesses it without both the form's key and the secret.
-    made_by = [change.author, form or secrets.token_hex(16), role, note, days]
+    made_by = [change.author, form or secrets.token_hex(16), role, note]
     token, now = keyed_hash(secret, f"invitation {canonical_json(made_by)}")[:48], datetime.now(UTC)
     stored = keyed_hash(secret, token)
     made = change.session.scalars(select(InvitationRow).where(InvitationRow.token == stored)).one_or_none()
@@ -130,7 +113,7 @@ def invite(
         note=note,
         created_by=change.author,
         created_at=change.at,
-        expires_at=moment(now + timedelta(days=days)),
+        expires_at=moment(now + timedelta(days=INVITATION_DAYS)),
     )
     change.session.add(row)
     change.record("invite", row.id, after={"role": role, "note": note, "expires_at": row.expires_at})
@@ -138,12 +121,7 @@ def invite(
 
 
 def withdraw(change: Transaction, invitation_id: str) -> None:
-    """Make an invitation's link useless.
-
-    Raises:
-        NotFound: There is no such invitation.
-        Conflict: Somebody has joined with it.
-    """
+    """Make an invitation's link useless."""
     row = change.session.get(InvitationRow, invitation_id)
     if row is None:
         raise NotFound("there is no such invitation")
@@ -155,11 +133,7 @@ def withdraw(change: Transaction, invitation_id: str) -> None:
 
 
 def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
-    """The invitation of a link.
-
-    Raises:
-        NotFound: It was used, withdrawn, has expired, or never existed.
-    """
+    """The invitation of a link."""
     row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
     if row is None or row.used_by is not None or row.withdrawn_at is not None or row.expires_at < moment():
         raise NotFound("this invitation cannot be used: it was used, withdrawn or has expired; ask for a new one")
@@ -169,12 +143,7 @@ def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
 def join_team(
     change: Transaction, secret: bytes, token: str, name: str, password: str, cost: HashCost = STRONG
 ) -> PersonRow:
-    """Join the team with an invitation.
-
-    Raises:
-        NotFound: The invitation cannot be used.
-        InvalidValue: The name or the password cannot be used.
-    """
+    """Join the team with an invitation."""
     invitation = invitation_of(change.session, secret, token)
     name = clean_line(name, "a name", LONGEST_NAME, field="name")
     check_password(password, name)
@@ -198,42 +167,15 @@ def join_team(
     return row
 
 
-def find_joined(session: Session, secret: bytes, token: str, name: str, password: str) -> PersonRow | None:
-    """The person who joined with an invitation, this name and this password: a double click sends the form twice."""
-    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
-    person = session.get(PersonRow, row.used_by) if row is not None and row.used_by is not None else None
-    if person is None or person.disabled_at is not None or person.sign_in != sign_in_name(name):
-        return None
-    return person if _is_password_of(session, person, password) else None
-
-
 def change_password(change: Transaction, person: PersonRow, current: str, password: str, *, keep: str) -> None:
-    """Change somebody's password, and end all their sessions except the one that asks.
-
-    Args:
-        change: The transaction.
-        person: Whose password.
-        current: Their current password.
-        password: The new one.
-        keep: The stored token of the session that asks.
-
-    Raises:
-        InvalidValue: The current password is wrong, or the new one cannot be used.
-    """
+    """Change somebody's password, and end all their sessions except the one whose stored token is given."""
     if not _is_password_of(change.session, person, current):
-        # A double click asks again for what is already done.
-        if _is_password_of(change.session, person, password):
-            return
         raise InvalidValue("this is not your current password", field="current", code="wrong_password")
     set_password(change, person, password, keep=keep)
 
 
 def set_password(change: Transaction, person: PersonRow, password: str, *, keep: str = "") -> None:
-    """Set somebody's password and end their sessions, except one whose stored token is given.
-
-    Raises:
-        InvalidValue: The password cannot be used.
-    """
+    """Set somebody's password and end their sessions, except one whose stored token is given."""
     check_password(password, person.name)
     row = change.session.get(PasswordRow, person.id)
     if row is None:
@@ -243,22 +185,14 @@ def set_password(change: Transaction, person: PersonRow, password: str, *, keep:
     change.record("password", person.id)
 
 
-def end_sessions(change: Transaction, person_id: str, *, keep: str = "") -> int:
-    """End all sessions of somebody, except one whose stored token is given; returns how many ended."""
-    rows = change.session.scalars(
-        select(SessionRow).where(SessionRow.person_id == person_id, SessionRow.token != keep)
-    ).all()
-    for row in rows:
-        change.session.delete(row)
-    return len(rows)
+def end_sessions(change: Transaction, person_id: str, *, keep: str = "") -> None:
+    """End all sessions of somebody, except one whose stored token is given."""
+    own = SessionRow.person_id == person_id, SessionRow.token != keep
+    change.session.execute(delete(SessionRow).where(*own))
 
 
 def find_by_password(session: Session, name: str, password: str) -> PersonRow:
-    """The person with a name and a password. Takes equally long whether or not there is such a person.
-
-    Raises:
-        Unauthorized: Name and password do not match, or the account is disabled.
-    """
+    """The person with a name and a password. Takes equally long whether or not there is such a person."""
     row = session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
     if not _is_password_of(session, row, password) or row is None or row.disabled_at:
         raise Unauthorized("name and password do not match", code="wrong_password")
@@ -329,17 +263,11 @@ def _slid(created_at: str, now: datetime) -> str:
     return moment(min(now + timedelta(days=SESSION_DAYS), longest))
 
 
-def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RESET_DAYS) -> str:
-    """The token of a link to reset a password. It works once, for some days, and earlier links of the person end.
-
-    Args:
-        change: The transaction.
-        secret: The project's secret.
-        name: The person's name, in any case.
-        days: How long the link works.
+def make_reset(change: Transaction, secret: bytes, name: str) -> str:
+    """The token of a link to reset a person's password. It works once, for some days, and earlier links of theirs end.
 
     Raises:
-        SettingError: Nobody has the name, or the account is disabled.
+        SettingError: Nobody has the name, in any case, or the account is disabled.
     """
     person = change.session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
     if person is None:
@@ -348,7 +276,7 @@ def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RES
     if person.disabled_at is not None:
         raise SettingError(f"--name {name}: the account is disabled; an owner enables it on the page of the team")
     token = secrets.token_urlsafe(24)
-    expires_at = moment(datetime.now(UTC) + timedelta(days=days))
+    expires_at = moment(datetime.now(UTC) + timedelta(days=RESET_DAYS))
     change.session.execute(delete(ResetRow).where(ResetRow.person_id == person.id))
     change.session.add(ResetRow(token=keyed_hash(secret, token), person_id=person.id, expires_at=expires_at))
     change.record("reset_link", person.id, after={"expires_at": expires_at})
@@ -356,11 +284,7 @@ def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RES
 
 
 def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
-    """The person whose password a link resets.
-
-    Raises:
-        NotFound: The link was used, has expired, or never existed.
-    """
+    """The person whose password a link resets."""
     row = session.get(ResetRow, keyed_hash(secret, token))
     person = session.get(PersonRow, row.person_id) if row is not None and row.expires_at >= moment() else None
     if person is None or person.disabled_at is not None:
@@ -369,12 +293,7 @@ def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
 
 
 def reset_password(change: Transaction, secret: bytes, token: str, password: str) -> PersonRow:
-    """Set the password of a link's person. All their browsers are signed out, and the link is used up.
-
-    Raises:
-        NotFound: The link cannot be used.
-        InvalidValue: The password cannot be used.
-    """
+    """Set the password of a link's person. All their browsers are signed out, and the link is used up."""
     person = person_of_reset(change.session, secret, token)
     change.author = person.id
     set_password(change, person, password)

@@ -22,30 +22,14 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 def sheet_answer(
     name: str, rows: Iterable[Mapping[str, Json]], columns: Sequence[str], wanted: Format, **more: Json
 ) -> Response:
-    """A table as an answer.
-
-    Args:
-        name: Name of the file, without ending.
-        rows: The rows, by column.
-        columns: The columns, in order.
-        wanted: `json` for `{"rows": […]}`, or `csv`.
-        **more: More entries of the JSON answer.
-    """
-    if wanted == "json":
-        return JSONResponse({"rows": [dict(row) for row in rows], **more})
-    text = write_csv(columns, ([plain_cell(row[column]) for column in columns] for row in rows))
-    headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
-    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+    """A table as `{"rows": […]}` with more entries, or as a CSV file of this name and these columns."""
+    if wanted == "csv":
+        return stream_csv(name, rows, columns)
+    return JSONResponse({"rows": [dict(row) for row in rows], **more})
 
 
 def stream_csv(name: str, rows: Iterable[Mapping[str, Json]], columns: Sequence[str]) -> Response:
-    """A long table as CSV, sent while it is read.
-
-    Args:
-        name: Name of the file, without ending.
-        rows: The rows, by column.
-        columns: The columns, in order.
-    """
+    """A table as a CSV file of this name and these columns, sent while it is read."""
 
     def lines() -> Iterator[str]:
         yield write_csv(columns, [])

@@ -63,12 +63,7 @@ def template_environment() -> Environment:
 
 
 def _minute(moment: str, *, seconds: bool = False) -> Markup:
-    """A stored time for people: UTC to the minute. `times.js` shows it in the reader's zone.
-
-    Args:
-        moment: The time as it is stored.
-        seconds: Show the seconds too.
-    """
+    """A stored time for people: UTC to the minute or second. `times.js` shows it in the reader's zone."""
     shown = f"{moment[:10]} {moment[11 : 19 if seconds else 16]} UTC"
     attribute = Markup(" data-seconds") if seconds else ""
     return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, shown)
@@ -94,16 +89,11 @@ def page(
     status: int = 200,
     **values: Any,
 ) -> HTMLResponse:
-    """A rendered page.
+    """A rendered page for a person, or for somebody who is not signed in.
 
-    Args:
-        request: The request.
-        template: The template's name, as `home.html`. It gets `person`, `project`, `here` (the address), `paths` (all
-            addresses of the application) and `navigation`, in addition to the values.
-        person: Who looks; None if nobody is signed in.
-        problem: Why what they asked for was not done; it gives the HTTP status.
-        status: The HTTP status otherwise.
-        **values: Values for the template.
+    A template, as `home.html`, gets `person`, `problem` (why what they asked for was not done, which gives the HTTP
+    status too), `project`, `here` (the address), `paths` (all addresses of the application) and `navigation`, in
+    addition to the values.
     """
     html = (
         template_environment()
@@ -240,12 +230,7 @@ def current_user(request: Request, project: ProjectHere) -> User | None:
 
 
 def require(action: Action) -> Any:
-    """A parameter of a route: the person who asks. Their role must allow the action.
-
-    Raises:
-        Unauthorized: Nobody is signed in.
-        Forbidden: The role does not allow it.
-    """
+    """A parameter of a route: the person who asks. Their role must allow the action."""
 
     async def see(person: Annotated[User | None, Depends(current_user)]) -> User:
         if person is None:
@@ -283,11 +268,7 @@ def require_form(action: Action) -> Any:
 
 
 def check_csrf(request: Request, person: User, token: str) -> None:
-    """Reject a change without the session's CSRF token, or that another site asks for.
-
-    Raises:
-        Forbidden: The token is wrong, or the request comes from another site.
-    """
+    """Reject a change without the session's CSRF token, or that another site asks for."""
     # As bytes, since `compare_digest` refuses text that is not ASCII.
     if not hmac.compare_digest(token.encode(), person.csrf.encode()):
         raise Forbidden("this page is older than your session; reload it and try again", code="csrf")
@@ -295,11 +276,7 @@ def check_csrf(request: Request, person: User, token: str) -> None:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Reject a change that a page of another site requests. Browsers send one of two headers that show it.
-
-    Raises:
-        Forbidden: It comes from another site.
-    """
+    """Reject a change that a page of another site requests. Browsers send one of two headers that show it."""
     origin = request.headers.get("origin")
     # The scheme is not compared: behind a proxy the server sees another scheme than the browser.
     elsewhere = origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()

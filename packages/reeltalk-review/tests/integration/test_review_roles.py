@@ -175,7 +175,6 @@ LINES: Final[tuple[Line, ...]] = (
     get("/api/session", "own", ALL, lambda w, b: "/api/session"),
     get("/account", "page", ALL, lambda w, b: "/account"),
     form("/account/password", "own", ALL, lambda w, b: Ask("/account/password", form=passwords())),
-    form("/account/sign-out-everywhere", "own", ALL, lambda w, b: Ask("/account/sign-out-everywhere", form={})),
     form("/sign-out", "own", PUBLIC, lambda w, b: Ask("/sign-out", form={})),
     # Guidelines.
     get("/guidelines/{queue_id}", "queue", ALL, lambda w, b: "/guidelines/turns"),
@@ -225,16 +224,12 @@ LINES: Final[tuple[Line, ...]] = (
     form("/team/invitations/{invitation_id}/withdraw", "open", OWNER, lambda w, b: withdrawing(w.invitation()[0])),
     form("/team/invitations/{invitation_id}/withdraw", "used", OWNER, lambda w, b: withdrawing(id_of(w, used(w))), 409),
     form("/team/invitations/{invitation_id}/withdraw", "none", OWNER, lambda w, b: withdrawing("0"), 404),
-    form("/team/people/{person_id}/role", "another", OWNER, lambda w, b: managing(someone(w), "role", role="reader")),
-    form(
-        "/team/people/{person_id}/role", "last owner", OWNER, lambda w, b: managing(last(w), "role", role="reader"), 409
-    ),
-    form("/team/people/{person_id}/role", "nobody", OWNER, lambda w, b: managing("0", "role", role="reader"), 404),
-    form("/team/people/{person_id}/disable", "another", OWNER, lambda w, b: managing(someone(w), "disable")),
-    form("/team/people/{person_id}/disable", "last owner", OWNER, lambda w, b: managing(last(w), "disable"), 409),
-    form("/team/people/{person_id}/disable", "nobody", OWNER, lambda w, b: managing("0", "disable"), 404),
-    form("/team/people/{person_id}/enable", "another", OWNER, lambda w, b: managing(w.browsers[LOST].id, "enable")),
-    form("/team/people/{person_id}/enable", "nobody", OWNER, lambda w, b: managing("0", "enable"), 404),
+    form("/team/people/{person_id}", "another", OWNER, lambda w, b: managing(someone(w), "reader")),
+    form("/team/people/{person_id}", "another to disable", OWNER, lambda w, b: managing(someone(w), "disabled")),
+    form("/team/people/{person_id}", "last owner", OWNER, lambda w, b: managing(last(w), "reader"), 409),
+    form("/team/people/{person_id}", "last owner to disable", OWNER, lambda w, b: managing(last(w), "disabled"), 409),
+    form("/team/people/{person_id}", "disabled", OWNER, lambda w, b: managing(w.browsers[LOST].id, "owner")),
+    form("/team/people/{person_id}", "nobody", OWNER, lambda w, b: managing("0", "reader"), 404),
     form("/setup/queues/{queue_id}", "queue", OWNER, lambda w, b: setting_up(queue(w))),
     form("/setup/reasons", "project", OWNER, lambda w, b: Ask("/setup/reasons", form={"reasons": "shakes: It shakes"})),
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
@@ -452,8 +447,8 @@ def withdrawing(invitation_id: str) -> Ask:
     return Ask(f"/team/invitations/{invitation_id}/withdraw", form={})
 
 
-def managing(person_id: str, what: str, **fields: str) -> Ask:
-    return Ask(f"/team/people/{person_id}/{what}", form=fields)
+def managing(person_id: str, role: str) -> Ask:
+    return Ask(f"/team/people/{person_id}", form={"role": role})
 
 
 def setting_up(queue_id: str) -> Ask:
@@ -677,8 +672,8 @@ def test_everybody_gets_what_the_table_says_and_nobody_more(world: World, reliab
 
 NOT_ALLOWED: Final = "an answer other than the table of permissions says"
 ENDS_SESSIONS: Final = {
-    *("/sign-in", "/sign-out", "/join/{token}", "/reset/{token}", "/account/password", "/account/sign-out-everywhere"),
-    "/team/people/{person_id}/enable",
+    *("/sign-in", "/sign-out", "/join/{token}", "/reset/{token}", "/account/password"),
+    "/team/people/{person_id}",
 }
 """After these, and for the count of tries, everybody signs in again."""
 OPEN_DOORS: Final = {"/sign-in", "/join/{token}", "/reset/{token}"}

@@ -33,7 +33,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     owner = found.browsers["owner"]
     for role, said in (("annotator", "for Ben, who reads Chinese"), ("reader", "")):
         owner.form("/team/invitations", role=role, note=said, key=f"key of {role}")
-    owner.form(f"/team/people/{found.browsers['third'].id}/disable")
+    owner.form(f"/team/people/{found.browsers['third'].id}", role="disabled")
     return found
 
 

@@ -5,16 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy import func, select
 
 from reeltalk_review import people
 from reeltalk_review.access import Action
 from reeltalk_review.credentials import keyed_hash
-from reeltalk_review.database import ReviewProject
-from reeltalk_review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
+from reeltalk_review.errors import InvalidValue, TooManyRequests, Unauthorized
 from reeltalk_review.events import transaction
 from reeltalk_review.people import User, person_of_reset, reset_password
-from reeltalk_review.tables import PersonRow, SessionRow, moment
+from reeltalk_review.tables import PersonRow
 from reeltalk_review.web import (
     FormText,
     ProjectHere,
@@ -58,13 +56,6 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
         with project.database.reading() as session:
             role = people.invitation_of(session, project.secret, token).role
         return page(request, "join.html", None, token=token, role=role, name=name, problem=error)
-    except NotFound:
-        with project.database.reading() as session:
-            found = people.find_joined(session, project.secret, token, name, password)
-        if found is None:
-            raise
-        with transaction(project.database, found.id) as change:
-            cookie = people.start_session(change, project.secret, found.id)
     limiter.reset(JOINING + token, address)
     return _signed_in(request, cookie, "/")
 
@@ -159,20 +150,19 @@ def reset(request: Request, token: str, project: ProjectHere, password: FormText
     return RedirectResponse("/sign-in", status_code=303)
 
 
-Self = Annotated[User, require_form(Action.LOOK)]
-
-
 @router.get("/account", response_class=HTMLResponse)
-def show_account(
-    request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], done: str = ""
-) -> Response:
-    """The forms to change the password and to sign out everywhere."""
-    return _page(request, project, person, done=done)
+def show_account(request: Request, person: Annotated[User, require(Action.LOOK)], done: str = "") -> Response:
+    """The form to change the password."""
+    return page(request, "account.html", person, done=done == "password")
 
 
 @router.post("/account/password", response_class=HTMLResponse)
 def change_password(
-    request: Request, project: ProjectHere, person: Self, current: FormText, password: FormText
+    request: Request,
+    project: ProjectHere,
+    person: Annotated[User, require_form(Action.LOOK)],
+    current: FormText,
+    password: FormText,
 ) -> Response:
     """Change the password. Other browsers are signed out."""
     # Whoever finds a browser that is signed in must not guess the password here.
@@ -181,39 +171,13 @@ def change_password(
     try:
         with transaction(project.database, person.id) as change:
             people.change_password(
-                change, change.session.get_one(PersonRow, person.id), current, password, keep=_here(request, project)
+                change,
+                change.session.get_one(PersonRow, person.id),
+                current,
+                password,
+                keep=keyed_hash(project.secret, cookie_of(request) or ""),
             )
     except InvalidValue as error:
-        return _page(request, project, person, problem=error)
+        return page(request, "account.html", person, problem=error, done=False)
     limiter.reset(person.id, address)
     return RedirectResponse("/account?done=password", status_code=303)
-
-
-@router.post("/account/sign-out-everywhere")
-def sign_out_everywhere(request: Request, project: ProjectHere, person: Self) -> Response:
-    """End the person's sessions in all browsers."""
-    with transaction(project.database, person.id) as change:
-        if people.end_sessions(change, person.id):
-            change.record("sign_out_everywhere", person.id)
-    answer = RedirectResponse("/sign-in", status_code=303)
-    put_cookie(request, answer, None)
-    return answer
-
-
-def _here(request: Request, project: ReviewProject) -> str:
-    return keyed_hash(project.secret, cookie_of(request) or "")
-
-
-def _page(
-    request: Request, project: ReviewProject, person: User, *, problem: ApiError | None = None, done: str = ""
-) -> Response:
-    with project.database.reading() as session:
-        browsers = select(func.count()).where(SessionRow.person_id == person.id, SessionRow.expires_at >= moment())
-        return page(
-            request,
-            "account.html",
-            person,
-            browsers=session.scalar(browsers) or 0,
-            problem=problem,
-            done=done == "password",
-        )

@@ -1,7 +1,6 @@
 """Pages of owners: the team and its invitations, queues and settings, and the history of all changes."""
 
 import secrets
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
@@ -17,13 +16,12 @@ from reeltalk_review.assigning import ORDERS
 from reeltalk_review.database import LeaseMinutes, LeastAgreement, ReviewProject
 from reeltalk_review.duties import assign_queue, queue_duties
 from reeltalk_review.errors import ApiError, Conflict, InvalidValue
-from reeltalk_review.events import OPERATOR, Transaction, transaction
+from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.people import User
 from reeltalk_review.reasons import read_reasons
 from reeltalk_review.tables import InvitationRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk_review.tasks.registry import TASKS
 from reeltalk_review.web import (
-    FormNumber,
     FormText,
     ProjectHere,
     ShortText,
@@ -37,6 +35,8 @@ from reeltalk_review.web import (
 router = APIRouter()
 ON_A_PAGE = 50
 LARGEST_SEQ = 2**31 - 1
+DISABLED = "disabled"
+"""What is chosen in place of a role for an account that is closed."""
 Owner = Annotated[User, require(Action.MANAGE)]
 ChangingOwner = Annotated[User, require_form(Action.MANAGE)]
 Chosen = Annotated[str, Query(max_length=100), AfterValidator(plain_text)]
@@ -57,12 +57,11 @@ def invite(
     role: ShortText,
     key: Annotated[str, Form(min_length=8, max_length=100)],
     note: ShortText = "",
-    days: FormNumber = people.INVITATION_DAYS,
 ) -> Response:
     """Make an invitation and show its link once."""
     try:
         with transaction(project.database, person.id) as change:
-            token = people.invite(change, project.secret, role, note, days=days, form=key)[1]
+            token = people.invite(change, project.secret, role, note, form=key)[1]
     except InvalidValue as error:
         return _team_page(request, project, person, problem=error, note=note)
     return _team_page(request, project, person, link=link_to(request, f"/join/{token}") if token else "")
@@ -76,50 +75,23 @@ def withdraw(project: ProjectHere, person: ChangingOwner, invitation_id: str) ->
     return RedirectResponse("/team", status_code=303)
 
 
-@router.post("/team/people/{person_id}/role", response_class=HTMLResponse)
-def change_role(
+@router.post("/team/people/{person_id}", response_class=HTMLResponse)
+def change_member(
     request: Request, project: ProjectHere, person: ChangingOwner, person_id: str, role: ShortText
 ) -> Response:
-    """Give somebody another role."""
+    """Give somebody a role, which opens a closed account again, or close their account."""
     approval = project.settings.approval
-
-    def give_role(change: Transaction) -> None:
-        administration.change_role(change, person_id, role, approval=approval)
-
-    # An owner who gave the role up may not see this page any more.
-    return _change_team(request, project, person, give_role, "/" if person_id == person.id else "/team")
-
-
-@router.post("/team/people/{person_id}/disable", response_class=HTMLResponse)
-def disable(request: Request, project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
-    """Close somebody's account."""
-    approval = project.settings.approval
-
-    def close(change: Transaction) -> None:
-        administration.disable_account(change, person_id, approval=approval)
-
-    return _change_team(request, project, person, close)
-
-
-@router.post("/team/people/{person_id}/enable")
-def enable(request: Request, project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
-    """Open somebody's account again."""
-    return _change_team(request, project, person, lambda change: administration.enable_account(change, person_id))
-
-
-def _change_team(
-    request: Request,
-    project: ReviewProject,
-    person: User,
-    make: Callable[[Transaction], None],
-    then: str = "/team",
-) -> Response:
     try:
         with transaction(project.database, person.id) as change:
-            make(change)
+            if role == DISABLED:
+                administration.disable_account(change, person_id, approval=approval)
+            else:
+                administration.enable_account(change, person_id)
+                administration.change_role(change, person_id, role, approval=approval)
     except (InvalidValue, Conflict) as error:
         return _team_page(request, project, person, problem=error)
-    return RedirectResponse(then, status_code=303)
+    # An owner who gave the role up may not see this page any more.
+    return RedirectResponse("/" if person_id == person.id else "/team", status_code=303)
 
 
 def _team_page(

@@ -364,9 +364,8 @@ def test_a_new_password_ends_all_other_sessions_and_the_old_password(team: Team)
     wrong = known.form("/account/password", current="not my password", password="something else 1")
     assert wrong.status_code == 422
     assert other.get("/account", follow_redirects=False).status_code == 200
-    for _ in range(2):  # Pressed twice.
-        done = known.form("/account/password", current=PASSWORD, password="something else 1")
-        assert done.headers["location"] == "/account?done=password"
+    done = known.form("/account/password", current=PASSWORD, password="something else 1")
+    assert done.headers["location"] == "/account?done=password"
     assert known.get("/account?done=password").status_code == 200
     assert other.get("/account", follow_redirects=False).status_code == 303
     assert sign_in(stranger(team), known.name).status_code == 401
@@ -374,16 +373,6 @@ def test_a_new_password_ends_all_other_sessions_and_the_old_password(team: Team)
     with team.project.database.reading() as session:
         kinds = session.scalars(select(EventRow.kind).where(EventRow.subject == known.id)).all()
     assert kinds.count("password") == 1
-
-
-def test_signing_out_everywhere_ends_every_session(team: Team) -> None:
-    known = new(team)
-    other = stranger(team)
-    sign_in(other, known.name)
-    assert known.form("/account/sign-out-everywhere").headers["location"] == "/sign-in"
-    for client in (known.client, other):
-        assert client.get("/account", follow_redirects=False).status_code == 303
-    assert sessions(team, known) == []
 
 
 def test_signing_out_twice_is_signing_out(team: Team) -> None:
@@ -457,7 +446,7 @@ def key_of(page: str) -> str:
 
 
 def invite(owner: Browser, **fields: str) -> Any:
-    form = {"role": "annotator", "note": "", "days": "7", "key": key_of(owner.get("/team").text), **fields}
+    form = {"role": "annotator", "note": "", "key": key_of(owner.get("/team").text), **fields}
     return owner.form("/team/invitations", **form)
 
 
@@ -476,17 +465,15 @@ def test_a_form_that_is_sent_twice_makes_one_invitation_and_shows_its_link_both_
     assert links[0] != re.findall(r"http://localhost/join/[\w-]+", invite(owner, note="for Bo", key=key).text)
 
 
-def test_an_invitation_lets_one_person_in_also_when_the_button_is_pressed_twice(team: Team) -> None:
-    owner = new(team, "owner")
-    found = re.search(r"/join/[\w-]+", invite(owner).text)
+def test_an_invitation_lets_one_person_in(team: Team) -> None:
+    found = re.search(r"/join/[\w-]+", invite(new(team, "owner")).text)
     assert found is not None
     form = {"name": "Grace Öß", "password": PASSWORD}
-    first, again = stranger(team), stranger(team)
-    for client in (first, again):
-        assert client.post(found[0], data=form, follow_redirects=False).headers["location"] == "/"
-        assert "Grace Öß" in client.get("/account").text
-    assert stranger(team).post(found[0], data={**form, "password": "another password"}).status_code == 404
-    assert stranger(team).post(found[0], data={**form, "name": "Somebody"}).status_code == 404
+    client = stranger(team)
+    assert client.post(found[0], data=form, follow_redirects=False).headers["location"] == "/"
+    assert "Grace Öß" in client.get("/account").text
+    for name in ("Grace Öß", "Somebody"):
+        assert stranger(team).post(found[0], data={**form, "name": name}).status_code == 404
     with team.project.database.reading() as session:
         assert len(session.scalars(select(PersonRow).where(PersonRow.name == "Grace Öß")).all()) == 1
 
@@ -506,7 +493,6 @@ def test_withdrawn_invitations_let_nobody_in(team: Team) -> None:
     [
         ({"role": "king"}, "there is no role"),
         ({"note": "x" * 201}, "a note has 1 to 200"),
-        ({"days": "91"}, "1 to 90 days"),
         ({"key": "short"}, "key: string should have at least 8"),
     ],
 )
@@ -522,13 +508,13 @@ def test_an_invitation_that_cannot_be_made_says_why(team: Team, fields: dict[str
 def test_the_last_owner_can_neither_be_demoted_nor_disabled(tmp_path: Path) -> None:
     team = make_team(tmp_path)
     owner, second = new(team, "owner"), new(team, "owner")
-    assert owner.form(f"/team/people/{second.id}/disable").status_code == 303
-    for what in ("role", "disable"):
-        answer = owner.form(f"/team/people/{owner.id}/{what}", role="reader")
+    assert owner.form(f"/team/people/{second.id}", role="disabled").status_code == 303
+    for role in ("reader", "disabled"):
+        answer = owner.form(f"/team/people/{owner.id}", role=role)
         assert answer.status_code == 409
         assert "last owner" in answer.text
-    assert owner.form(f"/team/people/{second.id}/enable").status_code == 303
-    assert owner.form(f"/team/people/{owner.id}/role", role="reader").headers["location"] == "/"
+    assert owner.form(f"/team/people/{second.id}", role="owner").status_code == 303
+    assert owner.form(f"/team/people/{owner.id}", role="reader").headers["location"] == "/"
     assert owner.get("/team").status_code == 403
 
 
@@ -539,11 +525,11 @@ def test_whoever_is_disabled_is_out_at_once_and_their_units_go_to_others(team: T
     assert leaver.save(begun, "0", {"decision": None, "question": "Typed by the leaver?"}).status_code == 200
     assert other.get(f"/api/work/{other.next('turns')}").json()["unit"]["id"] != unit
     for _ in range(2):
-        assert owner.form(f"/team/people/{leaver.id}/disable").status_code == 303
+        assert owner.form(f"/team/people/{leaver.id}", role="disabled").status_code == 303
     assert leaver.client.get("/account", follow_redirects=False).status_code == 303
     assert sign_in(stranger(team), leaver.name).status_code == 401
     assert third_gets(team, unit)
-    assert owner.form(f"/team/people/{leaver.id}/enable").status_code == 303
+    assert owner.form(f"/team/people/{leaver.id}", role="annotator").status_code == 303
     assert sign_in(leaver.client, leaver.name).status_code == 303
     # What they had typed is there still.
     entries = leaver.get(f"/api/work/{begun}").json()["entries"]
@@ -558,9 +544,9 @@ def third_gets(team: Team, unit: str) -> bool:
 def test_a_role_counts_from_the_next_request_on(team: Team) -> None:
     owner, member = new(team, "owner"), new(team, "reader")
     assert member.get("/history").status_code == 403
-    owner.form(f"/team/people/{member.id}/role", role="owner")
+    owner.form(f"/team/people/{member.id}", role="owner")
     assert member.get("/history").status_code == 200
-    owner.form(f"/team/people/{member.id}/role", role="reader")
+    owner.form(f"/team/people/{member.id}", role="reader")
     assert member.get("/history").status_code == 403
 
 
@@ -660,7 +646,7 @@ def test_what_goes_wrong_tells_nothing_and_protects_its_browser(team: Team, monk
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("the marker of an inner fault")
 
-    monkeypatch.setattr("reeltalk_review.routes.accounts.moment", broken)
+    monkeypatch.setattr("reeltalk_review.routes.accounts.page", broken)
     known = new(team)
     answer = known.get("/account")
     assert answer.status_code == 500

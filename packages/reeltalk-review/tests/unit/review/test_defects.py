@@ -330,7 +330,7 @@ def test_1_returned_work_of_somebody_who_left_is_free_for_others(team: Team) -> 
         team.member(name, role) for name, role in (("Ada", "annotator"), ("O", "owner"), ("B", "annotator"))
     )
     work = do_next(ada)
-    assert owner.form(f"/team/people/{ada.id}/disable").status_code == 303
+    assert owner.form(f"/team/people/{ada.id}", role="disabled").status_code == 303
     assert give_back(team, owner, work).status_code == 200
     assert (state_of(team, work), unit_of(team, work).state) == ("lapsed", "open")
     assert unit_of(team, ben.next("turns")).id == unit_of(team, work).id
@@ -437,8 +437,8 @@ def test_4_whoever_worked_on_a_video_is_not_examined_on_it(team: Team, how: str)
     if how == "lapsed":
         ada.save(work, "0", value_of(ada, work, "0"))
         owner = team.member("Olga", "owner")
-        assert owner.form(f"/team/people/{ada.id}/role", role="reader").status_code == 303
-        assert owner.form(f"/team/people/{ada.id}/role", role="annotator").status_code == 303
+        assert owner.form(f"/team/people/{ada.id}", role="reader").status_code == 303
+        assert owner.form(f"/team/people/{ada.id}", role="annotator").status_code == 303
         assert state_of(team, work) == "lapsed"
     with team.project.database.reading() as session:
         held = select(UnitRow.video_id).join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
