@@ -47,6 +47,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk_review.credentials import HISTORY_KEY, read_secret
 from reeltalk_review.reasons import OwnReason
+from reeltalk_review.rows import NotingSession
 from reeltalk_review.tables import Base, ProjectRow
 
 T = TypeVar("T")
@@ -162,7 +163,7 @@ class Database:
             yield session
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self) -> Iterator[NotingSession]:
         """A transaction. It is the only writer, and is committed if the block ends without an exception.
 
         Raises:
@@ -171,7 +172,7 @@ class Database:
         with (
             self._errors(),
             self._taking_turn(),
-            Session(self._writer, expire_on_commit=False, info={KEY: self.key}) as session,
+            NotingSession(self._writer, expire_on_commit=False, info={KEY: self.key}) as session,
         ):
             yield session
             session.commit()

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from reeltalk.schema.record import Json
 from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import KEY, Database, in_batches
-from reeltalk_review.rows import hashes_of, touched_rows
+from reeltalk_review.rows import hashes_of
 from reeltalk_review.tables import ChainRow, EventRow, canonical_json, moment
 
 OPERATOR: Final = "operator"
@@ -120,10 +120,9 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
             head = ChainRow(id=1, seq=0, hash=FIRST_HASH)
             session.add(head)
         change = Transaction(session, author, moment(now), head, database.key)
-        with touched_rows(session) as touched:
-            yield change
-            session.flush()
-        change.seal(hashes_of(session, touched))
+        yield change
+        session.flush()
+        change.seal(hashes_of(session, session.touched))
 
 
 def stored_text(column: Any) -> Any:

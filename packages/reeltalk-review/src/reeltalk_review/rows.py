@@ -1,6 +1,5 @@
 """Rows of tables as lines of canonical JSON: what an export holds, and what the history has the hashes of."""
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Collection, Iterator
@@ -69,43 +68,44 @@ def line_hash(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()[:32]
 
 
-@contextlib.contextmanager
-def touched_rows(session: Session) -> Iterator[dict[Table, dict[tuple[Any, ...], None]]]:
-    """The primary keys of all rows that are added, changed or deleted while the block lasts, by table."""
-    found: dict[Table, dict[tuple[Any, ...], None]] = {}
-
-    def flushed(session: Session, _: Any) -> None:
-        for row in (*session.new, *session.dirty, *session.deleted):
-            mapper = object_mapper(row)
-            found.setdefault(mapper.local_table, {})[tuple(mapper.primary_key_from_instance(row))] = None  # type: ignore[arg-type]
-
-    def executed(state: ORMExecuteState) -> None:
-        if not (state.is_insert or state.is_update or state.is_delete):
-            return
-        statement: Any = state.statement
-        table, primary = statement.table, list(statement.table.primary_key.columns)
-        if state.parameters:
-            rows = [state.parameters] if isinstance(state.parameters, dict) else state.parameters
-            keys = [tuple(row[column.key] for column in primary) for row in rows]
-        elif state.is_insert:
-            raise TypeError("rows are inserted with parameters, so that the history can name them")
-        else:
-            where = statement.whereclause
-            keys = [tuple(row) for row in state.session.execute(select(*primary).where(where))]
-        found.setdefault(table, {}).update(dict.fromkeys(keys))
-
-    event.listen(session, "after_flush", flushed)
-    event.listen(session, "do_orm_execute", executed)
-    try:
-        yield found
-    finally:
-        event.remove(session, "after_flush", flushed)
-        event.remove(session, "do_orm_execute", executed)
+Touched = dict[Table, dict[tuple[Any, ...], None]]
+"""Primary keys of rows by table, in the order in which they were touched."""
 
 
-def hashes_of(
-    session: Session, touched: dict[Table, dict[tuple[Any, ...], None]]
-) -> Iterator[tuple[str, str, str | None]]:
+class NotingSession(Session):
+    """A session that notes the primary keys of all rows that it adds, changes or deletes."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.touched: Touched = {}
+
+
+# On the class: listeners of one session cost as much as a save does.
+@event.listens_for(NotingSession, "after_flush")
+def _flushed(session: Any, _: Any) -> None:
+    for row in (*session.new, *session.dirty, *session.deleted):
+        mapper = object_mapper(row)
+        session.touched.setdefault(mapper.local_table, {})[tuple(mapper.primary_key_from_instance(row))] = None
+
+
+@event.listens_for(NotingSession, "do_orm_execute")
+def _executed(state: ORMExecuteState) -> None:
+    if not (state.is_insert or state.is_update or state.is_delete):
+        return
+    statement: Any = state.statement
+    session: Any = state.session
+    table, primary = statement.table, list(statement.table.primary_key.columns)
+    if state.parameters:
+        rows = [state.parameters] if isinstance(state.parameters, dict) else state.parameters
+        keys = [tuple(row[column.key] for column in primary) for row in rows]
+    elif state.is_insert:
+        raise TypeError("rows are inserted with parameters, so that the history can name them")
+    else:
+        keys = [tuple(row) for row in session.execute(select(*primary).where(statement.whereclause))]
+    session.touched.setdefault(table, {}).update(dict.fromkeys(keys))
+
+
+def hashes_of(session: Session, touched: Touched) -> Iterator[tuple[str, str, str | None]]:
     """Table, key and hash of each touched row as it is now; no hash if it was deleted."""
     for table in sorted(touched, key=lambda table: table.name):
         if table.name in UNRECORDED:
