@@ -441,12 +441,12 @@ def apply(
         A copy that gets the decisions in place of the benchmark itself, for example of a release, which never changes.
         It is made if it is missing.
     dry_run
-        Print the changes, and write nothing.
+        Print every change, turn by turn, and write nothing.
     """
     from reeltalk_review.applying.stage import apply_reviews
 
     with open_project(benchmark, database) as project:
-        applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say)
+        applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say, show=print)
     for line in applied.lines(into if into is not None else benchmark, dry_run=dry_run):
         print(line)
     return 1 if applied.aside else 0

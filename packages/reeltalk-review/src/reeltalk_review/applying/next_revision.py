@@ -1,90 +1,55 @@
-"""The next revision of a benchmark while it is built: settled work from the database, changed rows, reviews, counts.
+"""The next revision of a benchmark while it is made: which rows change, what leaves, who decided it.
 
-Each time reviews are applied, the benchmark's revision grows by one. Every settled place adds a `Review` whose `extra`
-holds the turn's place in the first draft and the outcome. So the benchmark alone shows which turns the review removed
-or rewrote; the database is not needed for that.
+The rows stay in their files; only changed ones are kept, in temporary files. Each time reviews are applied, the
+benchmark's revision grows by one. Every settled place adds a `Review` whose `extra` holds the turn's place in the
+first draft and the outcome. So the benchmark alone shows which turns the review removed or rewrote; the database is not
+needed for that.
 """
 
-import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from functools import lru_cache
+from typing import Any, Final, Generic, TypeVar
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
-
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.outcomes import Rejected
-from reeltalk.schema.record import Json, Record
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
+from reeltalk.schema.gates import GateResult
+from reeltalk.schema.labels import TagProposal
+from reeltalk.schema.outcomes import Rejected, SourceFile
+from reeltalk.schema.record import LONGEST_NAME, Json, Record, derive_id
 from reeltalk.schema.review import Decision, FieldEdit, Review
+from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
-from reeltalk_review.assigning import ADJUDICATOR
-from reeltalk_review.importing import WRITTEN
-from reeltalk_review.settling import DONE
-from reeltalk_review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical_json
+from reeltalk.store.rows import FieldValues, SpooledRows, rows_by
+from reeltalk.store.tables import TABLES, Table
+from reeltalk_review.applying.decisions import WORDED, decision_of, place_order
+from reeltalk_review.applying.settled import DoneUnit, value_hash
+from reeltalk_review.importing import WRITTEN, latest_revision
 from reeltalk_review.tasks.task import spoken_place
 
-BATCH = 500
+R = TypeVar("R", bound=Record)
 
-
-@dataclass(frozen=True)
-class SubmittedWork:
-    """The work that one person submitted on a unit."""
-
-    reviewer: str
-    """The person's name."""
-    person_id: str
-    role: str
-    """`annotator` or `adjudicator`."""
-    at: str
-    """When it was submitted."""
-    values: Mapping[str, Json]
-    """By place."""
-    times: Mapping[str, str]
-    """When each place was decided."""
-
-
-@dataclass(frozen=True)
-class SettledPlace:
-    """The settled value of one place."""
-
-    value: Json
-    how: str
-    people: Sequence[str]
-    """Names; first those whose work it is."""
-    at: str
-
-    @property
-    def hash(self) -> str:
-        """Identifies the value, to know whether it was applied."""
-        # Whether somebody was unsure is not part of a result, and old values do not say it.
-        value = {k: v for k, v in self.value.items() if k != "unsure"} if isinstance(self.value, dict) else self.value
-        return value_hash([value, self.how, list(self.people)])
-
-
-@dataclass(frozen=True)
-class DoneUnit:
-    """A unit without open work."""
-
-    id: str
-    title: str
-    kind: str
-    """The kind of work."""
-    target_table: str
-    target_id: str
-    video_id: str | None
-    content: Mapping[str, Json]
-    results: Mapping[str, SettledPlace]
-    """By place; empty if each person's work counts by itself."""
-    works: Sequence[SubmittedWork]
-    """In the order of submission."""
-
-    @property
-    def revision(self) -> int:
-        """Revision of the benchmark that people saw."""
-        return int(self.content.get("revision", 0))
+TASK: Final = "task"
+"""Key in a review's `extra`: the kind of work."""
+PLACE: Final = "place"
+"""The turn's index in the first draft, from 0; or another name of a place."""
+WORDING: Final = "wording"
+"""Hash of the turn's new wording, if the review settled and changed it."""
+RESULT: Final = "result"
+"""Hash of the settled value. It shows that the value was applied."""
+SETTLED: Final = "settled"
+"""How the place was settled; only in the one review of a place that counted."""
+EMPTY: Final = "review left none of its turns"
+Key = tuple[str, str]
+"""Table and id of a chain, dialogue or path."""
+Asked = tuple[str, tuple[str, ...]]
+"""A question and its references."""
+TABLE_OF: Final[Mapping[str, str]] = {"chain": "chains", "dialogue": "dialogues", "path": "paths"}
+"""Tables by the word in references."""
+KIND_OF: Final = {table: kind for kind, table in TABLE_OF.items()}
 
 
 @dataclass(frozen=True)
@@ -93,7 +58,6 @@ class SetAside:
 
     unit_id: str
     title: str
-    """The unit's title, which `revise` replaces by its name for people."""
     place: str | None
     """The place that is wrong; None if the whole unit is."""
     field: str | None
@@ -106,383 +70,385 @@ class SetAside:
         return f"{self.title}{at}: {self.problem}"
 
 
-def done_units(session: Session, kind: str, unit_ids: Sequence[str]) -> Iterator[DoneUnit]:
-    """Finished units of one kind of work, in the order of their ids here.
-
-    Args:
-        session: The database.
-        kind: The kind of work.
-        unit_ids: Ids of the units.
-    """
-    names: dict[str, str] = {name: shown for name, shown in session.execute(select(PersonRow.id, PersonRow.name))}
-    for start in range(0, len(unit_ids), BATCH):
-        some = unit_ids[start : start + BATCH]
-        results: dict[str, dict[str, SettledPlace]] = defaultdict(dict)
-        for found in session.scalars(select(ResultRow).where(ResultRow.unit_id.in_(some)).order_by(ResultRow.place)):
-            people = [names.get(person, person) for person in found.people or ()]
-            results[found.unit_id][found.place] = SettledPlace(found.value, found.how, people, found.at)
-        works = _works(session, some, names)
-        rows = {row.id: row for row in session.scalars(select(UnitRow).where(UnitRow.id.in_(some)))}
-        for unit_id in some:
-            row = rows[unit_id]
-            yield DoneUnit(
-                id=unit_id,
-                title=row.title,
-                kind=kind,
-                target_table=row.target_table or "",
-                target_id=row.target_id or "",
-                video_id=row.video_id,
-                content=row.content,
-                results=results[unit_id],
-                works=works[unit_id],
-            )
-
-
-def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> dict[str, list[SubmittedWork]]:
-    found: dict[str, list[SubmittedWork]] = defaultdict(list)
-    values: dict[str, dict[str, Json]] = defaultdict(dict)
-    times: dict[str, dict[str, str]] = defaultdict(dict)
-    mine = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units), AssignmentRow.state == "submitted")
-    for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id.in_(mine)).order_by(EntryRow.place)):
-        values[entry.assignment_id][entry.place] = entry.value
-        times[entry.assignment_id][entry.place] = entry.at
-    for row in session.scalars(
-        select(AssignmentRow)
-        .where(AssignmentRow.unit_id.in_(units), AssignmentRow.state == "submitted")
-        .order_by(AssignmentRow.submitted_at, AssignmentRow.id)
-    ):
-        name = names.get(row.person_id, row.person_id)
-        submitted_at = row.submitted_at or row.created_at
-        found[row.unit_id].append(
-            SubmittedWork(name, row.person_id, row.role, submitted_at, values[row.id], times[row.id])
-        )
-    return found
-
-
-def undecided_counts(session: Session) -> dict[str, int]:
-    """Number of places in unfinished units, by kind of work."""
-    rows = session.execute(
-        select(QueueRow.task, func.sum(UnitRow.turns))
-        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        .where(UnitRow.state != DONE, UnitRow.gold.is_(None))
-        .group_by(QueueRow.task)
-    )
-    return {kind: int(count or 0) for kind, count in rows}
-
-
-def parse_moment(at: str) -> datetime:
-    """A stored time as a `datetime` with its zone."""
-    return datetime.fromisoformat(at)
-
-
-@dataclass(frozen=True)
-class ReviewDecision:
-    """The decision in a value."""
-
-    decision: Decision
-    reasons: Sequence[str] = ()
-    edits: Sequence[FieldEdit] = ()
-    comment: str = ""
-
-
-@dataclass(frozen=True)
-class PersonReview:
-    """One person's decision on a place, as it becomes a `Review`."""
-
-    reviewer: str
-    at: str
-    said: ReviewDecision
-    comment: str
-    counts: bool
-    """True for the one decision that counted."""
-
-
-def person_reviews(
-    unit: DoneUnit, place: str, settled: SettledPlace, read: Callable[[Json], ReviewDecision]
-) -> Iterator[PersonReview]:
-    """The decision of each person on a place. An adjudicator's counts if there is one, otherwise the first annotator's.
-
-    Args:
-        unit: A finished unit.
-        place: The place.
-        settled: Its settled value.
-        read: Reads the decision from a value.
-    """
-    by_adjudicator, counted = settled.how in ("taken", "written"), False
-    for work in unit.works:
-        value, note = work.values.get(place), None
-        if value is None:
-            continue
-        if work.role == ADJUDICATOR:
-            # An adjudicator's value only names the work they took. The settled value is the result.
-            note, value = value.get("note"), settled.value
-        counts = not counted and (work.role == ADJUDICATOR) == by_adjudicator
-        counted |= counts
-        said = read(value)
-        yield PersonReview(work.reviewer, work.times[place], said, note or said.comment, counts)
-    if not counted:
-        # The person who settled it has no value there, as when nobody drew a link. Their name is kept.
-        said = read(settled.value)
-        reviewer = settled.people[-1] if settled.people else "unknown"
-        yield PersonReview(reviewer, settled.at, said, said.comment, counts=True)
-
-
-def value_hash(value: Json) -> str:
-    """The first 64 bits of the SHA-256 of canonical JSON."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
-
-
-TASK: Final = "task"
-"""Key in a review's `extra`: the kind of work."""
-TURNS: Final = "turns"
-PLACE: Final = "place"
-"""The turn's index in the first draft, from 0; or another name of a place."""
-WORDING: Final = "wording"
-"""Hash of the turn's new wording, if the review settled and changed it."""
-RESULT: Final = "result"
-"""Hash of the settled value. It shows that the value was applied."""
-SETTLED: Final = "settled"
-"""How the place was settled; only in the one review of a place that counted."""
-
-
 def wording_hash(turn: Turn) -> str:
     """Identifies a turn by its wording; labels and checks may change meanwhile."""
     stored = turn.model_dump(mode="json")
     return value_hash({name: stored[name] for name in WORDED})
 
 
-WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
-"""Fields of a turn's wording: all that people edit except labels."""
-
-
-@dataclass(frozen=True)
-class TurnRevision:
-    """What one revision did to a turn."""
-
-    revision: int
-    is_kept: bool
-    wording: str | None
-    """Hash of the new wording; None if it did not change."""
-
-
-class ReviewHistory:
-    """What reviews did to the turns of each chain and dialogue.
+class RecordHistory:
+    """What reviews in a benchmark did to one of its chains or dialogues, or to the links of two chains.
 
     Args:
-        reviews: The benchmark's table.
+        reviews: All reviews of it, in the order in which they were written.
     """
 
     def __init__(self, reviews: Iterable[Review]) -> None:
-        self._steps: dict[tuple[str, str], dict[int, list[TurnRevision]]] = defaultdict(lambda: defaultdict(list))
-        self._results: dict[tuple[str, str, str, str], str] = {}
+        self._steps: dict[int, list[Review]] = defaultdict(list)
+        """Reviews of each turn that counted, by its place in the first draft."""
+        self._results: dict[tuple[str, str], str] = {}
         for review in reviews:
-            extra = review.extra
-            if SETTLED not in extra:
-                continue
-            task, place, target = str(extra.get(TASK)), extra.get(PLACE), (review.target_table, review.target_id)
-            self._results[task, *target, str(place)] = str(extra.get(RESULT))
-            if task == TURNS and isinstance(place, int):
-                self._steps[target][place].append(
-                    TurnRevision(int(extra.get(WRITTEN, 0)), review.decision is not Decision.REJECT, extra.get(WORDING))
-                )
+            if SETTLED in review.extra:
+                task, place = str(review.extra.get(TASK)), review.extra.get(PLACE)
+                self._results[task, str(place)] = str(review.extra.get(RESULT))
+                if task == "turns" and isinstance(place, int):
+                    self._steps[place].append(review)
 
-    def kept(self, table: str, name: str, turns: int, revision: int | None = None) -> list[int]:
-        """The turns of the first draft that a chain or dialogue still has, in order, as indices into the first draft.
+    def _is_kept(self, place: int, revision: int | None) -> bool:
+        past = [
+            review.decision
+            for review in self._steps.get(place, ())
+            if revision is None or int(review.extra.get(WRITTEN, 0)) <= revision
+        ]
+        return not past or past[-1] is not Decision.REJECT
+
+    def kept(self, turns: int, revision: int | None = None) -> list[int]:
+        """The turns of the first draft that a revision has, in order, as indices into the first draft.
 
         Args:
-            table: `chains` or `dialogues`.
-            name: Its id.
-            turns: How many turns the first draft had, or more.
+            turns: How many turns that revision has.
             revision: The revision; the latest by default.
         """
-        steps: Mapping[int, Sequence[TurnRevision]] = self._steps.get((table, name), {})
-        found = []
-        for place in range(turns):
-            past = [step for step in steps.get(place, ()) if revision is None or step.revision <= revision]
-            if not past or past[-1].is_kept:
-                found.append(place)
-        return found
+        removed = sum(not self._is_kept(place, revision) for place in self._steps)
+        return [place for place in range(turns + removed) if self._is_kept(place, revision)]
 
-    def removed(self, table: str, name: str, revision: int | None = None) -> int:
-        """How many turns of the first draft a chain or dialogue has lost."""
-        steps: Mapping[int, Sequence[TurnRevision]] = self._steps.get((table, name), {})
-        pasts = [[step for step in past if revision is None or step.revision <= revision] for past in steps.values()]
-        return sum(bool(past) and not past[-1].is_kept for past in pasts)
-
-    def wording(self, table: str, name: str, place: int) -> str | None:
+    def wording(self, place: int) -> str | None:
         """Hash of the last wording that a review gave a turn; None if there is none."""
-        past = self._steps.get((table, name), {}).get(place, ())
-        return next((step.wording for step in reversed(past) if step.wording), None)
+        past = (review.extra.get(WORDING) for review in reversed(self._steps.get(place, ())))
+        return next((wording for wording in past if wording), None)
 
-    def result(self, task: str, table: str, name: str, place: int | str) -> str | None:
+    def result(self, task: str, place: int | str) -> str | None:
         """Hash of the last settled value of a place for one kind of work; None if nothing was applied."""
-        return self._results.get((task, table, name, str(place)))
+        return self._results.get((task, str(place)))
 
 
-UnitTable = Literal["chains", "dialogues"]
-Key = tuple[str, str]
-"""Table and id of a chain or dialogue."""
-TABLE_OF: Final[Mapping[str, UnitTable]] = {"chain": "chains", "dialogue": "dialogues"}
-"""Tables by the word in references."""
+class ChangedRows(Generic[R]):
+    """The rows of a table that stays as it is, with some replaced, some gone, and others after them.
+
+    Args:
+        rows: The table's rows.
+        record: Type of the rows.
+    """
+
+    def __init__(self, rows: Sequence[R], record: type[R]) -> None:
+        self._rows, self._spool = rows, SpooledRows(record)
+        self._new: dict[int, int | None] = {}
+        """By place: the index in `_spool` of the row that is there now; None if it is gone."""
+        self._count = len(rows)
+
+    @property
+    def is_changed(self) -> bool:
+        """True if a row was replaced, removed or added."""
+        return bool(self._new)
+
+    def __iter__(self) -> Iterator[R]:
+        return (row for _, row in self.numbered())
+
+    def __getitem__(self, place: int) -> R:
+        at = self._new.get(place, _SAME)
+        if at is None:
+            raise KeyError(place)
+        return self._rows[place] if at == _SAME else self._spool[at]
+
+    def numbered(self) -> Iterator[tuple[int, R]]:
+        """The rows with their places. They may be replaced or removed meanwhile."""
+        for place, row in enumerate(self._rows):
+            at = self._new.get(place, _SAME)
+            if at is not None:
+                yield place, row if at == _SAME else self._spool[at]
+        yield from self._added()
+
+    def added(self) -> Iterator[R]:
+        """The rows after those of the table."""
+        return (row for _, row in self._added())
+
+    def _added(self) -> Iterator[tuple[int, R]]:
+        for place in range(len(self._rows), self._count):
+            if (at := self._new[place]) is not None:
+                yield place, self._spool[at]
+
+    def put(self, place: int, row: R | None) -> None:
+        """Replace a row; None removes it."""
+        self._new[place] = None if row is None else len(self._spool)
+        if row is not None:
+            self._spool.append(row)
+
+    def append(self, row: R) -> int:
+        """Add a row at the end, and return its place."""
+        self._count += 1
+        self.put(self._count - 1, row)
+        return self._count - 1
 
 
-@dataclass
+_SAME: Final = -1
+
+
 class NextRevision:
-    """A benchmark's rows while they change."""
+    """A benchmark's rows while they change.
 
-    before: Content
-    content: Content
-    history: ReviewHistory
-    number: int
-    """Number of this revision, from 1."""
-    places: dict[Key, list[int]] = field(default_factory=dict)
-    """The turns that each chain and dialogue now has, as indices into the first draft."""
-    earlier_places: dict[Key, list[int]] = field(default_factory=dict)
-    """The same before this revision."""
-    reworded: dict[tuple[str, str, int], Turn] = field(default_factory=dict)
-    """Turns with a new wording, as they were before, by table, id and place."""
-    gone: set[Key] = field(default_factory=set)
-    """Chains and dialogues without any turn left."""
-    counts: Counter[str] = field(default_factory=Counter)
-    aside: dict[str, list[SetAside]] = field(default_factory=dict)
-    """What is left out, and why, by unit."""
-    _about: dict[str, dict[tuple[str, str], list[Any]]] = field(default_factory=dict)
+    Args:
+        before: The benchmark's content, in its files or in memory.
+    """
 
-    @classmethod
-    def after(cls, content: Content, number: int = 1) -> "NextRevision":
-        """The start: everything unchanged.
+    def __init__(self, before: Content) -> None:
+        self.before = before
+        self.number = latest_revision(before.reviews) + 1
+        """Number of this revision, from 1."""
+        self.chains = ChangedRows(before.chains, QAChain)
+        self.dialogues = ChangedRows(before.dialogues, Dialogue)
+        self.linkages = ChangedRows(before.linkages, Linkage)
+        self.rewrites = ChangedRows(before.rewrites, Rewrite)
+        self.paths = ChangedRows(before.paths, DialoguePath)
+        self.gates = ChangedRows(before.gates, GateResult)
+        self.tag_proposals = ChangedRows(before.tag_proposals, TagProposal)
+        self.answers = ChangedRows(before.answers, Answer)
+        self.scores = ChangedRows(before.scores, JudgedScore)
+        self.reviews = ChangedRows(before.reviews, Review)
+        self.rejected = ChangedRows(before.rejected, Rejected)
+        self.source_files = ChangedRows(before.source_files, SourceFile)
+        self.counts: Counter[str] = Counter()
+        self.aside: dict[str, list[SetAside]] = {}
+        """What is left out, and why, by unit."""
+        self.lengths: dict[Key, int] = {}
+        """Number of turns of each chain and dialogue, and of steps of each path."""
+        self._place_of: dict[Key, int] = {}
+        for table, parts in (("chains", "turns"), ("dialogues", "turns"), ("paths", "steps")):
+            rows = getattr(before, table)
+            for place, (name, found) in enumerate(zip(FieldValues(rows, "id"), FieldValues(rows, parts), strict=True)):
+                self.lengths[table, str(name)], self._place_of[table, str(name)] = len(found), place
+        self.earlier_lengths = dict(self.lengths)
+        self._places: dict[Key, list[int]] = {}
+        """The turns that a changed chain or dialogue has, as indices into the first draft."""
+        self.moves: dict[Key, list[int | None]] = {}
+        """Of units of which turns or steps were taken out or put back: the index of each earlier one; None if gone."""
+        self.reworded: dict[Key, dict[int, Asked]] = defaultdict(dict)
+        """What turns with a new wording asked before, by unit and earlier index."""
+        self.gone: dict[Key, str] = {}
+        """Units that leave, and why."""
+        self._reviewed: set[Key] = set()
+        self.history = lru_cache(64)(self._history)
+        """What reviews in the benchmark did to a record, by table and id."""
+
+    def read(self, table: Table[R]) -> Iterator[R]:
+        """The rows of a table."""
+        return iter(self._changed(table.name) or getattr(self.before, table.name))
+
+    def graph_texts(self) -> Iterator[tuple[str, str]]:
+        """Each graph's name with its N-Quads text."""
+        return self.before.graph_texts()
+
+    def changed(self) -> dict[Table[Any], Iterator[Any]]:
+        """The rows of each table that changed."""
+        return {table: iter(rows) for name, table in TABLES.items() if (rows := self._changed(name)) is not None}
+
+    def _changed(self, name: str) -> ChangedRows[Any] | None:
+        rows = getattr(self, name, None)
+        return rows if isinstance(rows, ChangedRows) and rows.is_changed else None
+
+    def _history(self, table: str, name: str) -> RecordHistory:
+        about = rows_by(self.before.reviews, "target_id").get(name, ())
+        return RecordHistory(review for review in about if review.target_table == table)
+
+    def is_reviewed(self, key: Key) -> bool:
+        """True if this revision or an earlier one reviewed a record."""
+        about = rows_by(self.before.reviews, "target_id").get(key[1], ())
+        return key in self._reviewed or any(review.target_table == key[0] for review in about)
+
+    def unit(self, key: Key) -> Any:
+        """A chain or dialogue as it is now; None if it is not there."""
+        return self._rows(key)[self._place_of[key]] if key in self._place_of and key not in self.gone else None
+
+    def _rows(self, key: Key) -> ChangedRows[Any]:
+        return self.chains if key[0] == "chains" else self.dialogues
+
+    def change_turns(self, key: Key, turns: Iterable[Turn]) -> None:
+        """Give a chain or dialogue other turns in the places of its own."""
+        before = self.unit(key)
+        if (new := before.model_copy(update={"turns": tuple(turns)})) != before:
+            self._rows(key).put(self._place_of[key], new)
+
+    def put_unit(self, unit: QAChain | Dialogue, key: Key, places: Sequence[int]) -> None:
+        """Store a chain or dialogue with its turns as they are now; without turns it leaves.
 
         Args:
-            content: Rows of the benchmark.
-            number: Number of the revision.
+            unit: The record.
+            key: Its table and id.
+            places: Its turns as indices into the first draft.
         """
-        content, fresh = replace(content), replace(content)
-        for name, rows in content.rows():
-            setattr(content, name, list(rows))
-            setattr(fresh, name, list(getattr(content, name)))
-        history = ReviewHistory(content.reviews)
-        made = cls(content, fresh, history, number)
-        units: tuple[tuple[UnitTable, Sequence[QAChain | Dialogue]], ...] = (
-            ("chains", content.chains),
-            ("dialogues", content.dialogues),
-        )
-        for table, found in units:
-            for unit in found:
-                first = len(unit.turns) + history.removed(table, unit.id)
-                made.earlier_places[table, unit.id] = history.kept(table, unit.id, first)
-        made.places = {key: list(places) for key, places in made.earlier_places.items()}
-        return made
+        earlier = self.earlier_places(key)
+        if list(places) != earlier:
+            now = {place: index for index, place in enumerate(places)}
+            self.moves[key] = [now.get(place) for place in earlier]
+        self._places[key], self.lengths[key] = list(places), len(places)
+        at = self._place_of.get(key)
+        if not places:
+            del self.lengths[key]
+            if at is not None:
+                self._empty(key, self.unit(key))
+                self._rows(key).put(at, None)
+        elif at is None:
+            self._place_of[key] = self._rows(key).append(unit)
+        else:
+            self.change_turns(key, unit.turns)
 
-    def snapshot_places(self, table: str, name: str, turns: int, revision: int) -> list[int]:
-        """The turns of a unit's snapshot, as indices into the first draft.
+    def _empty(self, key: Key, unit: Record) -> None:
+        """Keep a record that lost all turns, with the checks of it as a whole."""
+        content: dict[str, Json] = {"record": unit.model_dump(mode="json", exclude_defaults=True)}
+        gates = [row for row in self.rows_about("gates", key) if row.turn_index is None]
+        if gates:
+            content["gates"] = [row.model_dump(mode="json", exclude_defaults=True) for row in gates]
+        self.reject(*key, EMPTY, content)
+        self.gone[key] = EMPTY
+
+    def earlier_places(self, key: Key) -> list[int]:
+        """The turns that a chain or dialogue had before this revision, as indices into the first draft."""
+        return self.history(*key).kept(self.earlier_lengths[key]) if key in self.earlier_lengths else []
+
+    def shown_places(self, key: Key, turns: int, revision: int) -> list[int]:
+        """The turns of a draft that people saw, as indices into the first draft.
 
         Args:
-            table: `chains` or `dialogues`.
-            name: Its id.
-            turns: How many turns the snapshot shows.
+            key: Table and id of the chain or dialogue.
+            turns: How many turns the draft shows.
             revision: Revision of the benchmark when it was taken.
         """
-        first = turns + self.history.removed(table, name, revision)
-        return self.history.kept(table, name, first, revision)
+        return self.history(*key).kept(turns, revision)
 
-    def now(self, table: str, name: str, place: int) -> int | None:
+    def now(self, key: Key, place: int) -> int | None:
         """Index in this revision of a turn of the first draft; None if it is gone."""
-        places = self.places.get((table, name), [])
+        places = self._places[key] if key in self._places else self.earlier_places(key)
         return places.index(place) if place in places else None
 
-    def moved(self, table: str, name: str, index: int) -> int | None:
-        """Index in this revision of a turn that the benchmark had before; None if it was taken out."""
-        earlier = self.earlier_places.get((table, name))
-        if earlier is None or index >= len(earlier):
-            return None
-        if earlier == self.places.get((table, name)):
-            return index
-        return self.now(table, name, earlier[index])
+    def moved(self, key: Key, index: int) -> int | None:
+        """Index in this revision of a turn or step that the benchmark had before; None if it was taken out."""
+        moves = self.moves.get(key)
+        return index if moves is None else moves[index] if index < len(moves) else None
 
-    def rows_about(self, table: str, unit: str, name: str) -> Sequence[Any]:
+    def key_of(self, unit: str, name: str) -> Key | None:
+        """The unit that a row is about; None if it is about something that review does not change."""
+        if unit == "turn":
+            # The unit of a turn is a dialogue if there is one with the id, otherwise a chain.
+            return ("dialogues" if ("dialogues", name) in self.earlier_lengths else "chains", name)
+        return (TABLE_OF[unit], name) if unit in TABLE_OF else None
+
+    def rows_about(self, table: str, key: Key) -> Sequence[Any]:
         """Earlier rows of gates or tag proposals about a chain or dialogue and its turns."""
-        if table not in self._about:
-            found: dict[tuple[str, str], list[Any]] = defaultdict(list)
-            for row in getattr(self.before, table):
-                found[row.unit, row.unit_id].append(row)
-            self._about[table] = found
-        return self._about[table].get((unit, name), ())
+        found = rows_by(getattr(self.before, table), "unit_id").get(key[1], ())
+        return [row for row in found if row.unit == KIND_OF[key[0]]]
+
+    def replace(self, table: str, place: int, new: Record | None, reason: str) -> None:
+        """Replace a row by another one, or remove it, and keep it with the reason."""
+        rows: ChangedRows[Any] = getattr(self, table)
+        before = rows[place]
+        if new is None:
+            self.reject(table, _name(before), reason, before)
+        if new != before:
+            rows.put(place, new)
 
     def reject(
         self, table: str, record_id: str, reason: str, content: Json | Record, *, place: str | None = None
     ) -> None:
         """Keep a removed row, with the reason."""
         stored = content.model_dump(mode="json", exclude_defaults=True) if isinstance(content, Record) else content
-        self.content.rejected.append(
-            Rejected(table=table, record_id=record_id, reason=reason, place=place, content=stored)
-        )
+        self.rejected.append(Rejected(table=table, record_id=record_id, reason=reason, place=place, content=stored))
         self.counts[f"{table if place is None else 'turns'} taken out"] += 1
 
     def set_aside(self, unit: DoneUnit, problem: str, *, place: str | None = None, field: str | None = None) -> None:
         """Leave a unit out, with the reason."""
-        found = SetAside(unit.id, unit.title, place, field, problem)
-        self.aside.setdefault(unit.id, []).append(found)
+        self.aside.setdefault(unit.id, []).append(SetAside(unit.id, unit.title, place, field, problem))
+
+    def name_aside(self, names: Mapping[str, str]) -> None:
+        """Give the units that are left out their names for people."""
+        for unit_id, found in self.aside.items():
+            self.aside[unit_id] = [replace(one, title=names[unit_id]) for one in found]
 
     def applied_place(self, unit: DoneUnit, place: str) -> int | str | None:
-        """A place of a unit as reviews in the benchmark name it; None for a place that adds nothing to it.
+        """A place of a unit as reviews in the benchmark name it: by the turns' indices in the first draft.
 
-        Turns are named by their index in the first draft.
+        None for a place that adds nothing to the benchmark.
         """
         if unit.kind != "links":
             turns = len(unit.content["turns"])
-            shown = self.snapshot_places(unit.target_table, unit.target_id, turns, unit.revision)
-            return shown[int(place)]
-        source, dash, target = place.partition("-")
-        if not (dash and source.isdigit() and target.isdigit()):
-            return None
-        before, after = unit.content["before"], unit.content["after"]
-        sources = self.snapshot_places("chains", before["id"], len(before["turns"]), unit.revision)
-        targets = self.snapshot_places("chains", after["id"], len(after["turns"]), unit.revision)
-        return f"{sources[int(source)]}-{targets[int(target)]}"
+            return self.shown_places((unit.target_table, unit.target_id), turns, unit.revision)[int(place)]
+        ends = self.linked_places(unit, place)
+        return None if ends is None else "-".join(map(str, ends))
 
-    def is_new(self, unit: DoneUnit, place: str) -> bool:
-        """True if the result at a place of a unit was not applied yet."""
-        at = self.applied_place(unit, place)
-        known = self.history.result(unit.kind, unit.target_table, unit.target_id, at) if at is not None else None
-        return at is not None and unit.results[place].hash != known
+    def linked_places(self, unit: DoneUnit, place: str) -> tuple[int, int] | None:
+        """The two turns that a place of a link board joins, as indices into the first draft; None for other places."""
+        parts = place.split("-")
+        if len(parts) != 2 or not all(part.isdecimal() for part in parts):
+            return None
+        source, target = (
+            self.shown_places(("chains", side["id"]), len(side["turns"]), unit.revision)[int(index)]
+            for side, index in zip((unit.content["before"], unit.content["after"]), parts, strict=True)
+        )
+        return source, target
+
+    def new_places(self, unit: DoneUnit) -> list[str]:
+        """The places of a unit whose results were not applied yet, in their order."""
+        history = self.history(unit.target_table, unit.target_id)
+        places = {place: self.applied_place(unit, place) for place in sorted(unit.results, key=place_order)}
+        return [
+            place
+            for place, at in places.items()
+            if at is not None and unit.results[place].hash != history.result(unit.kind, at)
+        ]
 
     def review(
-        self,
-        unit: DoneUnit,
-        verdicts: Iterable[PersonReview],
-        *,
-        place: int | str,
-        settled: SettledPlace | None = None,
-        worded: Turn | None = None,
-        effects: Sequence[FieldEdit] = (),
+        self, unit: DoneUnit, place: str, *, worded: Turn | None = None, effects: Sequence[FieldEdit] = ()
     ) -> None:
         """Add the reviews of a place: who decided what.
 
         Args:
             unit: The unit.
-            verdicts: One for each person.
-            place: The turn's index in the first draft, or another place.
-            settled: The settled value.
+            place: The place in it.
             worded: The turn, if its wording was settled.
             effects: Other changes that this caused in the record.
         """
-        for verdict in verdicts:
-            said, extra = verdict.said, {TASK: unit.kind, PLACE: place, WRITTEN: self.number}
-            if verdict.counts and settled is not None:
+        settled, counted = unit.results[place], unit.counted(place)
+        at = self.applied_place(unit, place)
+        self._reviewed.add((unit.target_table, unit.target_id))
+
+        def add(reviewer: str, moment: str, value: Json, note: str | None, *, counts: bool) -> None:
+            said = decision_of(unit, place, value)
+            extra: dict[str, Json] = {TASK: unit.kind, PLACE: at, WRITTEN: self.number}
+            if counts:
                 extra |= {SETTLED: settled.how, RESULT: settled.hash}
-                if worded is not None:
-                    extra[WORDING] = wording_hash(worded)
-            self.content.reviews.append(
+                extra |= {WORDING: wording_hash(worded)} if worded is not None else {}
+            self.reviews.append(
                 Review(
                     extra=extra,
                     target_table=unit.target_table,
                     target_id=unit.target_id,
                     revision=unit.revision,
-                    reviewer=verdict.reviewer,
+                    reviewer=reviewer,
                     decision=said.decision,
                     reasons=tuple(said.reasons),
-                    edits=(*said.edits, *(effects if verdict.counts else ())),
-                    comment=verdict.comment,
-                    created_at=parse_moment(verdict.at),
+                    edits=(*said.edits, *(effects if counts else ())),
+                    comment=note or said.comment,
+                    created_at=datetime.fromisoformat(moment),
                 )
             )
+
+        for work in unit.works:
+            if (value := work.values.get(place)) is None:
+                continue
+            # An adjudicator's value only names the work they took. The settled value is the result.
+            is_judge = work.role == "adjudicator"
+            add(
+                work.reviewer,
+                work.times[place],
+                settled.value if is_judge else value,
+                value.get("note") if is_judge else None,
+                counts=work is counted,
+            )
+        if counted is None:
+            people = settled.people or ("unknown",)
+            add(people[-1], settled.at, settled.value, None, counts=True)
+
+
+def _name(row: Any) -> str:
+    """The name under which a removed row is kept."""
+    if isinstance(row, Linkage):
+        return derive_id("linkage", row.model_dump(mode="json"))
+    return row.id if hasattr(row, "id") else f"{row.model}/{row.unit_id}"[:LONGEST_NAME].strip()

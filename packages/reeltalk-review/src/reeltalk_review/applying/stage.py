@@ -4,43 +4,40 @@ Applying again changes nothing: each settled place adds a review, which shows th
 """
 
 import shutil
-import time
-from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
-from reeltalk.schema.record import VideoId
 from reeltalk.schema.review import Decision
+from reeltalk.schema.texts import refusal, texts_of
 from reeltalk.schema.turn_sense import Film
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
-from reeltalk.store.invariants import Finding, check_content
+from reeltalk.store.content import Content, ReadsTables
+from reeltalk.store.invariants import check_content
 from reeltalk.store.manifest import MANIFEST, MEDIA, hash_file
 from reeltalk.store.release import CARD
-from reeltalk.store.tables import SOURCE_FILES, TABLES, Table
 from reeltalk_review.applied import APPLY, HEAD, PROJECT
-from reeltalk_review.applying.batches import LEFT_OUT, TableChanges, VideoBatch, VideoBatches
 from reeltalk_review.applying.collected import add_collected
-from reeltalk_review.applying.links import apply_links, remap, settle_paths, without_records, word_paths
-from reeltalk_review.applying.next_revision import DoneUnit, NextRevision, SetAside, done_units, undecided_counts
+from reeltalk_review.applying.decisions import CHANGES, changes_of
+from reeltalk_review.applying.following import follow_links, follow_paths, follow_rows
+from reeltalk_review.applying.links import apply_links
+from reeltalk_review.applying.next_revision import NextRevision, SetAside
+from reeltalk_review.applying.settled import BATCH, DoneUnit, done_units, finished_units, undecided_counts
 from reeltalk_review.applying.turns import VERIFIED, apply_labels, apply_turns
-from reeltalk_review.database import ReviewProject
+from reeltalk_review.database import ReviewProject, in_batches
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.importing import (
     APPLIED,
     import_content,
     is_of_project,
-    latest_revision,
     read_checked,
     table_hashes,
 )
@@ -53,7 +50,6 @@ from reeltalk_review.team_stats import TeamStatsCache, release_blocks
 UNWRITTEN: Final = frozenset({Decision.REJECT, Decision.SKIP, "delete"})
 """Decisions whose other values do not reach the benchmark."""
 SHOWN: Final = 5
-TELL_EVERY_S: Final = 10.0
 
 
 @dataclass
@@ -97,6 +93,7 @@ def apply_reviews(
     into: Path | None = None,
     dry_run: bool = False,
     progress: Callable[[str], None] = lambda _: None,
+    show: Callable[[str], None] = lambda _: None,
 ) -> Applied:
     """Write the settled work of a project as the next revision of its benchmark.
 
@@ -105,6 +102,7 @@ def apply_reviews(
         into: A copy of the benchmark to write instead of the benchmark itself; made if it does not exist.
         dry_run: Only report what would be done.
         progress: Called with the current step.
+        show: Called in a dry run with each line of what would change, turn by turn.
 
     Raises:
         FrozenError: The benchmark is a release.
@@ -133,12 +131,14 @@ def apply_reviews(
                     f"{source.path} was changed by something else since the import; 'reeltalk review {source.path} "
                     "--reload' takes the changes over, or pass --into another copy"
                 )
-        progress("collecting settled work")
         made = revise(content, session, progress)
         left = undecided_counts(session)
+        if dry_run and made.changed():
+            for line in _differences(made, session):
+                show(line)
         last = session.scalars(select(ChainRow)).one_or_none()
         head = (last.seq, last.hash) if last is not None else (0, "")
-    changed = made.changed(content)
+    changed = made.changed()
     applied = Applied(
         revision=made.number if changed else made.number - 1,
         is_changed=bool(changed),
@@ -194,182 +194,92 @@ def _refuse_disagreement(project: ReviewProject, progress: Callable[[str], None]
         raise BenchmarkError(f"{'; '.join(blocks)}; nothing was applied")
 
 
-@dataclass
-class Revised:
-    """All settled work, as changes to the tables of a benchmark."""
-
-    number: int
-    """Number of the revision, from 1."""
-    changes: Mapping[str, TableChanges[Any]]
-    """By table."""
-    counts: Counter[str] = field(default_factory=Counter)
-    aside: dict[str, list[SetAside]] = field(default_factory=dict)
-    """What is left out, and why, by unit."""
-    gone: set[str] = field(default_factory=set)
-    """Ids of chains and dialogues without any turn left."""
-
-    def changed(self, content: Content) -> dict[Table[Any], Iterator[Any]]:
-        """The rows of each table that changed, to be read once.
-
-        Args:
-            content: The benchmark's rows before.
-        """
-        found = {
-            TABLES[name]: changes.rows(getattr(content, name)) for name, changes in self.changes.items() if changes
-        }
-        if any(not self.gone.isdisjoint(file.records) for file in content.source_files):
-            found[SOURCE_FILES] = without_records(content.source_files, self.gone)
-        return found
-
-
-def revise(content: Content, session: Session, progress: Callable[[str], None] = lambda _: None) -> Revised:
-    """All settled work that keeps the benchmark valid, as changes to its tables. Nothing is written.
+def revise(content: Content, session: Session, progress: Callable[[str], None] = lambda _: None) -> NextRevision:
+    """The next revision with all settled work that can be written. Nothing is written.
 
     Args:
-        content: The benchmark's rows, which stay in their files. Some videos are in memory at once.
+        content: The benchmark's rows, which may stay in their files.
         session: The database.
         progress: Called with the current step.
 
     Raises:
-        BrokenInvariantError: The benchmark would be invalid even without any unit.
+        BrokenInvariantError: People's work contradicts the benchmark in a way that no check of single values finds.
     """
-    folder = Path(gettempdir())
-    changes = {name: TableChanges(table, folder) for name, table in TABLES.items() if name not in LEFT_OUT}
-    made = Revised(latest_revision(content.reviews) + 1, changes)
-    told = time.monotonic()
-    for batch in VideoBatches(content, session):
-        some = consistent_revision(batch, session, made.number)
-        for name, table_changes in changes.items():
-            table_changes.add(getattr(some.before, name), getattr(some.content, name), batch.places[name])
-        made.counts.update(some.counts)
-        made.aside |= some.aside
-        made.gone |= {name for _, name in some.gone}
-        session.expunge_all()
-        if time.monotonic() - told >= TELL_EVERY_S:
-            told = time.monotonic()
-            progress(f"collecting settled work: {batch.videos:,} of {len(content.videos):,} videos")
-    names = unit_names(session, made.aside)
-    made.aside = {
-        unit_id: [replace(one, title=names[unit_id]) for one in found] for unit_id, found in made.aside.items()
-    }
-    return made
-
-
-def next_revision(batch: VideoBatch, session: Session, number: int, *, without: Container[str] = ()) -> NextRevision:
-    """Some videos' rows with all settled work, without units that were left out. Nothing is written.
-
-    Args:
-        batch: The videos.
-        session: The database.
-        number: Number of the revision.
-        without: Ids of units that are left out.
-    """
-    made = NextRevision.after(batch.content, number)
+    made = NextRevision(content)
+    films = {str(video.id): asdict(Film.of(video)) for video in content.videos}
 
     def units(kind: str) -> Iterator[DoneUnit]:
-        wanted = [unit_id for unit_id in batch.units.get(kind, ()) if unit_id not in without]
-        return _sound_units(made, done_units(session, kind, wanted))
+        progress(f"collecting settled work: {TASKS[kind].title}")
+        done = done_units(session, kind, finished_units(session, kind))
+        return (unit for unit in done if _is_sound(made, unit, films))
 
     apply_turns(made, units("turns"))
-    paths = remap(made)
-    apply_links(made, units("links"))
+    follow_links(made)
+    withdrawn = apply_links(made, units("links"))
+    follow_paths(made, withdrawn)
+    follow_rows(made)
     for kind in VERIFIED:
         apply_labels(made, units(kind))
-    settle_paths(made, paths)
-    word_paths(made)
-    add_collected(made, session, batch.units, batch.dialogues)
+    add_collected(made, session)
+    made.name_aside(unit_names(session, made.aside))
+    progress("checking what would be written")
+    _refuse_contradictions(made)
     return made
 
 
-def _sound_units(made: NextRevision, units: Iterable[DoneUnit]) -> Iterator[DoneUnit]:
-    """The units whose results can be written; others are set aside. Results that were applied before stay."""
-    films = {video.id: asdict(Film.of(video)) for video in made.content.videos}
-    for unit in units:
-        is_sound = True
-        # The video may have become known since the unit was loaded.
-        content = {**unit.content, "film": films.get(VideoId(unit.video_id or ""), unit.content.get("film", {}))}
-        for place, settled in unit.results.items():
-            if settled.value is None or settled.value.get("decision") in UNWRITTEN or not made.is_new(unit, place):
-                continue
-            try:
-                TASKS[unit.kind].check(content, place, settled.value)
-            except InvalidValue as error:
-                is_sound = False
-                found = error.more.get("findings")
-                made.set_aside(unit, found[0]["text"] if found else str(error), place=place, field=error.field)
-        if is_sound:
-            yield unit
+def _is_sound(made: NextRevision, unit: DoneUnit, films: Mapping[str, Mapping[str, Any]]) -> bool:
+    """True if the new results of a unit can be written; otherwise it is set aside."""
+    # The video may have become known since the unit was loaded.
+    content = {**unit.content, "film": films.get(unit.video_id or "", unit.content.get("film", {}))}
+    for place in made.new_places(unit):
+        value = unit.results[place].value
+        texts = texts_of([value, *(work.values.get(place) for work in unit.works)])
+        refused = next((problem for _, text in texts if (problem := refusal(text)) is not None), None)
+        if refused is not None:
+            made.set_aside(unit, f"it {refused}", place=place)
+        if value is None or value.get("decision") in UNWRITTEN:
+            continue
+        try:
+            TASKS[unit.kind].check(content, place, value)
+        except InvalidValue as error:
+            found = error.more.get("findings")
+            made.set_aside(unit, found[0]["text"] if found else str(error), place=place, field=error.field)
+    return unit.id not in made.aside
 
 
-def consistent_revision(batch: VideoBatch, session: Session, number: int) -> NextRevision:
-    """The next revision without the units that would make the benchmark invalid.
-
-    Args:
-        batch: Some videos.
-        session: The database.
-        number: Number of the revision.
-
-    Raises:
-        BrokenInvariantError: It is invalid even without any unit.
-    """
-    without: dict[str, str] = {}
-
-    def problems(left_out: Container[str]) -> tuple[NextRevision, list[Finding]]:
-        made = next_revision(batch, session, number, without=left_out)
-        found = _errors(made.content)
-        known = _errors(batch.content) if found else {}
-        return made, [finding for text, finding in found.items() if text not in known]
-
-    while True:
-        made, new = problems(without)
-        if not new:
-            break
-        without[_culprit(batch, without, lambda some: bool(problems(some)[1]), new)] = str(new[0])
-    for unit_id, problem in without.items():
-        title = session.get_one(UnitRow, unit_id).title
-        made.aside.setdefault(unit_id, []).append(SetAside(unit_id, title, None, None, problem))
-    return made
-
-
-def _errors(content: Content) -> dict[str, Finding]:
-    # The results of turns were checked by themselves.
-    found = (finding for finding in check_content(content) if not finding.is_about_turn)
-    return {str(finding): finding for finding in found if finding.severity == "error"}
-
-
-def _culprit(
-    batch: VideoBatch,
-    without: Collection[str],
-    is_broken: Callable[[Collection[str]], bool],
-    problems: Sequence[Finding],
-) -> str:
-    """Id of a unit whose results make the benchmark invalid: the last of the shortest beginning that does.
-
-    Args:
-        batch: The videos.
-        without: Ids of units that are left out already.
-        is_broken: Whether the benchmark is invalid if some units are left out.
-        problems: What is wrong.
-    """
-    kinds = ("turns", "links", *VERIFIED)
-    units = [unit_id for kind in kinds for unit_id in batch.units.get(kind, ()) if unit_id not in without]
-    if is_broken({*without, *units}):
-        shown = "; ".join(f"{finding.where}: {finding.problem}" for finding in problems[:SHOWN])
+def _refuse_contradictions(made: NextRevision) -> None:
+    if not (found := _errors(made)):
+        return
+    known = _errors(made.before)
+    problems = [text for text in found if text not in known]
+    if problems:
         more = f"; and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else ""
         raise BrokenInvariantError(
-            f"what people collected contradicts the benchmark: {shown}{more}; nothing was applied"
+            f"what people collected contradicts the benchmark: {'; '.join(problems[:SHOWN])}{more}; nothing was applied"
         )
-    sound, broken = 0, len(units)
-    while broken - sound > 1:
-        middle = (sound + broken) // 2
-        if is_broken({*without, *units[middle:]}):
-            broken = middle
-        else:
-            sound = middle
-    return units[broken - 1]
 
 
-def _note_aside(change: Transaction, made: Revised) -> None:
+def _errors(content: ReadsTables) -> list[str]:
+    # The results of turns were checked by themselves.
+    found = (finding for finding in check_content(content) if not finding.is_about_turn)
+    return [f"{finding.where}: {finding.problem}" for finding in found if finding.severity == "error"]
+
+
+def _differences(made: NextRevision, session: Session) -> Iterator[str]:
+    """What the revision changes as a difference: turn by turn, and then the rows that leave with their turns."""
+    for kind in CHANGES:
+        for units in in_batches(done_units(session, kind, finished_units(session, kind)), BATCH):
+            names = unit_names(session, [unit.id for unit in units])
+            for unit in units:
+                lines = [line for change in changes_of(unit, made.new_places(unit)) for line in change.lines()]
+                if lines and unit.id not in made.aside:
+                    yield from (names[unit.id], *lines)
+    for row in made.rejected.added():
+        if row.place is None:
+            yield f"{row.table} {row.record_id}: removed, {row.reason}"
+
+
+def _note_aside(change: Transaction, made: NextRevision) -> None:
     """Keep at each unit why it was left out, for those who can return it."""
     session = change.session
     for unit in session.scalars(select(UnitRow).where(UnitRow.set_aside.is_not(None))).all():
@@ -404,7 +314,7 @@ def _copy(source: Benchmark, folder: Path) -> None:
     (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
 
 
-def _go_on(project: ReviewProject, benchmark: Benchmark, made: Revised, applied: Applied, read: int) -> None:
+def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, applied: Applied, read: int) -> None:
     """Update the project to the written revision: units that nobody has begun show it."""
     fresh = Benchmark.open(benchmark.path)
     with transaction(project.database, OPERATOR) as change:

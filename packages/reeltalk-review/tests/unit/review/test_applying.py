@@ -380,6 +380,71 @@ def test_a_dry_run_says_what_would_change_and_writes_nothing(tmp_path: Path) -> 
     assert (project.benchmark / "manifest.json").read_bytes() == before
 
 
+def test_a_dry_run_shows_every_change_as_a_difference(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    edit = {"decision": "edit", "question": "Why?", "evidence": [{"start_s": 3.0, "end_s": 4.0}], "note": "shorter"}
+    review(project, "a", {"0": {"decision": "reject", "reasons": ["leaks", "other"], "note": "seen"}, "1": edit})
+    lines: list[str] = []
+    apply_reviews(project, dry_run=True, show=lines.append)
+    assert lines[1:11] == [
+        "  turn 1: removed, leaks, other (seen)",
+        "    question",
+        "    - a0?",
+        "  turn 2: edited, shorter",
+        "    question",
+        "    - a1?",
+        "    + Why?",
+        "    evidence",
+        "    - 1.00–2.00 s",
+        "    + 3.00–4.00 s",
+    ]
+    assert lines[0].endswith("of 4")
+    assert "rewrites rewrite-Plots: removed, review took out a turn that it leads from or to" in lines
+    assert not any("turn 3" in line for line in lines), "it was accepted as it was"
+    assert apply_reviews(project).is_changed
+    apply_reviews(project, dry_run=True, show=lines.append)
+    assert len([line for line in lines if line.startswith("  turn")]) == 2, "what was applied changes nothing again"
+
+
+def test_a_link_and_a_label_are_shown_as_differences(tmp_path: Path) -> None:
+    project = project_of(tmp_path, queues=("links", "tagging"))
+    ada, board = member(project, "Ada"), unit_id("links", "linkages", "a/b")
+    values = {
+        "2-0": {"decision": "keep", "relations": ["People"]},
+        "0-1": {"decision": "delete"},
+        "1-2": {"decision": "keep", "relations": ["Events"], "skills": ["STS"]},
+        "board": {"decision": "complete", "links": ["1-2", "2-0"]},
+    }
+    decide(project, ada, board, values)
+    tags = {"cogme.target": ["Event"], "cogme.content": ["Sequence"], "cogme.thinking": ["Reasoning"]}
+    unit = unit_id("tagging", "dialogues", "talk")
+    decide(project, ada, unit, {place: {"decision": "accept", "labels": tags} for place in "01"})
+    lines: list[str] = []
+    apply_reviews(project, dry_run=True, show=lines.append)
+    shown = "\n".join(lines)
+    assert "the link from turn 1 to turn 2: removed\n    relations\n    - Plots" in shown
+    assert "the link from turn 3 to turn 1: edited\n    relations\n    - Events\n    + People" in shown
+    assert "the link from turn 2 to turn 3: drawn\n    relations\n    + Events\n    skills\n    + STS" in shown
+    assert "labels of cogme.target\n    + Event" in shown
+
+
+def test_work_on_a_chain_that_the_benchmark_lost_is_set_aside_alone(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    for name in "ab":
+        review(project, name, {"1": {"decision": "edit", "question": "Why?"}})
+    content = full_content()
+    for table in ("linkages", "rewrites", "paths", "answers", "scores", "gates", "tag_proposals"):
+        setattr(content, table, [])
+    content.chains = [chain for chain in content.chains if chain.id != "a"]
+    Benchmark.create(tmp_path / "other").write_content(content, stage="test")
+    result, after = applied(project, into=tmp_path / "other")
+    assert [(found.unit_id, found.problem) for found in result.aside] == [
+        (unit_id("turns", "chains", "a"), "it is in the benchmark no longer")
+    ]
+    assert result.aside[0].title.endswith("of 4"), "its name for people"
+    assert questions(after, "b") == ["b0?", "Why?", "b2?"]
+
+
 def test_the_manifest_says_from_which_events_and_files_a_revision_comes(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     before = Benchmark.open(project.benchmark).manifest.files["chains.jsonl"].sha256

@@ -1,6 +1,7 @@
 """Links and labels that people settled, brought into the benchmark."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.invariants import check_content
-from reeltalk_review.applying.links import apply_links, remap, settle_paths, word_paths
-from reeltalk_review.applying.next_revision import DoneUnit, NextRevision, SettledPlace, SubmittedWork
+from reeltalk.store.tables import TABLES
+from reeltalk_review.applying.following import follow_links, follow_paths, follow_rows
+from reeltalk_review.applying.links import apply_links
+from reeltalk_review.applying.next_revision import NextRevision
+from reeltalk_review.applying.settled import DoneUnit, SettledPlace, SubmittedWork
 from reeltalk_review.applying.turns import apply_labels, apply_turns
 
 AT = "2026-11-22T04:30:00.000Z"
@@ -28,7 +32,7 @@ def done(kind: str, table: str, name: str, content: Mapping[str, Any], values: M
         video_id="film",
         content=content,
         results={place: SettledPlace(value, "sole", ["Ada"], AT) for place, value in values.items()},
-        works=[SubmittedWork("Ada", "ada", "annotator", AT, values, dict.fromkeys(values, AT))],
+        works=[SubmittedWork("Ada", "annotator", values, dict.fromkeys(values, AT))],
     )
 
 
@@ -73,17 +77,28 @@ def link(decision: str, *relations: str, **values: Any) -> dict[str, Any]:
     return {**start, "decision": decision, "relations": list(relations), **values}
 
 
-def settled(content: Content, *units: DoneUnit) -> NextRevision:
+@dataclass
+class Settled:
+    """A benchmark with what was settled."""
+
+    content: Content
+    counts: Mapping[str, int]
+
+
+def settled(content: Content, *units: DoneUnit) -> Settled:
     """The next revision; it must be whole."""
-    made = NextRevision.after(content)
+    made = NextRevision(content)
     apply_turns(made, (unit for unit in units if unit.kind == "turns"))
-    paths = remap(made)
-    apply_links(made, (unit for unit in units if unit.kind == "links"))
+    follow_links(made)
+    withdrawn = apply_links(made, (unit for unit in units if unit.kind == "links"))
+    follow_paths(made, withdrawn)
+    follow_rows(made)
     apply_labels(made, (unit for unit in units if unit.kind in ("tagging", "types")))
-    settle_paths(made, paths)
-    word_paths(made)
-    assert [str(finding) for finding in check_content(made.content) if finding.severity == "error"] == []
-    return made
+    found = Content()
+    for name, table in TABLES.items():
+        setattr(found, name, list(made.read(table)))
+    assert [str(finding) for finding in check_content(found) if finding.severity == "error"] == []
+    return Settled(found, made.counts)
 
 
 def links(content: Content) -> set[tuple[str, int, str, int, str]]:

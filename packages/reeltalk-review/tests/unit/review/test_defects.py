@@ -396,8 +396,8 @@ def test_1_the_author_takes_back_what_was_set_aside(team: Team) -> None:
     assert reopen(ada, bad).status_code == 200
 
 
-def test_1_any_contradiction_sets_one_task_aside(team: Team) -> None:
-    """Also one that no check of single values finds: then the task is found by trying."""
+def test_1_a_forbidden_character_sets_one_task_aside(team: Team) -> None:
+    """Also a character that no text of a benchmark may hold."""
     ada = team.member("Ada", "annotator")
     works = [do_next(ada, question=f"Question of {number}?") for number in range(4)]
     smuggle(team, works[2], "0", question="Who rings \x07?")
