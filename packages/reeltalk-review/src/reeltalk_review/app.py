@@ -35,6 +35,7 @@ from reeltalk_review.routes import (
     accounts,
     administration,
     backups,
+    changes,
     collecting,
     guidelines,
     media,
@@ -54,6 +55,7 @@ AREAS: Final = (
     collecting,
     guidelines,
     backups,
+    changes,
     administration,
 )
 """The modules of all routes."""

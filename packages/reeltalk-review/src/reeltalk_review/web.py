@@ -39,6 +39,7 @@ PROJECT_TABS: Final = (
     ("/team", "Team"),
     ("/setup", "Queues and settings"),
     ("/pairs", "Pairs"),
+    ("/changes", "Changes"),
     ("/backup", "Backup"),
     ("/history", "History"),
 )

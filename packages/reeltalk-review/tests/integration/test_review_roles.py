@@ -192,6 +192,7 @@ LINES: Final[tuple[Line, ...]] = (
     get("/guidelines/{queue_id}", "version that came with reeltalk", ALL, lambda w, b: "/guidelines/turns?version=0"),
     get("/guidelines/{queue_id}", "no version", ALL, lambda w, b: "/guidelines/turns?version=9999", 404),
     get("/guidelines/{queue_id}", "none", ALL, lambda w, b: "/guidelines/none", 404),
+    get("/changes", "page", OWNER, lambda w, b: "/changes"),
     get("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: "/setup/queues/turns/guideline"),
     get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
     form("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: guiding(w, "turns")),

@@ -3,15 +3,14 @@
 Reviews in the benchmark, `review apply --dry-run` and the page of changes say the same, since all ask here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit
 from reeltalk_review.applying.settled import DoneUnit
-from reeltalk_review.tasks.task import spoken_place
 
 WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
 """Fields of a turn's wording: all that people edit except labels."""
@@ -58,7 +57,7 @@ def decision_of(unit: DoneUnit, place: str, value: Json) -> ReviewDecision:
 def _link_decision(unit: DoneUnit, place: str, value: Json) -> ReviewDecision:
     if value is None or value["decision"] != "keep":
         return ReviewDecision(Decision.REJECT, comment=value["note"] if value is not None else "")
-    drafted = _drafted(unit, place)
+    drafted = drafted_relations(unit, place)
     edits = []
     if drafted != list(value["relations"]):
         edits.append(FieldEdit(field="relations", before=drafted, after=list(value["relations"])))
@@ -70,80 +69,11 @@ def _link_decision(unit: DoneUnit, place: str, value: Json) -> ReviewDecision:
     return ReviewDecision(Decision.EDIT if edits else Decision.ACCEPT, edits=edits, comment=value["note"])
 
 
-def _drafted(unit: DoneUnit, place: str) -> list[Json]:
+def drafted_relations(unit: DoneUnit, place: str) -> list[Json]:
     """The relations of a link as it was drafted; none if it was not."""
     return next((list(link["relations"]) for link in unit.content["linkages"] if link["place"] == place), [])
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a settled place changes, for people."""
-
-    place: str
-    """As `turn 2`."""
-    what: str
-    """`edited`, `removed`, `drawn`."""
-    why: str
-    fields: Sequence[tuple[str, str, str]] = field(default=())
-    """Name, old words and new words of each changed field."""
-
-    def lines(self) -> Iterator[str]:
-        """The change as a difference in lines."""
-        yield f"  {self.place}: {self.what}{f', {self.why}' if self.why else ''}"
-        for name, before, after in self.fields:
-            yield f"    {name}"
-            yield from (f"    - {line}" for line in before.splitlines())
-            yield from (f"    + {line}" for line in after.splitlines())
-
-
-def changes_of(unit: DoneUnit, places: Iterable[str] | None = None) -> Iterator[Change]:
-    """How the results of a unit differ from its draft; nothing for places that stay as they were.
-
-    Args:
-        unit: The unit.
-        places: The places that are looked at; by default all.
-    """
-    for place in sorted(unit.results if places is None else places, key=place_order):
-        value = unit.results[place].value
-        if place.isdecimal() or unit.kind == "links":
-            if (change := _change(unit, place, value)) is not None:
-                yield change
 
 
 def place_order(place: str) -> tuple[int, ...]:
     """Sorts places by the numbers of their turns."""
     return tuple(int(part) if part.isdecimal() else 0 for part in place.split("-"))
-
-
-def _change(unit: DoneUnit, place: str, value: Json) -> Change | None:
-    if unit.kind == "links" and not all(part.isdecimal() for part in place.split("-")):
-        return None
-    found, spoken = decision_of(unit, place, value), spoken_place(place)
-    if found.decision is Decision.REJECT:
-        if unit.kind != "links":
-            name, before = "question", unit.content["turns"][int(place)]["question"]
-        else:
-            name, before = "relations", _words(_drafted(unit, place))
-        return Change(spoken, "removed", found.why, [(name, before, "")]) if before else None
-    fields = [(_field_name(edit.field), _words(edit.before), _words(edit.after)) for edit in found.edits]
-    what = "drawn" if unit.kind == "links" and not _drafted(unit, place) else "edited"
-    return Change(spoken, what, found.comment, fields) if fields else None
-
-
-def _field_name(name: str) -> str:
-    """A field for people: `asked at`, `labels of cogme.target`."""
-    last = name.partition("].")[2] or name
-    return last.replace("labels.", "labels of ").removesuffix("_s").replace("_", " ")
-
-
-def _words(value: Json) -> str:
-    """A value for people, one line for each part."""
-    if value is None:
-        return ""
-    if isinstance(value, dict):
-        if "start_s" in value:
-            return f"{value['start_s']:.2f}–{value['end_s']:.2f} s"
-        return "\n".join(f"{_field_name(name)}: {_words(part)}" for name, part in value.items() if part)
-    if isinstance(value, list):
-        return "\n".join(_words(part) for part in value)
-    return str(value)

@@ -25,13 +25,14 @@ from reeltalk.store.manifest import MANIFEST, MEDIA, hash_file
 from reeltalk.store.release import CARD
 from reeltalk_review.applied import APPLY, HEAD, PROJECT
 from reeltalk_review.applying.collected import add_collected
-from reeltalk_review.applying.decisions import CHANGES, changes_of
+from reeltalk_review.applying.decisions import CHANGES
+from reeltalk_review.applying.differences import changes_of
 from reeltalk_review.applying.following import follow_links, follow_paths, follow_rows
 from reeltalk_review.applying.links import apply_links
 from reeltalk_review.applying.next_revision import NextRevision, SetAside
-from reeltalk_review.applying.settled import BATCH, DoneUnit, done_units, finished_units, undecided_counts
+from reeltalk_review.applying.settled import DoneUnit, done_units, finished_units, undecided_counts
 from reeltalk_review.applying.turns import VERIFIED, apply_labels, apply_turns
-from reeltalk_review.database import ReviewProject, in_batches
+from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import InvalidValue
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.importing import (
@@ -268,12 +269,12 @@ def _errors(content: ReadsTables) -> list[str]:
 def _differences(made: NextRevision, session: Session) -> Iterator[str]:
     """What the revision changes as a difference: turn by turn, and then the rows that leave with their turns."""
     for kind in CHANGES:
-        for units in in_batches(done_units(session, kind, finished_units(session, kind)), BATCH):
-            names = unit_names(session, [unit.id for unit in units])
-            for unit in units:
-                lines = [line for change in changes_of(unit, made.new_places(unit)) for line in change.lines()]
-                if lines and unit.id not in made.aside:
-                    yield from (names[unit.id], *lines)
+        ids = [unit_id for unit_id in finished_units(session, kind) if unit_id not in made.aside]
+        names = unit_names(session, ids)
+        for unit in done_units(session, kind, ids):
+            lines = [line for change in changes_of(unit, made.new_places(unit)) for line in change.lines()]
+            if lines:
+                yield from (names[unit.id], *lines)
     for row in made.rejected.added():
         if row.place is None:
             yield f"{row.table} {row.record_id}: removed, {row.reason}"

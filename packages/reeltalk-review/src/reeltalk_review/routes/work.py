@@ -207,7 +207,11 @@ def _next_step(session: Session, person: User, waiting: int) -> tuple[str, str, 
     real = select(UnitRow.id).where(UnitRow.gold.is_(None), UnitRow.state != DONE)
     if session.scalars(real.limit(1)).first() is not None:
         return "People are at work.", "/quality", "See how far they agree"
-    return "All work is settled, and reeltalk review apply writes it into the benchmark.", "/units", "Look at the tasks"
+    return (
+        "All work is settled, and reeltalk review apply writes it into the benchmark.",
+        "/changes",
+        "See what changes",
+    )
 
 
 Worker = Annotated[User, require_api(Action.WORK)]
