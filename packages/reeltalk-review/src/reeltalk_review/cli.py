@@ -15,9 +15,8 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.schema.answers import AnsweredTurn
     from reeltalk_review.database import ReviewProject
-    from reeltalk_review.tasks.task import Draft
 
 DATABASE = Annotated[
     str | None,
@@ -96,8 +95,10 @@ def serve(
         os.environ.setdefault(name, threads)
     from reeltalk.store.benchmark import Benchmark
     from reeltalk_review.app import first_invitation, listen, run_server
-    from reeltalk_review.database import ReviewProject
+    from reeltalk_review.database import PLAYABLE, ReviewProject
     from reeltalk_review.guard import server_address
+    from reeltalk_review.importing import import_benchmark
+    from reeltalk_review.playable import prepare_videos, update_served_videos
 
     reached = server_address(host, public_host, behind_https=behind_https, proxies=proxy)
     opened = Benchmark.open(benchmark)
@@ -107,7 +108,20 @@ def serve(
         project = ReviewProject.open(benchmark, url=database)
         closed.enter_context(contextlib.closing(project.database))
         choice = [name.strip() for name in queues.split(",")] if queues is not None else ()
-        _import(project, opened, queues=choice, overlap=overlap, only=only, reload=reload)
+        served = prepare_videos(opened, project.folder / PLAYABLE, progress=say)
+        loaded = import_benchmark(
+            project,
+            opened,
+            serving=lambda _: served,
+            queues=choice,
+            overlap=overlap,
+            only=only,
+            reload=reload,
+            progress=say,
+        )
+        for line in loaded.lines():
+            say(line)
+        update_served_videos(project, served)
         # Caches of what was read refer to themselves. They would stay while the server runs.
         del opened
         gc.collect()
@@ -123,36 +137,6 @@ def serve(
         run_server(project, listening, reached)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
-
-
-def _import(
-    project: "ReviewProject",
-    benchmark: "Benchmark",
-    *,
-    queues: Sequence[str],
-    overlap: int,
-    only: str | None,
-    reload: bool,
-) -> None:
-    """Prepare the videos of a benchmark for browsers, import what there is to review, and say what is new."""
-    from reeltalk_review.database import PLAYABLE
-    from reeltalk_review.importing import import_benchmark
-    from reeltalk_review.playable import prepare_videos, update_served_videos
-
-    served = prepare_videos(benchmark, project.folder / PLAYABLE, progress=say)
-    loaded = import_benchmark(
-        project,
-        benchmark,
-        serving=lambda _: served,
-        queues=queues,
-        overlap=overlap,
-        only=only,
-        reload=reload,
-        progress=say,
-    )
-    for line in loaded.lines():
-        say(line)
-    update_served_videos(project, served)
 
 
 @review.command(sort_key=1)
@@ -211,34 +195,48 @@ def add(
     approve_first
         Number of first dialogues of each pair that need approval.
     """
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk_review.collecting import CollectSettings, collecting_drafts
+    from reeltalk_review.events import OPERATOR, transaction
+    from reeltalk_review.importing import add_queue
+    from reeltalk_review.tasks.answering import answer_drafts
+    from reeltalk_review.tasks.rating import load_scale, rating_drafts
+
     if runs and work != "rate":
         raise SettingError(f"review add {work} takes no runs")
-    if work == "rate":
-        return _add_rating(benchmark, runs, scale, 2 if overlap is None else overlap, models, name, database)
-    if work == "test":
-        return _add_test(benchmark, mode, split, 1 if overlap is None else overlap, name, database)
-    if overlap is not None:
+    if overlap is not None and work == "collect":
         raise SettingError("--overlap is for rate and test; --dialogues says how many dialogues a video gets")
-    return _add_collecting(benchmark, dialogues, (least_turns, most_turns), approve_first, name or "collect", database)
+    check_counts(overlap=overlap, dialogues=dialogues)
+    people, settings = {"rate": overlap or 2, "test": overlap or 1, "collect": dialogues}[work], None
+    if work == "rate":
+        found, answers = load_scale(scale), _answers(runs, models)
+    content = Benchmark.open(benchmark).content(boxes=False)
+    if work == "rate":
+        queue, title = f"rating-{found.name}", f"Rate answers: {found.source or found.name}"
+        drafts = rating_drafts(answers, found, content=content)
+    elif work == "test":
+        queue, title, drafts = f"test-{mode}", f"Take the test: {mode}", answer_drafts(content, mode, split=split)
+    else:
+        chosen = {"least_turns": least_turns, "most_turns": most_turns, "approve_first": approve_first}
+        settings = settings_of(CollectSettings, **chosen).model_dump(mode="json")
+        if most_turns < least_turns:
+            raise SettingError(f"--most-turns {most_turns}: it must be at least --least-turns {least_turns}")
+        queue, title, drafts = work, "Collect dialogues", collecting_drafts(content)
+    with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
+        count = add_queue(change, work, name or queue, drafts, title=title, overlap=people, settings=settings)
+    if work == "collect":
+        print(f"{title}: {count:,} videos, {people} dialogues about each; an owner makes pairs on the page Pairs")
+    else:
+        print(f"{title}: {count:,} tasks; {people} {'person does' if people == 1 else 'people do'} each")
+    return 0
 
 
-def _add_rating(
-    benchmark: Path,
-    runs: Sequence[Path],
-    scale: str,
-    overlap: int,
-    models: str | None,
-    name: str | None,
-    database: str | None,
-) -> int:
-    from reeltalk.store.benchmark import Benchmark
+def _answers(runs: Sequence[Path], models: str | None) -> "list[AnsweredTurn]":
+    """The answers of runs that people rate: of the named models, or of all but baselines and the oracle."""
     from reeltalk.store.runs import read_run
-    from reeltalk_review.tasks.rating import RatingTask, load_scale, rating_drafts
 
-    check_counts(overlap=overlap)
     if not runs:
         raise SettingError("name at least one run whose answers people rate")
-    found = load_scale(scale)
     wanted = {part.strip() for part in models.split(",")} if models is not None else None
     answers = []
     known: set[str] = set()
@@ -251,75 +249,7 @@ def _add_rating(
                 answers.append(turn)
     if wanted is not None and (unknown := sorted(wanted - known)):
         raise SettingError(f"--models {unknown[0]}: the runs hold {', '.join(sorted(known)) or 'none'}")
-    drafts = rating_drafts(answers, found, content=Benchmark.open(benchmark).content(boxes=False))
-    task = RatingTask()
-    title = f"Rate answers: {found.source or found.name}"
-    count = _add(benchmark, database, task.kind, name or f"rating-{found.name}", drafts, title=title, overlap=overlap)
-    print(f"{count:,} dialogues of answers to rate, by {overlap} people each")
-    return 0
-
-
-def _add_test(
-    benchmark: Path,
-    mode: Literal["dialogue", "streaming"],
-    split: str | None,
-    overlap: int,
-    name: str | None,
-    database: str | None,
-) -> int:
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk_review.tasks.answering import AnswerTask, answer_drafts
-
-    check_counts(overlap=overlap)
-    drafts = answer_drafts(Benchmark.open(benchmark).content(boxes=False), mode, split=split)
-    title = f"Take the test: {mode}"
-    count = _add(benchmark, database, AnswerTask.kind, name or f"test-{mode}", drafts, title=title, overlap=overlap)
-    print(f"{count:,} dialogues to answer")
-    return 0
-
-
-def _add_collecting(
-    benchmark: Path, dialogues: int, turns: tuple[int, int], approve_first: int, name: str, database: str | None
-) -> int:
-    least_turns, most_turns = turns
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk_review.collecting import KIND, CollectSettings, collecting_drafts
-
-    check_counts(dialogues=dialogues)
-    settings = settings_of(CollectSettings, least_turns=least_turns, most_turns=most_turns, approve_first=approve_first)
-    if most_turns < least_turns:
-        raise SettingError(f"--most-turns {most_turns}: it must be at least --least-turns {least_turns}")
-    drafts = collecting_drafts(Benchmark.open(benchmark).content(boxes=False))
-    count = _add(
-        benchmark,
-        database,
-        KIND,
-        name,
-        drafts,
-        title="Collect dialogues",
-        overlap=dialogues,
-        settings=settings.model_dump(mode="json"),
-    )
-    print(f"{count:,} videos to talk about, {dialogues} dialogues each; an owner makes pairs on the page Pairs")
-    return 0
-
-
-def _add(
-    benchmark: Path,
-    database: str | None,
-    kind: str,
-    queue_id: str,
-    drafts: "Sequence[Draft]",
-    *,
-    title: str,
-    overlap: int,
-    settings: dict[str, object] | None = None,
-) -> int:
-    from reeltalk_review.events import OPERATOR, transaction
-    from reeltalk_review.importing import add_queue
-
-    with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
-        return add_queue(change, kind, queue_id, drafts, title=title, overlap=overlap, settings=settings)
+    return answers
 
 
 @review.command(sort_key=2)
@@ -348,26 +278,21 @@ def status(
     """
     if head is not None and not verify:
         raise SettingError("--head is for --verify")
-    if verify:
-        return _verify(benchmark, database, head)
     from reeltalk.schema.overview import aligned_table
     from reeltalk_review.team_stats import queue_table
+    from reeltalk_review.verifying import verify_history
 
+    if verify:
+        with open_project(benchmark, database) as project:
+            found = verify_history(project.database, head=head)
+        print("\n".join(found.lines()))
+        return 1 if found.findings else 0
     with open_project(benchmark, database) as project, project.database.reading() as session:
         rows = list(queue_table(session))
     if not rows:
         raise BenchmarkError(f"{benchmark} was not loaded for review yet; 'reeltalk review {benchmark}' does that")
     print(aligned_table(rows), end="")
     return 0
-
-
-def _verify(benchmark: Path, database: str | None, head: str | None) -> int:
-    from reeltalk_review.verifying import verify_history
-
-    with open_project(benchmark, database) as project:
-        found = verify_history(project.database, head=head)
-    print("\n".join(found.lines()))
-    return 1 if found.findings else 0
 
 
 @review.command(sort_key=3)
@@ -397,27 +322,17 @@ def invite(
     address
         Address at which browsers reach the server.
     """
-    if reset is not None:
-        return _reset_password(benchmark, reset, address, database)
     from reeltalk_review.events import OPERATOR, transaction
-    from reeltalk_review.people import INVITATION_DAYS
+    from reeltalk_review.people import INVITATION_DAYS, RESET_DAYS, make_reset
     from reeltalk_review.people import invite as make_invitation
 
     with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
-        token = make_invitation(change, project.secret, role, note)[1]
-    print(f"{address.rstrip('/')}/join/{token}")
-    say(f"good once, for {INVITATION_DAYS} days")
-    return 0
-
-
-def _reset_password(benchmark: Path, name: str, address: str, database: str | None) -> int:
-    from reeltalk_review.events import OPERATOR, transaction
-    from reeltalk_review.people import RESET_DAYS, make_reset
-
-    with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
-        token = make_reset(change, project.secret, name)
-    print(f"{address.rstrip('/')}/reset/{token}")
-    say(f"good once, for {RESET_DAYS} days")
+        if reset is None:
+            page, token, days = "join", make_invitation(change, project.secret, role, note)[1], INVITATION_DAYS
+        else:
+            page, token, days = "reset", make_reset(change, project.secret, reset), RESET_DAYS
+    print(f"{address.rstrip('/')}/{page}/{token}")
+    say(f"good once, for {days} days")
     return 0
 
 
@@ -488,51 +403,49 @@ def export(
         raise SettingError("--person is for --only answers")
     if overwrite and only != "ratings":
         raise SettingError("--overwrite is for --only ratings; choose another folder")
-    if only == "ratings":
-        return _export_ratings(benchmark, out, database, overwrite=overwrite)
-    if only == "answers":
-        return _export_answers(benchmark, out, person, database)
     from reeltalk_review.exporting import ZIP, export_project, export_to_zip
 
-    write = export_to_zip if out.suffix == ZIP else export_project
-    with open_project(benchmark, database) as project, ProgressBar() as bar:
-        manifest = write(project.database, out, progress=_progress_of(bar))
-    rows = {name.removesuffix(".jsonl"): entry.rows for name, entry in manifest.files.items()}
-    print(f"{out}: {', '.join(f'{count:,} {name}' for name, count in rows.items() if count)}")
+    with open_project(benchmark, database) as project:
+        if only == "ratings":
+            print(f"{_write_ratings(project, out, overwrite=overwrite):,} ratings: {out}")
+        elif only == "answers":
+            print(f"{_write_answers(project, out, person):,} answers by people: {out}")
+        else:
+            write = export_to_zip if out.suffix == ZIP else export_project
+            with ProgressBar() as bar:
+                manifest = write(project.database, out, progress=_progress_of(bar))
+            rows = {name.removesuffix(".jsonl"): entry.rows for name, entry in manifest.files.items()}
+            print(f"{out}: {', '.join(f'{count:,} {name}' for name, count in rows.items() if count)}")
     return 0
 
 
-def _export_ratings(benchmark: Path, out: Path, database: str | None, *, overwrite: bool) -> int:
+def _write_ratings(project: "ReviewProject", out: Path, *, overwrite: bool) -> int:
     from reeltalk.store.atomic import write_bytes
     from reeltalk_review.applying.collected import human_scores
 
     refuse_existing(out, overwrite=overwrite)
-    with open_project(benchmark, database) as project, project.database.reading() as session:
+    with project.database.reading() as session:
         lines = [row.to_json() for row in human_scores(session)]
     if not lines:
         raise BenchmarkError("nobody's ratings are in yet; a dialogue counts once all its people have submitted")
     write_bytes(out, "".join(f"{line}\n" for line in lines).encode())
-    print(f"{len(lines):,} ratings: {out}")
-    return 0
+    return len(lines)
 
 
-def _export_answers(benchmark: Path, into: Path, person: int, database: str | None) -> int:
+def _write_answers(project: "ReviewProject", into: Path, person: int) -> int:
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.tables import ANSWERS
     from reeltalk_review.applying.collected import HUMAN, human_answers
 
     check_counts(person=person)
     model = HUMAN if person == 1 else f"{HUMAN} {person}"
-    with open_project(benchmark, database) as project, project.database.reading() as session:
+    with project.database.reading() as session:
         rows = [row for row in human_answers(session) if row.model == model]
     if not rows:
         raise BenchmarkError("nobody has handed in a test yet")
     refuse_existing(into, overwrite=False)
-    made = Benchmark.create(into)
-    with made.writing(stage="review answers") as writer:
-        writer.add(ANSWERS, rows)
-    print(f"{len(rows):,} answers by people: {into}")
-    return 0
+    with Benchmark.create(into).writing(stage="review answers") as writer:
+        return writer.add(ANSWERS, rows)
 
 
 @review.command(sort_key=6)

@@ -5,6 +5,7 @@ that their annotator saw.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, tee
@@ -36,7 +37,7 @@ from reeltalk_review.tables import (
     canonical_json,
 )
 from reeltalk_review.tasks.registry import TASKS
-from reeltalk_review.tasks.task import Draft, ReviewTask
+from reeltalk_review.tasks.task import Draft
 
 ENDING: Final = ".jsonl"
 APPLIED: Final = "review apply"
@@ -92,6 +93,11 @@ class ImportReport:
     behind: dict[str, int] = field(default_factory=dict)
     """Begun or finished units whose draft has changed in the benchmark."""
 
+    def add(self, queue_id: str, counts: Mapping[str, int]) -> None:
+        """Take in what happened in a queue."""
+        for name in ("new", "renewed", "removed", "behind"):
+            getattr(self, name)[queue_id] = counts.get(name, 0)
+
     def lines(self) -> Iterator[str]:
         """Lines for people."""
         for counts, words in (
@@ -107,16 +113,10 @@ class ImportReport:
 
 def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchmark) -> None:
     """Record which benchmark is reviewed, and its state."""
-    row = change.session.get(ProjectRow, 1)
-    manifest = benchmark.manifest
+    row, manifest = change.session.get(ProjectRow, 1), benchmark.manifest
     if row is None:
-        row = ProjectRow(
-            id=1,
-            name=manifest.name,
-            settings=project.settings.model_dump(mode="json"),
-            created_at=change.at,
-            content_hash="",
-        )
+        settings = project.settings.model_dump(mode="json")
+        row = ProjectRow(id=1, name=manifest.name, settings=settings, created_at=change.at, content_hash="")
         change.session.add(row)
     if row.content_hash != manifest.content_hash:
         before = row.content_hash or None
@@ -126,16 +126,10 @@ def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchma
 
 
 def _put_videos(session: Session, videos: Iterable[Video], served: ServedVideos | None) -> None:
-    """Add new videos, and update how known ones are served.
-
-    Args:
-        session: The transaction.
-        videos: All videos of the benchmark.
-        served: How each is served; None to keep the stored values.
-    """
+    """Add new videos, and update how known ones are served; None keeps the stored values."""
+    missing = (None, None, "the benchmark has no file of this video")
     for some in in_batches(videos, BATCH):
-        ids = [str(video.id) for video in some]
-        known = {row.id: row for row in session.scalars(select(VideoRow).where(VideoRow.id.in_(ids)))}
+        known = {row.id: row for row in session.scalars(select(VideoRow).where(VideoRow.id.in_([v.id for v in some])))}
         for video in some:
             row = known.get(video.id)
             if row is None:
@@ -144,153 +138,109 @@ def _put_videos(session: Session, videos: Iterable[Video], served: ServedVideos 
             elif served is None:
                 continue
             row.sha256, row.duration_s = video.sha256, video.duration_s
-            row.file, row.media_type, row.problem = (served or {}).get(
-                video.id, (None, None, "the benchmark has no file of this video")
-            )
+            row.file, row.media_type, row.problem = (served or {}).get(video.id, missing)
         session.flush()
 
 
 def _chosen(drafts: Iterable[Draft], videos: Iterable[Video], only: str | None) -> Iterator[Draft]:
     """The drafts about videos that `--only` selects; all if it selects nothing."""
-    if only is None:
-        yield from drafts
-        return
-    name, _, value = only.partition("/")
-    chosen = {str(video.id) for video in videos if getattr(video, name) == value}
-    for draft in drafts:
-        if draft.video_id in chosen:
-            yield draft
+    name, _, value = (only or "").partition("/")
+    chosen = {str(video.id) for video in videos if only and getattr(video, name) == value}
+    return (draft for draft in drafts if only is None or draft.video_id in chosen)
 
 
-def _put_queue(
-    change: Transaction,
-    queue_id: str,
-    kind: str,
-    *,
-    title: str,
-    position: int,
-    overlap: int,
-    settings: Mapping[str, Json],
-) -> QueueRow:
+def _put_queue(change: Transaction, queue: QueueRow) -> QueueRow:
     """Add a queue without units."""
-    queue = QueueRow(id=queue_id, task=kind, title=title, position=position, overlap=overlap, settings=dict(settings))
     change.session.add(queue)
     change.session.flush()
     return queue
 
 
-def _new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Row of a unit that nobody has begun.
+@dataclass(frozen=True)
+class _Units:
+    """Makes the rows of a queue's units from drafts."""
 
-    Args:
-        queue: Its queue.
-        draft: What it is made from.
-        position: Its place in the queue, from 0.
-        shown: The result of `_unit_view`.
-    """
-    return {
-        "id": _unit_id(queue, draft),
-        "queue_id": queue.id,
-        "position": position,
-        "target_table": draft.target_table,
-        "target_id": draft.target_id,
-        "state": "open",
-        "submitted": 0,
-        **shown,
-    }
+    queue: QueueRow
+    videos: Container[str]
+    """Ids of the project's videos."""
 
+    def id(self, draft: Draft) -> str:
+        return derive_id("unit", self.queue.id, draft.target_table, draft.target_id)
 
-def _unit_view(task: ReviewTask | None, draft: Draft, videos: Container[str]) -> dict[str, Any]:
-    """The visible columns of a unit.
+    def view(self, draft: Draft) -> dict[str, Any]:
+        """The visible columns of a unit."""
+        task = TASKS.get(self.queue.task)
+        return {
+            "title": draft.title,
+            "video_id": draft.video_id if draft.video_id in self.videos else None,
+            # Videos that pairs talk about have no places.
+            "turns": len(task.places(draft.content)) if task is not None else 0,
+            "content": dict(draft.content),
+        }
 
-    Args:
-        task: Its kind of work; None if it has no places, as for videos that pairs talk about.
-        draft: What it is made from.
-        videos: Ids of the project's videos.
-    """
-    return {
-        "title": draft.title,
-        "video_id": draft.video_id if draft.video_id in videos else None,
-        "turns": len(task.places(draft.content)) if task is not None else 0,
-        "content": dict(draft.content),
-    }
-
-
-def _unit_id(queue: QueueRow, draft: Draft) -> str:
-    """Id of the unit about a record in a queue."""
-    return derive_id("unit", queue.id, draft.target_table, draft.target_id)
+    def row(self, draft: Draft, position: int, view: Mapping[str, Any]) -> dict[str, Any]:
+        """A unit that nobody has begun, at a position of the queue from 0."""
+        target = {"target_table": draft.target_table, "target_id": draft.target_id}
+        own = {"id": self.id(draft), "queue_id": self.queue.id, "position": position, "state": "open", "submitted": 0}
+        return {**own, **target, **view}
 
 
 def _put_units(
-    change: Transaction,
-    queue: QueueRow,
-    task: ReviewTask,
-    drafts: Iterable[Draft],
-    videos: Container[str],
-    revision: int,
-    loaded: ImportReport,
-) -> None:
+    change: Transaction, made: _Units, drafts: Iterable[Draft], revision: int, loaded: ImportReport
+) -> dict[str, int]:
     """Add new units, renew those that nobody has begun, and remove those that the benchmark no longer has.
 
     Args:
         change: The transaction.
-        queue: Whose units.
-        task: Its kind of work.
+        made: Makes the units of the queue.
         drafts: All units that the queue should hold.
-        videos: Ids of the project's videos.
         revision: Revision of the benchmark that the drafts show.
         loaded: Receives the counts.
     """
-    session = change.session
+    session, queue = change.session, made.queue
+    real = (UnitRow.queue_id == queue.id, UnitRow.gold.is_(None))
     begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
-    known = {
-        unit_id: is_begun
-        for unit_id, is_begun in session.execute(
-            select(UnitRow.id, begun).where(UnitRow.queue_id == queue.id, UnitRow.gold.is_(None))
-        )
-    }
+    known = {name: is_begun for name, is_begun in session.execute(select(UnitRow.id, begun).where(*real))}
     last = session.scalar(select(func.max(UnitRow.position)).where(UnitRow.queue_id == queue.id))
-    last = -1 if last is None else last
-    counts = {"new": 0, "renewed": 0, "behind": 0}
+    next_position = 0 if last is None else last + 1
+    counts = Counter[str]()
     there: set[int] = set()
     for some in in_batches(_named(drafts), BATCH):
         rows: list[dict[str, Any]] = []
         for draft in some:
-            unit_id = _unit_id(queue, draft)
+            unit_id = made.id(draft)
             if (key := name_key(unit_id)) in there:
                 continue
             there.add(key)
-            values = _unit_view(task, draft, videos)
+            values = made.view(draft)
             values["content"][REVISION] = revision
             if unit_id not in known:
-                last += 1
+                rows.append(made.row(draft, next_position + counts["new"], values))
                 counts["new"] += 1
-                rows.append(_new_unit(queue, draft, last, values))
                 continue
             row = session.get_one(UnitRow, unit_id)
-            if row.title != draft.title:
-                row.title = draft.title
+            is_same = _is_same(row.content, values["content"])
+            if is_same or known[unit_id]:
+                counts["behind"] += not is_same
+                values = {"title": draft.title}
+            else:
+                counts["renewed"] += 1
+            if not is_same or row.title != draft.title:
                 forget_words(session, [unit_id])
-            if _is_same(row.content, values["content"]):
-                continue
-            if known[unit_id]:
-                counts["behind"] += 1
-                continue
-            counts["renewed"] += 1
-            forget_words(session, [unit_id])
-            for name, value in values.items():
-                setattr(row, name, value)
+                for name, value in values.items():
+                    setattr(row, name, value)
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
     gone = [unit_id for unit_id, is_begun in known.items() if name_key(unit_id) not in there and not is_begun]
+    counts["removed"] = len(gone)
     forget_words(session, gone)
     assign_units(change, dict.fromkeys(gone, queue.id), ())
     for unit_id in gone:
         session.delete(session.get_one(UnitRow, unit_id))
     session.flush()
-    loaded.new[queue.id], loaded.renewed[queue.id] = counts["new"], counts["renewed"]
-    loaded.removed[queue.id], loaded.behind[queue.id] = len(gone), counts["behind"]
+    loaded.add(queue.id, counts)
+    return {"units": counts["new"], "renewed": counts["renewed"], "removed": counts["removed"]}
 
 
 def _named(drafts: Iterable[Draft]) -> Iterator[Draft]:
@@ -423,24 +373,13 @@ def import_content(
             if first is None:
                 continue
             drafts = chain((first,), drafts)
-            queue = _put_queue(
-                change,
-                name,
-                name,
-                title=task.title,
-                position=position,
-                overlap=choice.overlap,
-                settings={LOADED: True, **({"only": only} if only is not None else {})},
-            )
-        _put_units(change, queue, task, drafts, videos, revision, loaded)
-        counts = {
-            "units": loaded.new.get(name, 0),
-            "renewed": loaded.renewed.get(name, 0),
-            "removed": loaded.removed.get(name, 0),
-            "overlap": queue.overlap,
-        }
-        if counts["units"] or counts["renewed"] or counts["removed"]:
-            change.record("load", name, after=counts)
+            settings = {LOADED: True, **({"only": only} if only is not None else {})}
+            queue = QueueRow(id=name, task=name, title=task.title, position=position, overlap=choice.overlap)
+            queue.settings = settings
+            _put_queue(change, queue)
+        counts = _put_units(change, _Units(queue, videos), drafts, revision, loaded)
+        if any(counts.values()):
+            change.record("load", name, after={**counts, "overlap": queue.overlap})
     session.flush()
     describe_units(session)
     return loaded
@@ -513,11 +452,11 @@ def add_queue(
         raise BenchmarkError(f"the project has a queue '{queue_id}' already; give another --name")
     last = session.scalar(select(func.max(QueueRow.position)))
     position = last + 1 if last is not None else 0
-    queue = _put_queue(change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {})
-    task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
+    queue = QueueRow(id=queue_id, task=kind, title=title, position=position, overlap=overlap)
+    queue.settings = dict(settings or {})
+    made = _Units(_put_queue(change, queue), set(session.scalars(select(VideoRow.id))))
     for some in in_batches(enumerate(_named(drafts)), BATCH):
-        rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in some]
-        session.execute(insert(UnitRow), rows)
+        session.execute(insert(UnitRow), [made.row(draft, number, made.view(draft)) for number, draft in some])
     change.record("load", queue_id, after={"units": len(drafts), "overlap": overlap, "task": kind})
     session.flush()
     describe_units(session)

@@ -56,7 +56,7 @@ def test_people_become_the_human_row(tmp_path: Path, mode: str, capsys: pytest.C
     team = make_team(tmp_path)
     bench = str(tmp_path / "bench")
     assert run(["review", "add", bench, "test", "--mode", mode, "--split", "test"]) == 0
-    assert "3 dialogues" in capsys.readouterr().out
+    assert "3 tasks; 1 person does each" in capsys.readouterr().out
     person = team.member("Ann", "annotator")
     for _ in range(3):
         assignment = person.next(f"test-{mode}")

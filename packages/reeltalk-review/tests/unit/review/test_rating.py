@@ -123,7 +123,7 @@ def test_ratings_from_the_command_line_calibrate_judges(tmp_path: Path, capsys: 
     )
     write_run(tmp_path / "run", info, answers=answers(models), items=[], summary=[], curves=[])
     assert run(["review", "add", str(bench), "rate", str(tmp_path / "run"), "--scale", "rating", "--overlap", "1"]) == 0
-    assert "6 dialogues" in capsys.readouterr().out, "the floor is not rated"
+    assert "6 tasks; " in capsys.readouterr().out, "the floor is not rated"
     assert run(["review", "add", str(bench), "rate", str(tmp_path / "run"), "--scale", "rating"]) == 2
     assert "already" in capsys.readouterr().err
     out = tmp_path / "people.jsonl"
