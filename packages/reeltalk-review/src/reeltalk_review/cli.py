@@ -196,11 +196,11 @@ def add(
         Number of first dialogues of each pair that need approval.
     """
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk_review.collecting import CollectSettings, collecting_drafts
+    from reeltalk_review.collecting import KIND, CollectSettings, collecting_drafts
     from reeltalk_review.events import OPERATOR, transaction
     from reeltalk_review.importing import add_queue
-    from reeltalk_review.tasks.answering import answer_drafts
-    from reeltalk_review.tasks.rating import load_scale, rating_drafts
+    from reeltalk_review.tasks.answering import AnswerTask, answer_drafts
+    from reeltalk_review.tasks.rating import RatingTask, load_scale, rating_drafts
 
     if runs and work != "rate":
         raise SettingError(f"review add {work} takes no runs")
@@ -208,6 +208,7 @@ def add(
         raise SettingError("--overlap is for rate and test; --dialogues says how many dialogues a video gets")
     check_counts(overlap=overlap, dialogues=dialogues)
     people, settings = {"rate": overlap or 2, "test": overlap or 1, "collect": dialogues}[work], None
+    kind = {"rate": RatingTask.kind, "test": AnswerTask.kind, "collect": KIND}[work]
     if work == "rate":
         found, answers = load_scale(scale), _answers(runs, models)
     content = Benchmark.open(benchmark).content(boxes=False)
@@ -223,7 +224,7 @@ def add(
             raise SettingError(f"--most-turns {most_turns}: it must be at least --least-turns {least_turns}")
         queue, title, drafts = work, "Collect dialogues", collecting_drafts(content)
     with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
-        count = add_queue(change, work, name or queue, drafts, title=title, overlap=people, settings=settings)
+        count = add_queue(change, kind, name or queue, drafts, title=title, overlap=people, settings=settings)
     if work == "collect":
         print(f"{title}: {count:,} videos, {people} dialogues about each; an owner makes pairs on the page Pairs")
     else:

@@ -225,10 +225,11 @@ def _put_units(
                 values = {"title": draft.title}
             else:
                 counts["renewed"] += 1
-            if not is_same or row.title != draft.title:
+            new = {name: value for name, value in values.items() if getattr(row, name) != value}
+            if new:
                 forget_words(session, [unit_id])
-                for name, value in values.items():
-                    setattr(row, name, value)
+            for name, value in new.items():
+                setattr(row, name, value)
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
