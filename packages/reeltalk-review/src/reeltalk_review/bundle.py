@@ -9,10 +9,12 @@ They run, and their function `start` is called if they have one. Other modules r
 
 import gzip
 import hashlib
+import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -78,7 +80,8 @@ def bundled_script(folder: Path) -> str:
         ValueError: A module imports a module that is not there or, through others, itself; or an import or export does
             not list names. The message names it.
     """
-    sources = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in _modules(folder)}
+    modules = (*sorted(folder.glob("vendor/*.js")), *sorted(folder.glob("*.js")))
+    sources = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in modules}
     needs: dict[str, list[str]] = {}
     parts = []
     for name, source in sources.items():
@@ -87,13 +90,11 @@ def bundled_script(folder: Path) -> str:
             if other not in sources:
                 raise ValueError(f"{name} imports {other}, which is not there")
         parts.append(part)
-    _refuse_circles(needs)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        raise ValueError(f"modules import each other in a circle: {' → '.join(error.args[1])}") from None
     return "".join([_HEAD, *parts, _TAIL])
-
-
-def _modules(folder: Path) -> Iterator[Path]:
-    yield from sorted(folder.glob("vendor/*.js"))
-    yield from sorted(folder.glob("*.js"))
 
 
 def _module(name: str, source: str) -> tuple[list[str], str]:
@@ -102,13 +103,7 @@ def _module(name: str, source: str) -> tuple[list[str], str]:
     exported: list[str] = []
 
     def imported(match: re.Match[str]) -> str:
-        steps = [*name.split("/")[:-1]]
-        for step in match[2].split("/"):
-            if step == "..":
-                steps.pop()
-            elif step != ".":
-                steps.append(step)
-        needed.append("/".join(steps))
+        needed.append(posixpath.normpath(posixpath.join(posixpath.dirname(name), match[2])))
         names = [part.strip() for part in (match[1] or "").split(",") if part.strip()]
         taken = ", ".join(": ".join(part.split(" as ")) for part in names)
         return f'const {{ {taken} }} = need("{needed[-1]}");' if taken else f'need("{needed[-1]}");'
@@ -125,21 +120,6 @@ def _module(name: str, source: str) -> tuple[list[str], str]:
     if (other := _OTHER.search(text)) is not None:
         raise ValueError(f"{name}: {other.group()[:80]!r} is no import or export that the bundle can take")
     return needed, f'makers["{name}"] = () => {{\n{text}\nreturn {{ {", ".join(exported)} }};\n}};\n'
-
-
-def _refuse_circles(needs: Mapping[str, list[str]]) -> None:
-    finished: set[str] = set()
-
-    def visit(name: str, path: tuple[str, ...]) -> None:
-        if name in path:
-            raise ValueError(f"modules import each other in a circle: {' → '.join((*path, name))}")
-        if name not in finished:
-            for other in needs[name]:
-                visit(other, (*path, name))
-            finished.add(name)
-
-    for name in needs:
-        visit(name, ())
 
 
 def bundled_style(folder: Path) -> str:

@@ -52,7 +52,6 @@ def serve(
     queues: str | None = None,
     overlap: int = 1,
     only: str | None = None,
-    reload: Annotated[bool, FLAG] = False,
     public_host: Annotated[tuple[str, ...], IN_SERVER] = (),
     behind_https: Annotated[bool, IN_SERVER] = False,
     proxy: Annotated[tuple[str, ...], IN_SERVER] = (),
@@ -74,9 +73,6 @@ def serve(
         Number of people who do each task of a new queue, independently of each other.
     only
         Only tasks about some videos: split/test, category/cooking or id/VIDEO.
-    reload
-        Load the benchmark again after another command changed it. Finished and begun tasks stay as they are, the others
-        are updated, and new ones are added.
     public_host
         Host name of the server for browsers, such as review.example.org; may be repeated. It answers to
         localhost, 127.0.0.1, the --host, and to no other name.
@@ -116,7 +112,6 @@ def serve(
             queues=choice,
             overlap=overlap,
             only=only,
-            reload=reload,
             progress=say,
         )
         for line in loaded.lines():
@@ -477,7 +472,7 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
         "'reeltalk review invite --reset NAME'"
     )
     if manifest.content_hash != opened.manifest.content_hash:
-        say(f"{into} is not the revision that the project was about: 'reeltalk review {into}' says what differs")
+        say(f"{into} is not the revision that the project was about: 'reeltalk review {into}' takes the differences over")
     return 0
 
 

@@ -35,7 +35,6 @@ from sqlalchemy.exc import (
     ArgumentError,
     DataError,
     DBAPIError,
-    DisconnectionError,
     IntegrityError,
     NoSuchModuleError,
     ProgrammingError,
@@ -57,8 +56,6 @@ SCHEMA_VERSION: Final = 1
 _STORED_VERSION: Final = Table("schema_version", MetaData(), Column("version", Integer, nullable=False))
 POOL: Final = 48
 """Most connections: more than the threads that answer requests, fewer than PostgreSQL's usual hundred."""
-IDLE_S: Final = 1.0
-"""A connection that was unused for longer is tried before it is used, since the server may have ended it."""
 BUSY_MS: Final = 30_000
 """How long to wait for a writer of another process."""
 JOURNAL_POLL_S: Final = 0.02
@@ -117,7 +114,9 @@ class Database:
                 self.engine: Engine = create_engine(parsed, pool_size=POOL, max_overflow=POOL)
             elif parsed.get_backend_name() == "postgresql":
                 parsed = parsed.set(drivername="postgresql+psycopg")
-                self.engine = create_engine(parsed, pool_size=POOL, max_overflow=0, connect_args=_POSTGRES_ARGUMENTS)
+                # The server may have ended a connection that was idle, so each is tried before it is used.
+                options: dict[str, Any] = {"pool_pre_ping": True, "connect_args": _POSTGRES_ARGUMENTS}
+                self.engine = create_engine(parsed, pool_size=POOL, max_overflow=0, **options)
             else:
                 raise wrong
         except ModuleNotFoundError:
@@ -127,14 +126,11 @@ class Database:
         if self.is_sqlite:
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
-            self._reader = self._glance = self.engine
+            self._reader = self.engine
         else:
             event.listen(self.engine, "connect", _prepare_postgres)
-            event.listen(self.engine, "checkout", _try_idle)
-            event.listen(self.engine, "checkin", _note_use)
             event.listen(self.engine, "begin", _begin_postgres)
             self._reader = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-            self._glance = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._writer = self.engine.execution_options(reeltalk_writes=True)
         if not self.is_sqlite:
             # A stricter level would take its snapshot before this writer's turn comes and see old data.
@@ -150,16 +146,6 @@ class Database:
             BenchmarkError: The database cannot be reached.
         """
         with self._errors(), Session(self._reader, info={KEY: self.key}) as session:
-            yield session
-
-    @contextlib.contextmanager
-    def glancing(self) -> Iterator[Session]:
-        """A session for one query. Where there are several, they may see different moments.
-
-        Raises:
-            BenchmarkError: The database cannot be reached.
-        """
-        with self._errors(), Session(self._glance, info={KEY: self.key}) as session:
             yield session
 
     @contextlib.contextmanager
@@ -287,21 +273,6 @@ def _prepare_postgres(connection: Any, _: Any) -> None:
     for setting in _POSTGRES_SETTINGS:
         connection.execute(setting)
     connection.commit()
-
-
-def _note_use(_: Any, record: Any) -> None:
-    record.info["used"] = time.monotonic()
-
-
-def _try_idle(connection: Any, record: Any, _: Any) -> None:
-    # Trying each connection each time would cost a busy server as much as its queries.
-    if time.monotonic() - record.info.get("used", time.monotonic()) <= IDLE_S:
-        return
-    try:
-        connection.execute("")
-        connection.rollback()
-    except Exception as error:
-        raise DisconnectionError from error
 
 
 def _begin_postgres(connection: Any) -> None:

@@ -7,20 +7,20 @@ after an operator has given them a new password (`reeltalk review invite --reset
 import contextlib
 import hashlib
 import json
-import math
-import re
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import Boolean, Column, Float, Integer, Table, func, insert, select
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+from sqlalchemy import Boolean, Float, Integer, Table, func, insert, select
 from sqlalchemy import Text as AnyText
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import OperationalError, StatementError
 from sqlalchemy.orm import Session
 
 from reeltalk._version import __version__
@@ -92,14 +92,8 @@ def exported_tables() -> Sequence[Table]:
 def export_project(database: Database, folder: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
     """Write a project into a folder that appears whole or not at all. People may keep working meanwhile.
 
-    Args:
-        database: The project's database.
-        folder: Target folder; it must be empty or not exist.
-        progress: Called with the progress.
-
     Raises:
-        BenchmarkError: The folder is not empty or cannot be written, or the database cannot be read or holds no
-        project.
+        BenchmarkError: The folder is not empty or cannot be written, or the database cannot be read or has no project.
     """
     with database.reading() as session, writing_directory(folder) as partial:
         if not database.is_sqlite:
@@ -191,7 +185,9 @@ def restore_project(
         tables = sorted(exported_tables(), key=lambda table: table.name not in ("events", "chain"))
         recorded: dict[str, dict[str, str]] = {}
         for table in tables:
-            reader = _TableReader(table, export, manifest, database.key, recorded)
+            name = f"{table.name}.jsonl"
+            expected = None if table.name in UNRECORDED else recorded.setdefault(table.name, {})
+            reader = _TableReader(table, export.joinpath(name), manifest.files[name], database.key, expected)
             reader.read_into(session, progress)
             if table.name == tables[1].name:
                 progress("chain of events", 0, manifest.files["events.jsonl"].rows)
@@ -217,11 +213,6 @@ def _check_project(session: Session, export: Traversable) -> None:
 
 def export_to_zip(database: Database, file: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
     """Write a project into one file, which appears whole or not at all. People may keep working meanwhile.
-
-    Args:
-        database: The project's database.
-        file: Target file, which must not exist.
-        progress: Called with the progress.
 
     Raises:
         BenchmarkError: The file is there or cannot be written, or the database cannot be read or holds no project.
@@ -262,35 +253,58 @@ def opened_export(path: Path) -> Iterator[Traversable]:
 
 
 _AGAIN: Final = "nothing was restored; export the original project again"
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
-_TIMES: Final = ("at", "_at", "_until")
-"""Names of columns with times, or how they end."""
 
 
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a character that text cannot have")
+    return text
+
+
+_TIME: Final = Annotated[str, Field(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\z")]
+_KINDS: Final = (
+    (Boolean, bool),
+    (Integer, Annotated[int, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]),
+    (Float, Annotated[float, Field(allow_inf_nan=False)]),
+    (AnyText, Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_without_nul)]),
+)
+"""What a column's values can be, by its type."""
+
+
+@cache
+def _row_model(table: Table) -> type[BaseModel]:
+    """The model of a table's exported rows."""
+    fields: dict[str, Any] = {}
+    for column in table.columns:
+        if column.name == SECRET.get(table.name):
+            continue
+        kind: Any
+        if isinstance(column.type, JsonText):
+            kind = column.type.kind or Any
+        elif column.name == "at" or column.name.endswith(("_at", "_until")):
+            kind = _TIME
+        else:
+            kind = next(kind for of, kind in _KINDS if isinstance(column.type, of))
+        fields[column.name] = (kind | None if column.nullable and kind is not Any else kind, ...)
+    return create_model(table.name, __config__=ConfigDict(strict=True, extra="forbid"), **fields)
+
+
+@dataclass(frozen=True)
 class _TableReader:
-    """Reads one table of an export into the database: no more than one batch of rows is in memory.
+    """Reads one table of an export into the database: no more than one batch of rows is in memory."""
 
-    Args:
-        table: The table.
-        export: The export.
-        manifest: Its manifest.
-        key: Signs events.
-        recorded: The hash of each row that there should be, by table and key. Rows that were read are taken out.
-    """
+    table: Table
+    file: Traversable
+    entry: ExportedFile
+    key: bytes = field(repr=False)
+    """Signs events."""
+    expected: dict[str, str] | None
+    """The hash of each row that there should be, by key; None if none has any. Rows that were read are taken out."""
 
-    def __init__(
-        self,
-        table: Table,
-        export: Traversable,
-        manifest: ExportManifest,
-        key: bytes,
-        recorded: dict[str, dict[str, str]],
-    ) -> None:
-        name = f"{table.name}.jsonl"
-        self.table, self.file, self.entry, self.key = table, export.joinpath(name), manifest.files[name], key
-        self.where = str(self.file)
-        self.columns = {column.name: column for column in table.columns if column.name != SECRET.get(table.name)}
-        self.expected = None if table.name in UNRECORDED else recorded.setdefault(table.name, {})
+    @property
+    def where(self) -> str:
+        """The file, for messages."""
+        return str(self.file)
 
     def read_into(self, session: Session, progress: TableProgress) -> None:
         """Insert all rows.
@@ -316,15 +330,15 @@ class _TableReader:
             self._insert(session, rows, done)
         progress(self.table.name, done + len(rows), self.entry.rows)
         if digest.hexdigest() != self.entry.sha256:
-            raise InputError("damaged: its hash differs from the manifest", file=self.where, hint=_AGAIN)
+            raise self._refusal("damaged: its hash differs from the manifest")
         if self.expected:
             raise self._refusal(f"the row {next(iter(self.expected))} of the history is missing")
 
     def _insert(self, session: Session, rows: list[dict[str, Any]], done: int) -> None:
         try:
             session.execute(insert(self.table), rows)
-        except DBAPIError as error:
-            if getattr(error, "connection_invalidated", False) or type(error).__name__ == "OperationalError":
+        except StatementError as error:
+            if getattr(error, "connection_invalidated", False) or isinstance(error, OperationalError):
                 raise
             problem = " ".join(str(error.orig).split())
             raise self._refusal(f"rows {done + 1:,} to {done + len(rows):,} contradict others: {problem}") from None
@@ -334,49 +348,19 @@ class _TableReader:
             raise self._refusal(f"a row has more than {LARGEST_ROW:,} bytes", number)
         try:
             row = json.loads(line)
+            _row_model(self.table).model_validate(row)
+        except ValidationError as error:
+            raise input_error(error, file=self.where, line=number, place="") from None
         except (ValueError, RecursionError):
             raise self._refusal("not a JSON line", number) from None
-        if not isinstance(row, dict) or row.keys() != self.columns.keys():
-            wrong = sorted(row.keys() ^ self.columns.keys())[0] if isinstance(row, dict) else None
-            raise self._refusal("not a row of this table", number, wrong)
-        for name, column in self.columns.items():
-            if (problem := _problem(column, row[name])) is not None:
-                raise self._refusal(problem, number, name)
         if self.expected is not None:
             key = key_text(self.table, [row[column.name] for column in self.table.primary_key.columns])
             if self.expected.pop(key, None) != line_hash(line.removesuffix(b"\n")):
                 raise self._refusal("not what the history leads to, or there twice", number)
         if self.table.name == "events":
             row["signature"] = keyed_hash(self.key, row["hash"])
-        return row
+        found: dict[str, Any] = row
+        return found
 
-    def _refusal(self, problem: str, line: int | None = None, place: str | None = None) -> InputError:
-        return InputError(problem, file=self.where, line=line, place=place, hint=_AGAIN)
-
-
-def _problem(column: Column[Any], value: Any) -> str | None:
-    """Why a column cannot hold a value."""
-    if value is None:
-        # JSON's null is stored as the database's.
-        return None if column.nullable else "has no value"
-    kind = column.type
-    if isinstance(kind, JsonText):
-        return None if kind.kind is None or isinstance(value, kind.kind) else "has a value of another kind"
-    wanted = next(found for of, found in _KINDS if isinstance(kind, of))
-    if type(value) not in wanted:
-        return "has a value of another kind"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "is no number"
-    if type(value) is int and not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
-        return "is too large"
-    if isinstance(value, str):
-        if len(value) > LONGEST_TEXT:
-            return f"has more than {LONGEST_TEXT:,} characters"
-        if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
-            return "holds a character that text cannot have"
-        if column.name.endswith(_TIMES[1:]) or column.name == _TIMES[0]:
-            return None if _TIME.fullmatch(value) else "is no time"
-    return None
-
-
-_KINDS: Final = ((Boolean, (bool,)), (Integer, (int,)), (Float, (float, int)), (AnyText, (str,)))
+    def _refusal(self, problem: str, line: int | None = None) -> InputError:
+        return InputError(problem, file=self.where, line=line, hint=_AGAIN)

@@ -29,7 +29,6 @@ from reeltalk_review.duties import assign_units
 from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.tables import (
     AssignmentRow,
-    EventRow,
     ProjectRow,
     QueueRow,
     UnitRow,
@@ -120,7 +119,7 @@ def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchma
         change.session.add(row)
     if row.content_hash != manifest.content_hash:
         before = row.content_hash or None
-        row.content_hash, row.files = manifest.content_hash, table_hashes(manifest)
+        row.content_hash = manifest.content_hash
         change.record("benchmark", "project", before=before, after=manifest.content_hash)
     change.session.flush()
 
@@ -288,7 +287,6 @@ def import_benchmark(
     queues: Sequence[str] = (),
     overlap: int = 1,
     only: str | None = None,
-    reload: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ImportReport:
     """Import a benchmark into a project, or its changes since the last import.
@@ -300,7 +298,6 @@ def import_benchmark(
         queues: Kinds of work; if empty, those that the project has, or `FIRST`.
         overlap: How many people do each unit of a new queue.
         only: `split/test`, `category/cooking` or `id/video-1`: the videos whose units are imported.
-        reload: Accept changes that something other than `reeltalk review apply` made.
         progress: Called with the current step.
 
     Returns:
@@ -316,10 +313,8 @@ def import_benchmark(
         row = session.get(ProjectRow, 1)
         known = set(session.scalars(select(QueueRow.id)))
         changed = row is not None and row.content_hash != manifest.content_hash
-        if row is not None and changed and not reload and not is_of_project(session, row, manifest):
-            raise BenchmarkError(_changed(benchmark, row))
     wanted = [name for name in TASKS if name in _wanted(choice, known)]
-    if row is not None and not changed and not reload and set(wanted) <= known:
+    if row is not None and not changed and set(wanted) <= known:
         return ImportReport()
     progress(f"reading {benchmark.path}")
     content = read_checked(benchmark)
@@ -392,19 +387,6 @@ def _wanted(choice: ImportChoice, known: set[str]) -> set[str]:
     return (set(choice.queues) or (known or set(FIRST))) | known
 
 
-def _changed(benchmark: Benchmark, row: ProjectRow) -> str:
-    now, before = table_hashes(benchmark.manifest), row.files or {}
-    names = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name)) or ["its files"]
-    stages = sorted({entry.stage for name in names if (entry := benchmark.manifest.files.get(name))})
-    by = f" by {' and '.join(repr(stage) for stage in stages if stage != APPLIED)}" if set(stages) - {APPLIED} else ""
-    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return (
-        f"{benchmark.path} was changed{by} since it was loaded for review: {shown}; pass --reload to take the changes "
-        "over (finished and begun work stays as it is, what nobody has begun is renewed, new tasks are added), or put "
-        "the earlier files back"
-    )
-
-
 def _nothing(benchmark: Benchmark, wanted: Sequence[str], choice: ImportChoice) -> BenchmarkError | SettingError:
     if choice.only is not None:
         return SettingError(f"--only {choice.only}: {benchmark.path} has nothing to review of such videos")
@@ -462,20 +444,6 @@ def add_queue(
     session.flush()
     describe_units(session)
     return len(drafts)
-
-
-def is_of_project(session: Session, project: ProjectRow, manifest: Manifest) -> bool:
-    """True if applying this project's reviews wrote everything that changed in a benchmark since the import."""
-    before = project.files or {}
-    changed = [entry for name, entry in manifest.files.items() if before.get(name, entry.sha256) != entry.sha256]
-    changed += [entry for name, entry in manifest.files.items() if name.endswith(".jsonl") and name not in before]
-    if not changed or any(entry.stage != APPLIED for entry in changed):
-        return False
-    heads = {(entry.settings.get("events"), entry.settings.get("head")) for entry in changed}
-    return all(
-        isinstance(seq, int) and session.scalars(select(EventRow.hash).where(EventRow.seq == seq)).one_or_none() == head
-        for seq, head in heads
-    )
 
 
 def latest_revision(reviews: Iterable[Review]) -> int:

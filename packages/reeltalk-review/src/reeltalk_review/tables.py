@@ -74,8 +74,6 @@ class ProjectRow(Base):
     name: Mapped[str] = mapped_column(Text)
     content_hash: Mapped[str] = mapped_column(Text)
     """Of the benchmark when it was imported, or when reviews were applied last."""
-    files: Mapped[Json] = mapped_column(JsonText, default=dict)
-    """Hashes of its tables at that time, by file name."""
     settings: Mapped[Json] = mapped_column(JsonText(dict))
     created_at: Mapped[str] = mapped_column(Text)
 

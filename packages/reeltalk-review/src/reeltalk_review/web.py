@@ -225,7 +225,7 @@ def current_user(request: Request, project: ProjectHere) -> User | None:
 
 def _somebody(request: Request, project: ReviewProject) -> User | None:
     authorization = request.headers.get("authorization", "")
-    with project.database.glancing() as session:
+    with project.database.reading() as session:
         if authorization:
             # A request with a token is never treated as the cookie's person, even if the token is no longer valid.
             scheme, _, token = authorization.partition(" ")

@@ -38,7 +38,6 @@ from reeltalk_review.events import OPERATOR, Transaction, transaction
 from reeltalk_review.importing import (
     APPLIED,
     import_content,
-    is_of_project,
     read_checked,
     table_hashes,
 )
@@ -126,12 +125,6 @@ def apply_reviews(
         row = session.get(ProjectRow, 1)
         if row is None:
             raise BenchmarkError(f"{project.benchmark} was never loaded for review; 'reeltalk review' loads it")
-        if target is source and row.content_hash != source.manifest.content_hash:
-            if not is_of_project(session, row, source.manifest):
-                raise BenchmarkError(
-                    f"{source.path} was changed by something else since the import; 'reeltalk review {source.path} "
-                    "--reload' takes the changes over, or pass --into another copy"
-                )
         made = revise(content, session, progress)
         left = undecided_counts(session)
         if dry_run and made.changed():

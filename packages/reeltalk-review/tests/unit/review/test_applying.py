@@ -328,7 +328,7 @@ def test_a_turn_that_something_else_changed_is_not_overwritten(tmp_path: Path) -
     theirs = chain.turns[0].model_copy(update={"question": "Theirs?"})
     content.chains[0] = chain.model_copy(update={"turns": (theirs, *chain.turns[1:])})
     benchmark.write_content(content, stage="something else")
-    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
+    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     result, after = applied(project)
     assert questions(after, "a")[0] == "Theirs?"
     (aside,) = result.aside
@@ -344,7 +344,7 @@ def test_what_other_stages_add_to_a_turn_stays(tmp_path: Path) -> None:
     tagged = chain.turns[0].model_copy(update={"labels": {**chain.turns[0].labels, "cogme.target": ("Object",)}})
     content.chains[0] = chain.model_copy(update={"turns": (tagged, *chain.turns[1:])})
     benchmark.write_content(content, stage="tag")
-    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
+    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     _, after = applied(project)
     assert after.chains[0].turns[0].question == "Mine?"
     assert after.chains[0].turns[0].labels["cogme.target"] == ("Object",)

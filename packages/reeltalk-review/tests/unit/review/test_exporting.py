@@ -184,9 +184,9 @@ def forged(folder: Path, name: str, old: str, new: str) -> None:
             "entries.jsonl",
             '"revision":1',
             '"revision":"1"',
-            r"another kind \(.*entries\.jsonl:\d+ at revision",
+            r"valid integer, got '1' \(.*entries\.jsonl:\d+ at .revision",
         ),
-        ("queues.jsonl", '"overlap":', '"overlaps":', r"not a row of this table .*queues\.jsonl:1 at overlap"),
+        ("queues.jsonl", '"overlap":', '"overlaps":', r"a required field is missing .*queues\.jsonl:1 at .overlap"),
         ("units.jsonl", "{", "[", r"not a JSON line .*units\.jsonl:1"),
         ("assignments.jsonl", '"unit_id":"', '"unit_id":"x', r"not what the history leads to.*assignments\.jsonl:1"),
     ],
@@ -211,7 +211,7 @@ def test_a_damaged_copy_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "out" / "events.jsonl").open("ab") as stream:
         stream.write(b"{}\n")
     back = empty(sqlite_url(tmp_path / "back.db"))
-    with pytest.raises(InputError, match="not a row of this table"):
+    with pytest.raises(InputError, match="a required field is missing"):
         restore_project(back, tmp_path / "out")
     (tmp_path / "out" / "events.jsonl").unlink()
     with pytest.raises(InputError, match="missing"):

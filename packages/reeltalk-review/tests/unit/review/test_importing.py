@@ -136,7 +136,7 @@ def test_a_benchmark_without_drafts_says_what_makes_some(tmp_path: Path) -> None
     # Pairs may talk about videos of which nothing was drafted.
     assert import_benchmark(project, benchmark, serving=NONE).new == {}
     with_chain = changed(project, lambda c: c.chains.append(QAChain(id="d", video_id="film", turns=(turn("d0"),))))
-    assert import_benchmark(project, with_chain, serving=NONE, queues=("turns",), reload=True).new["turns"] == 1
+    assert import_benchmark(project, with_chain, serving=NONE, queues=("turns",)).new["turns"] == 1
 
 
 def test_queues_are_chosen_and_added_later(tmp_path: Path) -> None:
@@ -164,21 +164,11 @@ def test_units_of_some_videos_alone_are_loaded(tmp_path: Path) -> None:
     import_benchmark(project, benchmark, serving=NONE, only="split/train")
     assert set(units(project)) == {"x"}
     later = changed(project, add_chain)
-    import_benchmark(project, later, serving=NONE, reload=True)
+    import_benchmark(project, later, serving=NONE)
     assert set(units(project)) == {"x"}, "what was chosen at first stays chosen"
 
 
-def test_a_change_by_something_else_is_refused_with_advice(tmp_path: Path) -> None:
-    benchmark = bench(tmp_path)
-    project = ReviewProject.open(benchmark.path)
-    import_benchmark(project, benchmark, serving=NONE)
-    now = changed(project, reword_b)
-    with pytest.raises(BenchmarkError, match=r"changed by 'construct chains'.*chains\.jsonl; pass --reload"):
-        import_benchmark(project, now, serving=NONE)
-    assert units(project)["b"].content["turns"][0]["question"] == "b0?"
-
-
-def test_reload_renews_what_nobody_has_begun_and_adds_what_is_new(tmp_path: Path) -> None:
+def test_a_changed_benchmark_renews_what_nobody_has_begun_and_adds_what_is_new(tmp_path: Path) -> None:
     benchmark = bench(tmp_path)
     project = ReviewProject.open(benchmark.path)
     import_benchmark(project, benchmark, serving=NONE)
@@ -188,7 +178,7 @@ def test_reload_renews_what_nobody_has_begun_and_adds_what_is_new(tmp_path: Path
         add_chain(content)
         content.dialogues.clear()
 
-    loaded = import_benchmark(project, changed(project, change), serving=NONE, reload=True)
+    loaded = import_benchmark(project, changed(project, change), serving=NONE)
     assert (loaded.new["turns"], loaded.removed["turns"]) == (1, 1)
     found = units(project)
     assert set(found) == {"a", "b", "c", "d"}
@@ -197,7 +187,7 @@ def test_reload_renews_what_nobody_has_begun_and_adds_what_is_new(tmp_path: Path
     assert any("turns: 1 tasks are new" in line for line in loaded.lines())
 
 
-def test_reload_keeps_what_people_began_and_finished(tmp_path: Path) -> None:
+def test_a_changed_benchmark_keeps_what_people_began_and_finished(tmp_path: Path) -> None:
     benchmark = bench(tmp_path)
     project = ReviewProject.open(benchmark.path)
     import_benchmark(project, benchmark, serving=NONE)
@@ -212,7 +202,7 @@ def test_reload_keeps_what_people_began_and_finished(tmp_path: Path) -> None:
         content.linkages, content.rewrites, content.paths = [], [], []
         content.answers, content.scores, content.gates, content.tag_proposals = [], [], [], []
 
-    loaded = import_benchmark(project, changed(project, change), serving=NONE, reload=True)
+    loaded = import_benchmark(project, changed(project, change), serving=NONE)
     found = units(project)
     assert found["a"].state == "done", "finished work stays, also where its chain is gone"
     assert found["b"].content["turns"][0]["question"] == "b0?"
