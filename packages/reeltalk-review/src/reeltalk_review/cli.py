@@ -472,7 +472,7 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
         "'reeltalk review invite --reset NAME'"
     )
     if manifest.content_hash != opened.manifest.content_hash:
-        say(f"{into} is not the revision that the project was about: 'reeltalk review {into}' takes the differences over")
+        say(f"{into} is not the revision that the project was about: 'reeltalk review {into}' takes it over")
     return 0
 
 

@@ -34,7 +34,7 @@ from reeltalk_review.applying.settled import DoneUnit, done_units, finished_unit
 from reeltalk_review.applying.turns import VERIFIED, apply_labels, apply_turns
 from reeltalk_review.database import ReviewProject
 from reeltalk_review.errors import InvalidValue
-from reeltalk_review.events import OPERATOR, Transaction, transaction
+from reeltalk_review.events import OPERATOR, transaction
 from reeltalk_review.importing import (
     APPLIED,
     import_content,
@@ -111,9 +111,9 @@ def apply_reviews(
         BrokenInvariantError: What would be added contradicts the benchmark, and no unit can be set aside for it.
     """
     source = Benchmark.open(project.benchmark)
-    is_copied = into is not None and not (into.is_dir() and any(into.iterdir()))
-    target = source if into is None or is_copied else Benchmark.open(into)
-    if target.manifest.release is not None and not is_copied:
+    is_absent = into is not None and not (into.is_dir() and any(into.iterdir()))
+    target = source if into is None or is_absent else Benchmark.open(into)
+    if target.manifest.release is not None and not is_absent:
         raise FrozenError(
             f"{target.path} is release {target.manifest.release}, which does not change; pass --into FOLDER, which "
             "becomes a copy of it with the reviews applied"
@@ -126,50 +126,38 @@ def apply_reviews(
         if row is None:
             raise BenchmarkError(f"{project.benchmark} was never loaded for review; 'reeltalk review' loads it")
         made = revise(content, session, progress)
-        left = undecided_counts(session)
-        if dry_run and made.changed():
-            for line in _differences(made, session):
+        changed = made.changed()
+        applied = Applied(
+            revision=made.number if changed else made.number - 1,
+            is_changed=bool(changed),
+            counts={name: count for name, count in sorted(made.counts.items()) if count},
+            undecided=undecided_counts(session),
+            aside=tuple(found for some in made.aside.values() for found in some),
+        )
+        if dry_run:
+            for line in _differences(made, session) if changed else ():
                 show(line)
-        last = session.scalars(select(ChainRow)).one_or_none()
-        head = (last.seq, last.hash) if last is not None else (0, "")
-    changed = made.changed()
-    applied = Applied(
-        revision=made.number if changed else made.number - 1,
-        is_changed=bool(changed),
-        counts={name: count for name, count in sorted(made.counts.items()) if count},
-        undecided=left,
-        aside=tuple(found for some in made.aside.values() for found in some),
-    )
-    is_own = target is source and not is_copied
-    if dry_run or (not changed and not is_copied):
-        if is_own and not dry_run:
-            with transaction(project.database, OPERATOR) as change:
-                _note_aside(change, made)
-        return applied
-    progress(f"writing revision {made.number}")
-    settings = {"project": row.name, "revision": made.number, "events": head[0], "head": head[1]}
+            return applied
+        last = session.scalars(select(ChainRow)).one()
     parents = table_hashes(target.manifest)
-
-    def write(benchmark: Benchmark) -> None:
-        if not changed:
-            return
-        with benchmark.writing(stage=APPLIED, settings=settings, parents=parents) as writer:
-            if table_hashes(benchmark.manifest) != parents:
-                raise BenchmarkError(f"{benchmark.path} was changed while reviews were applied; run the command again")
+    if into is not None and is_absent:
+        progress(f"copying {source.path}")
+        with writing_directory(into) as partial:
+            _copy(source, partial)
+        target = Benchmark.open(into)
+    if changed:
+        progress(f"writing revision {made.number}")
+        settings = {"project": row.name, "revision": made.number, "events": last.seq, "head": last.hash}
+        with target.writing(stage=APPLIED, settings=settings, parents=parents) as writer:
+            if table_hashes(target.manifest) != parents:
+                raise BenchmarkError(f"{target.path} was changed while reviews were applied; run the command again")
             for table, rows in changed.items():
                 if (first := next(rows, None)) is not None:
                     writer.add(table, chain([first], rows))
                 else:
-                    writer.remove(benchmark.manifest, table.file_name)
-
-    if is_copied and into is not None:
-        with writing_directory(into) as partial:
-            _copy(source, partial)
-            write(Benchmark.open(partial))
-    else:
-        write(target)
-    if is_own:
-        _go_on(project, source, made, applied, head[0])
+                    writer.remove(target.manifest, table.file_name)
+    if into is None:
+        _note(project, made, applied, last.seq)
     return applied
 
 
@@ -273,21 +261,6 @@ def _differences(made: NextRevision, session: Session) -> Iterator[str]:
             yield f"{row.table} {row.record_id}: removed, {row.reason}"
 
 
-def _note_aside(change: Transaction, made: NextRevision) -> None:
-    """Keep at each unit why it was left out, for those who can return it."""
-    session = change.session
-    for unit in session.scalars(select(UnitRow).where(UnitRow.set_aside.is_not(None))).all():
-        if unit.id not in made.aside:
-            change.record("set_aside", unit.id, before={"problems": unit.set_aside}, after={"problems": None})
-            unit.set_aside = None
-    for unit_id, found in made.aside.items():
-        unit = session.get_one(UnitRow, unit_id)
-        problems = [{"place": one.place, "field": one.field, "problem": one.problem} for one in found]
-        if unit.state == DONE and unit.set_aside != problems:
-            change.record("set_aside", unit_id, before={"problems": unit.set_aside}, after={"problems": problems})
-            unit.set_aside = problems
-
-
 def _copy(source: Benchmark, folder: Path) -> None:
     """A benchmark's files as a benchmark that can change, without a release card."""
     manifest = source.manifest
@@ -308,13 +281,23 @@ def _copy(source: Benchmark, folder: Path) -> None:
     (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
 
 
-def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, applied: Applied, read: int) -> None:
-    """Update the project to the written revision: units that nobody has begun show it."""
-    fresh = Benchmark.open(benchmark.path)
+def _note(project: ReviewProject, made: NextRevision, applied: Applied, read: int) -> None:
+    """Note what was written, and at each unit that was left out why; units that nobody has begun show the revision."""
     with transaction(project.database, OPERATOR) as change:
-        after = {"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts}
-        change.record(APPLY, PROJECT, after={**after, HEAD: read})
-        _note_aside(change, made)
-        known = set(change.session.scalars(select(QueueRow.id)))
-        wanted = [name for name in TASKS if name in known]
-        import_content(change, project, fresh, fresh.stored_content(), None, wanted=wanted)
+        session = change.session
+        fresh = Benchmark.open(project.benchmark)
+        if applied.is_changed:
+            after = {"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts}
+            change.record(APPLY, PROJECT, after={**after, HEAD: read})
+        noted = session.scalars(select(UnitRow.id).where(UnitRow.set_aside.is_not(None)))
+        for unit_id in dict.fromkeys((*noted, *made.aside)):
+            unit = session.get_one(UnitRow, unit_id)
+            found = made.aside.get(unit_id, ())
+            problems = [{"place": one.place, "field": one.field, "problem": one.problem} for one in found] or None
+            if unit.set_aside != problems and (unit.state == DONE or problems is None):
+                change.record("set_aside", unit_id, before={"problems": unit.set_aside}, after={"problems": problems})
+                unit.set_aside = problems
+        if applied.is_changed:
+            known = set(session.scalars(select(QueueRow.id)))
+            wanted = [name for name in TASKS if name in known]
+            import_content(change, project, fresh, fresh.stored_content(), None, wanted=wanted)

@@ -457,16 +457,13 @@ def test_the_manifest_says_from_which_events_and_files_a_revision_comes(tmp_path
     assert files["clips.jsonl"].stage == "test", "what did not change stays the work of its stage"
 
 
-def test_a_write_that_was_not_noted_down_is_known_as_the_projects_own(tmp_path: Path) -> None:
+def test_a_write_that_was_not_noted_down_is_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = project_of(tmp_path)
     review(project, "a", {"0": {"decision": "reject"}})
     # As after a power cut between the benchmark's write and the database's: the project notes down nothing.
-    original = apply_reviews.__globals__["_go_on"]
-    apply_reviews.__globals__["_go_on"] = lambda *_: None
-    try:
+    with monkeypatch.context() as patched:
+        patched.setattr("reeltalk_review.applying.stage._note", lambda *_: None)
         applied(project)
-    finally:
-        apply_reviews.__globals__["_go_on"] = original
     loaded = import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     assert loaded.renewed["turns"] == 1
     assert not applied(project)[0].is_changed
