@@ -1,8 +1,12 @@
 """What people settled becomes the next revision of the benchmark, and everything that points at turns follows."""
 
+import itertools
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from people_at_work import decide, full_content, member, ref, send_back, talk_in_pairs, unit_id, verdicts
@@ -12,7 +16,7 @@ from reeltalk.errors import BenchmarkError, FrozenError
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.review import Decision
-from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.benchmark import Benchmark, BenchmarkWriter
 from reeltalk.store.content import Content
 from reeltalk.store.release import freeze
 from reeltalk.store.tables import GATES
@@ -467,6 +471,31 @@ def test_a_write_that_was_not_noted_down_is_taken_over(tmp_path: Path, monkeypat
     loaded = import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     assert loaded.renewed["turns"] == 1
     assert not applied(project)[0].is_changed
+
+
+@pytest.mark.parametrize("writes", [0, 2, 5, None])
+def test_a_kill_leaves_the_old_revision_or_the_new_one(tmp_path: Path, writes: int | None) -> None:
+    project = project_of(tmp_path)
+    review(project, "a", {"0": {"decision": "reject"}, "1": {"decision": "edit", "question": "Why?"}})
+    project.database.close()
+    if (child := os.fork()) == 0:
+        left = itertools.count(writes or 0, -1)
+        add = BenchmarkWriter.add
+
+        def killed(self: BenchmarkWriter, *rows: Any) -> int:
+            return add(self, *rows) if next(left) else os.kill(os.getpid(), signal.SIGKILL) or 0
+
+        # After all tables are written, the database does not learn of it.
+        noting = mock.patch("reeltalk_review.applying.stage._note", side_effect=lambda *_: os.kill(os.getpid(), 9))
+        with noting if writes is None else mock.patch.object(BenchmarkWriter, "add", killed):
+            apply_reviews(ReviewProject.open(project.benchmark))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    content = Benchmark.open(project.benchmark).content()
+    assert [str(found) for found in validate(Benchmark.open(project.benchmark)) if found.severity == "error"] == []
+    assert (len(content.reviews), questions(content, "a")[0]) == ((3, "Why?") if writes is None else (0, "a0?"))
+    assert applied(project)[0].is_changed == (writes is not None)
+    assert questions(Benchmark.open(project.benchmark).content(), "a") == ["Why?", "a2?"]
 
 
 def test_planted_units_are_never_applied(tmp_path: Path) -> None:
