@@ -39,7 +39,10 @@ class Transaction:
     session: Session
     author: str
     at: str
-    head: ChainRow
+    seq: int
+    """Number of the last event."""
+    hash: str
+    """Its hash."""
     key: bytes = field(repr=False)
     """Signs events."""
     events: list[EventRow] = field(default_factory=list)
@@ -66,7 +69,7 @@ class Transaction:
             rows: Hashes of changed rows by table and key. A transaction adds its own at its end.
         """
         row = EventRow(
-            seq=self.head.seq + 1,
+            seq=self.seq + 1,
             at=self.at,
             author=self.author,
             kind=kind,
@@ -75,7 +78,7 @@ class Transaction:
             before=before,
             after=after,
             rows=rows,
-            previous=self.head.hash,
+            previous=self.hash,
         )
         self._sign(row)
         self.session.add(row)
@@ -86,7 +89,7 @@ class Transaction:
         """Give the last event its hash and its signature."""
         row.hash = event_hash(*(getattr(row, name) for name in HASHED))
         row.signature = keyed_hash(self.key, row.hash)
-        self.head.seq, self.head.hash = row.seq, row.hash
+        self.seq, self.hash = row.seq, row.hash
 
     def seal(self, hashes: Iterable[tuple[str, str, str | None]]) -> None:
         """Let the last event, and more where there are many, have the hashes of the rows that changed."""
@@ -117,10 +120,11 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
         if head is None:
             head = ChainRow(id=1, seq=0, hash=FIRST_HASH)
             session.add(head)
-        change = Transaction(session, author, moment(now), head, database.key)
+        change = Transaction(session, author, moment(now), head.seq, head.hash, database.key)
         yield change
         session.flush()
         change.seal(hashes_of(session, session.touched))
+        head.seq, head.hash = change.seq, change.hash
 
 
 def stored_text(column: Any) -> Any:
