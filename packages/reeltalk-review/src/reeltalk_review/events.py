@@ -20,7 +20,7 @@ from reeltalk.schema.record import Json
 from reeltalk_review.credentials import keyed_hash
 from reeltalk_review.database import KEY, Database, in_batches
 from reeltalk_review.rows import hashes_of
-from reeltalk_review.tables import ChainRow, EventRow, canonical_json, moment
+from reeltalk_review.tables import ChainRow, EventRow, JsonText, canonical_json, moment
 
 OPERATOR: Final = "operator"
 """The author of changes by commands."""
@@ -39,7 +39,10 @@ class Transaction:
     session: Session
     author: str
     at: str
-    head: ChainRow
+    seq: int
+    """Number of the last event."""
+    hash: str
+    """Its hash."""
     key: bytes = field(repr=False)
     """Signs events."""
     events: list[EventRow] = field(default_factory=list)
@@ -65,10 +68,8 @@ class Transaction:
             after: The new state.
             rows: Hashes of changed rows by table and key. A transaction adds its own at its end.
         """
-        seq, previous = self.head.seq + 1, self.head.hash
-        found = event_hash(previous, seq, self.at, self.author, kind, subject, place, before, after, rows)
         row = EventRow(
-            seq=seq,
+            seq=self.seq + 1,
             at=self.at,
             author=self.author,
             kind=kind,
@@ -77,14 +78,18 @@ class Transaction:
             before=before,
             after=after,
             rows=rows,
-            previous=previous,
-            hash=found,
-            signature=keyed_hash(self.key, found),
+            previous=self.hash,
         )
+        self._sign(row)
         self.session.add(row)
-        self.head.seq, self.head.hash = seq, found
         self.events.append(row)
         return row
+
+    def _sign(self, row: EventRow) -> None:
+        """Give the last event its hash and its signature."""
+        row.hash = event_hash(*(getattr(row, name) for name in HASHED))
+        row.signature = keyed_hash(self.key, row.hash)
+        self.seq, self.hash = row.seq, row.hash
 
     def seal(self, hashes: Iterable[tuple[str, str, str | None]]) -> None:
         """Let the last event, and more where there are many, have the hashes of the rows that changed."""
@@ -97,11 +102,7 @@ class Transaction:
                 self.record(ROWS, "project", rows=rows)
                 continue
             last.rows = rows
-            last.hash = self.head.hash = event_hash(
-                last.previous, last.seq, last.at, last.author, last.kind, last.subject, last.place, last.before,
-                last.after, rows,
-            )  # fmt: skip
-            last.signature = keyed_hash(self.key, last.hash)
+            self._sign(last)
             last = None
 
 
@@ -119,10 +120,11 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
         if head is None:
             head = ChainRow(id=1, seq=0, hash=FIRST_HASH)
             session.add(head)
-        change = Transaction(session, author, moment(now), head, database.key)
+        change = Transaction(session, author, moment(now), head.seq, head.hash, database.key)
         yield change
         session.flush()
         change.seal(hashes_of(session, session.touched))
+        head.seq, head.hash = change.seq, change.hash
 
 
 def stored_text(column: Any) -> Any:
@@ -131,23 +133,12 @@ def stored_text(column: Any) -> Any:
 
 
 _STORED: Final = (
-    select(
-        EventRow.seq,
-        EventRow.at,
-        EventRow.author,
-        EventRow.kind,
-        EventRow.subject,
-        EventRow.place,
-        EventRow.previous,
-        EventRow.hash,
-        EventRow.signature,
-        stored_text(EventRow.before),
-        stored_text(EventRow.after),
-        stored_text(EventRow.rows),
-    )
+    select(*(stored_text(one) if isinstance(one.type, JsonText) else one for one in EventRow.__table__.columns))
     .order_by(EventRow.seq)
     .execution_options(yield_per=2000)
 )
+HASHED: Final = ("previous", "seq", "at", "author", "kind", "subject", "place", "before", "after", "rows")
+"""The fields of an event of which it holds the hash."""
 
 
 def event_hash(*parts: Json) -> str:

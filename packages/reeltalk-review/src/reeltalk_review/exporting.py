@@ -95,9 +95,6 @@ def export_project(database: Database, folder: Path, *, progress: TableProgress 
         BenchmarkError: The folder is not empty or cannot be written, or the database cannot be read or has no project.
     """
     with database.reading() as session, writing_directory(folder) as partial:
-        if not database.is_sqlite:
-            # One snapshot for all tables. SQLite gives that by itself.
-            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         project = session.execute(select(Base.metadata.tables["project"])).mappings().one_or_none()
         if project is None:
             raise BenchmarkError("there is nothing to export: no benchmark was loaded for review")

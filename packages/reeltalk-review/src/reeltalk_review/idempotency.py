@@ -65,8 +65,8 @@ def answer_once(
 
 def forget_requests(change: Transaction) -> None:
     """Delete requests that were answered long ago, each time `CLEAN_EVERY` events were added."""
-    first = change.head.seq - len(change.events)
-    if first // CLEAN_EVERY == change.head.seq // CLEAN_EVERY:
+    first = change.seq - len(change.events)
+    if first // CLEAN_EVERY == change.seq // CLEAN_EVERY:
         return
     oldest = moment(datetime.fromisoformat(change.at) - KEEP_REQUESTS)
     change.session.execute(delete(RequestRow).where(RequestRow.at < oldest))

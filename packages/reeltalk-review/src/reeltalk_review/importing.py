@@ -189,15 +189,7 @@ class _Units:
 def _put_units(
     change: Transaction, made: _Units, drafts: Iterable[Draft], revision: int, loaded: ImportReport
 ) -> dict[str, int]:
-    """Add new units, renew those that nobody has begun, and remove those that the benchmark no longer has.
-
-    Args:
-        change: The transaction.
-        made: Makes the units of the queue.
-        drafts: All units that the queue should hold.
-        revision: Revision of the benchmark that the drafts show.
-        loaded: Receives the counts.
-    """
+    """Add new units, renew those that nobody has begun, and remove those that the benchmark no longer has."""
     session, queue = change.session, made.queue
     real = (UnitRow.queue_id == queue.id, UnitRow.gold.is_(None))
     begun = exists().where(AssignmentRow.unit_id == UnitRow.id)

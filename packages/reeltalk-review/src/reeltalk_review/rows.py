@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Table, event, select, tuple_, type_coerce
+from sqlalchemy import Select, Table, bindparam, event, select, tuple_, type_coerce
 from sqlalchemy import Text as AnyText
 from sqlalchemy.orm import ORMExecuteState, Session, object_mapper
 
@@ -36,23 +37,30 @@ def row_lines(
         keys: Primary keys of the wanted rows; by default all rows.
         without: A column that is left out.
     """
-    columns = sorted((column for column in table.columns if column.name != without), key=lambda column: column.name)
-    primary = list(table.primary_key.columns)
-    # JSON is stored as canonical text already, so it is copied, not parsed.
-    query = select(
-        *(type_coerce(column, AnyText) if isinstance(column.type, JsonText) else column for column in columns)
-    ).order_by(*primary)
-    if keys is not None:
-        query = query.where(tuple_(*primary).in_(keys))
-    names = [f'"{column.name}":' for column in columns]
-    documents = [isinstance(column.type, JsonText) for column in columns]
-    places = [columns.index(column) for column in primary]
-    for row in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
+    query, names, documents, places = _reading(table, without, some=keys is not None)
+    for row in session.execute(query, {} if keys is None else {_WANTED: list(keys)}):
         values = (
             name + (("null" if value is None else str(value)) if is_document else _scalar(value))
             for name, value, is_document in zip(names, row, documents, strict=True)
         )
         yield key_text(table, [row[place] for place in places]), "{" + ",".join(values) + "}"
+
+
+@cache
+def _reading(table: Table, without: str | None, *, some: bool) -> tuple[Select[Any], list[str], list[bool], list[int]]:
+    """The query of a table's rows, its columns' names, whether each is JSON, and the key's places: made once."""
+    columns = sorted((column for column in table.columns if column.name != without), key=lambda column: column.name)
+    primary = list(table.primary_key.columns)
+    documents = [isinstance(column.type, JsonText) for column in columns]
+    # JSON is stored as canonical text already, so it is copied, not parsed.
+    texts = [type_coerce(one, AnyText) if is_json else one for one, is_json in zip(columns, documents, strict=True)]
+    query = select(*texts).order_by(*primary).execution_options(yield_per=READ_AT_ONCE)
+    if some:
+        query = query.where(tuple_(*primary).in_(bindparam(_WANTED, expanding=True)))
+    return query, [f'"{column.name}":' for column in columns], documents, [columns.index(one) for one in primary]
+
+
+_WANTED: Final = "wanted"
 
 
 def key_text(table: Table, key: Collection[Any]) -> str:

@@ -12,8 +12,8 @@ from reeltalk_review.applying.decisions import decision_of, drafted_relations, p
 from reeltalk_review.applying.settled import DoneUnit
 from reeltalk_review.tasks.task import spoken_place
 
-_WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\s+|\w+|.", re.DOTALL)
-"""A Han or Kana character, a run of spaces, a word, or one mark."""
+_WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\s+|\d+\.\d+|\w+|.", re.DOTALL)
+"""A Han or Kana character, a run of spaces, a number, a word, or one mark."""
 
 
 @dataclass(frozen=True)

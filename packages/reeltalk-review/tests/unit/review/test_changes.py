@@ -29,7 +29,7 @@ def test_an_owner_sees_word_by_word_what_will_change(team: Team) -> None:
     decide(team.project, ada.id, unit, verdicts(team.project, unit, {"0": rejected, "1": edit}))
     page = owner.get("/changes").text
     assert f'href="/units/{unit}"' in page
-    assert '<h3>Turn 1: removed <span class="soft">leaks</span></h3>' in page
+    assert '<h3>Turn 1: removed, <span class="soft">leaks</span></h3>' in page
     assert '<del><span class="unseen"> gone: </span>a0?</del>' in page
     assert "What is &lt;b&gt;</ins>a1<ins>" in page.replace('<span class="unseen"> new: </span>', "")
     assert "Turn 3" not in page
