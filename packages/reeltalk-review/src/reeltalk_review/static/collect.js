@@ -3,7 +3,7 @@
 
 import { clock, messageOf, sentence } from "./elements.js";
 import { Evidence, Text, withTime } from "./fields.js";
-import { Act, Frame } from "./frame.js";
+import { Act, Frame, Splitter } from "./frame.js";
 import { guideline, openGuideline } from "./guideline.js";
 import { Keys } from "./keys.js";
 import { keep, recall } from "./stores.js";
@@ -347,7 +347,7 @@ function look({ video }) {
   const playback = new Playback(video);
   const keys = new Keys(() => ({ ...videoOffers(playback), keys: { act: () => keys.open() } }));
   void playback.open().then(() => (document.documentElement.dataset.ready = "true"));
-  return html`<div class="editor"><${Watch} editor=${{ keys }} playback=${playback} /><${Held} class="side fields-scroll" label="The dialogue" /></div>`;
+  return html`<div class="editor"><${Watch} editor=${{ keys }} playback=${playback} /><${Splitter} /><${Held} class="side fields-scroll" label="The dialogue" /></div>`;
 }
 
 export function start() {

@@ -25,7 +25,7 @@ import { Act, Frame, Modal } from "./frame.js";
 import { guideline, openGuideline } from "./guideline.js";
 import { Keys } from "./keys.js";
 import { Session, takeBack, takeHandedIn } from "./session.js";
-import { DECISIONS, labelOf, rowsOf, textOf } from "./values.js";
+import { DECISIONS, countDecided, labelOf, rowsOf, textOf } from "./values.js";
 import { Component, html, render } from "./vendor/preact.js";
 import { Playback, Watch, videoOffers } from "./watch.js";
 import { ask } from "./workapi.js";
@@ -612,7 +612,8 @@ export class Editor extends Component {
       this._asking = false;
       this.draw();
     };
-    const { question = "Submit this task?", summary = "", more } = this.view.submitting?.() ?? {};
+    const told = countDecided(this.places.map((place) => this.session.value(place)), this.view.what);
+    const { question = `Submit this ${this.content.unit ?? "task"}?`, summary = told, more } = this.view.submitting?.() ?? {};
     return html`<${Modal} id="confirm-submit" labelled="submit-title" onClose=${close}>
       <h2 id="submit-title">${question}</h2>
       <p>${summary}</p>

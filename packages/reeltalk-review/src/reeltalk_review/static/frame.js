@@ -45,7 +45,7 @@ export function Frame({ editor, film, name, state, text, children }) {
 }
 
 /** The line between the film and the text: dragging it, or its arrow keys, gives one of them more room. It stays there. */
-function Splitter() {
+export function Splitter() {
   const line = useRef(/** @type {HTMLElement | null} */ (null));
   const [percent, setPercent] = useState(() => Number(recall(STORE)) || 40);
   useLayoutEffect(() => line.current?.parentElement?.style.setProperty("--text", `${percent}%`), [percent]);

@@ -60,21 +60,14 @@ export class FrameTimes {
     return this.pts_s[frame + 1] - clock_s < clock_s - this.pts_s[frame] ? frame + 1 : frame;
   }
 
-  /**
-   * The end of a frame, on the browser's clock.
-   * @param {number} n
-   * @param {number} duration The browser's duration of the video; may be NaN or infinite.
-   */
+  /** The end of a frame, on the browser's clock. @param {number} n @param {number} duration The browser's duration of the video; may be NaN or infinite. */
   clockEnd(n, duration) {
     if (n + 1 < this.count) return this.pts_s[n + 1];
     if (Number.isFinite(duration) && duration > this.pts_s[n]) return duration;
     return this.pts_s[n] + (n > 0 ? this.pts_s[n] - this.pts_s[n - 1] : ONE_FRAME_S);
   }
 
-  /**
-   * First and last frame of an interval; at least the frame on the screen at its start.
-   * @param {Interval} interval
-   */
+  /** First and last frame of an interval; at least the frame on the screen at its start. @param {Interval} interval */
   bounds({ start_s, end_s }) {
     const first = this.frameAt(start_s);
     const after = this.frameAt(end_s);

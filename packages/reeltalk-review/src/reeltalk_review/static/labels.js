@@ -6,7 +6,6 @@
 
 import { edit } from "./editor.js";
 import { Choices, Note, boundsOf, toggled } from "./fields.js";
-import { countDecided } from "./values.js";
 import { html } from "./vendor/preact.js";
 
 /** @typedef {Required<Vocabulary> & {name: string, least: number, most: number}} Named */
@@ -71,11 +70,6 @@ export class Labels {
     const { question, references, options, correct_option } = this.turn(place);
     const { labels } = /** @type {LabelsValue} */ (this.editor.session.value(place));
     return { question, answer: references?.[0] ?? options?.[correct_option ?? -1], about: Object.values(labels).flat().join(", ") };
-  }
-
-  submitting() {
-    const { places, session, content } = this.editor;
-    return { question: `Submit this ${content.unit}?`, summary: countDecided(places.map((place) => session.value(place))) };
   }
 
   // ---- changing ----------------------------------------------------------------------------------------------------

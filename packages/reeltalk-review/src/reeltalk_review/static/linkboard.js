@@ -58,8 +58,11 @@ function Chain({ view, editor, side }) {
   const picked = picking && (side === "before" ? picking.source : picking.target);
   return html`<section class=${`chain ${side}`} aria-labelledby=${`chain-${side}`}>
     <h3 id=${`chain-${side}`}>${side === "before" ? "Earlier" : "Later"} chain ${clip && html`<span class="soft small">${clock(clip.start_s)}–${clock(clip.end_s)}</span>`}</h3>
-    <ol>${turns.map((turn, n) => {
-      const kinds = [!picking && end === n && "current", picked === n && "picked", picking?.side === side && "open", picking?.side === side && picking.at === n && "at"];
+    <ol>${turns.map((drafted, n) => {
+      // The later turn of the link reads as it is reworded, among the turns that it must fit.
+      const { question, references } = side === "after" && n === end ? editor.value : { question: null, references: null };
+      const turn = question === null ? drafted : { ...drafted, question, references: references ?? drafted.references };
+      const kinds = [question !== null && "reworded", !picking && end === n && "current", picked === n && "picked", picking?.side === side && "open", picking?.side === side && picking.at === n && "at"];
       const start_s = turn.evidence?.[0]?.start_s;
       // The mouse can click the whole turn; the keyboard uses its button.
       const click = (/** @type {Event} */ { target }) => target instanceof Element && !target.closest(".time") && view.pickTurn(side, n);

@@ -361,7 +361,6 @@ function Fields({ view, editor, place, value }) {
           : html`<${Act} editor=${editor} name="keep-plain" class="second" text="Keep in its original words" />`}
       </div>
     </div>
-    <${Around} view=${view} place=${place} value=${value} />
     <label class=${`choice fits ${isRewritten ? "" : "soft"}`}>
       <input type="checkbox" id="fits" checked=${fits} disabled=${!isRewritten} onChange=${() => view.toggleFits()} />
       <span>It fits the turns around it <kbd aria-hidden="true">${editor.keys.shown("fits")?.text}</kbd></span>
@@ -395,23 +394,6 @@ function Methods({ view, value: { method, relations }, change }) {
       ${radio(null, "… in your own way")}${shown.map((each) => radio(each.name, named(each)))}
     </fieldset>
   </details>`;
-}
-
-/** The turns around the later one. @param {{view: Links, place: string, value: LinkValue}} props */
-function Around({ view, place, value }) {
-  const [, target] = view.turnsOf(place);
-  const [, index] = view.endsOf(place);
-  const { [index - 1]: before, [index + 1]: after } = view.pair.after.turns;
-  const row = (/** @type {ChainTurn | undefined} */ turn, /** @type {number} */ n, none = "") => html`<li class=${n === index ? "here" : ""} aria-current=${n === index ? "step" : undefined}>
-    ${turn ? html`<p><span class="soft">${n + 1}</span> ${turn.question} <span class="soft">${turn.references?.[0]}</span></p>` : html`<p class="soft">${none}</p>`}</li>`;
-  return html`<div class="around">
-    <h3>With the turns around it</h3>
-    <ol id="around" class="around-turns">
-      ${row(before, index - 1, "It is the first turn of its chain.")}
-      ${row({ question: value.question ?? target.question, references: value.references ?? target.references }, index)}
-      ${row(after, index + 1, "It is the last turn of its chain.")}
-    </ol>
-  </div>`;
 }
 
 export function start() {

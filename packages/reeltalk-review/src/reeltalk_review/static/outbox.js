@@ -64,10 +64,7 @@ export class Outbox extends EventTarget {
     };
   }
 
-  /**
-   * Starts saving, first the text that earlier pages could not save.
-   * @param {Record<string, number>} revisions The server's revisions by place.
-   */
+  /** Starts saving, first the text that earlier pages could not save. @param {Record<string, number>} revisions The server's revisions by place. */
   async open(revisions) {
     for (const [place, revision] of Object.entries(revisions)) this._known.set(place, revision);
     await this._takeOver();
@@ -130,12 +127,7 @@ export class Outbox extends EventTarget {
     return this._slots.size;
   }
 
-  /**
-   * Stores a value, and saves it.
-   * @param {string} place
-   * @param {any} value JSON.
-   * @param {{now?: boolean}} [options] `now`: without waiting for more typing.
-   */
+  /** Stores a value, and saves it. @param {string} place @param {any} value JSON. @param {{now?: boolean}} [options] `now`: without waiting for more typing. */
   put(place, value, { now = false } = {}) {
     const slot = this._slots.get(place) ?? {
       revision: this._known.get(place) ?? 0,
@@ -164,11 +156,7 @@ export class Outbox extends EventTarget {
     return this._drain();
   }
 
-  /**
-   * Ends a conflict.
-   * @param {string} place
-   * @param {any} value The value to save; undefined keeps the server's version.
-   */
+  /** Ends a conflict. @param {string} place @param {any} value The value to save; undefined keeps the server's version. */
   resolve(place, value) {
     const slot = this._slots.get(place);
     if (!slot?.conflict) return;
@@ -348,10 +336,7 @@ export class Outbox extends EventTarget {
     return present;
   }
 
-  /**
-   * Stores unsaved text under another identity, and takes over what an earlier page left there. Text of this page wins.
-   * @param {string} tab
-   */
+  /** Stores unsaved text under another identity, and takes over what an earlier page left there. Text of this page wins. @param {string} tab */
   _rename(tab) {
     const left = slotsIn(this._prefix + tab);
     for (const [place, slot] of left) {

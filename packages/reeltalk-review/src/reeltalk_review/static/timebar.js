@@ -152,10 +152,7 @@ function Position({ playback, left }) {
     <div class="playhead" style=${{ left: left(time_s) }}></div>`;
 }
 
-/**
- * Where a pressed key moves a slider; null if it moves none.
- * @param {KeyboardEvent} event @param {{frame: (count: number) => number, second: (count: number) => number}} by
- */
+/** Where a pressed key moves a slider; null if it moves none. @param {KeyboardEvent} event @param {{frame: (count: number) => number, second: (count: number) => number}} by */
 function moveOf(event, by) {
   const { key } = event;
   if (event.altKey || event.ctrlKey || event.metaKey || !/^(Arrow|Page)(Up|Down|Left|Right)$/.test(key)) return null;

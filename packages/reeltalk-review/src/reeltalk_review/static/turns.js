@@ -6,7 +6,7 @@ import { edit } from "./editor.js";
 import { clock, sentence } from "./elements.js";
 import { Answers, AskedAt, Choices, Evidence, Labels, Note, Options, Text, isWrong, toggled } from "./fields.js";
 import { Act } from "./frame.js";
-import { DECISIONS, countDecided, startOf } from "./values.js";
+import { DECISIONS, startOf } from "./values.js";
 import { html } from "./vendor/preact.js";
 
 export class Turns {
@@ -58,11 +58,6 @@ export class Turns {
   /** @param {string} place @param {Interval[]} evidence */
   moveEvidence(place, evidence) {
     this.editor.set({ ...this.editor.session.value(place), evidence, decision: null }, { place });
-  }
-
-  submitting() {
-    const values = this.editor.places.map((place) => this.editor.session.value(place));
-    return { question: `Submit this ${this.editor.content.unit}?`, summary: countDecided(values) };
   }
 
   placed() {

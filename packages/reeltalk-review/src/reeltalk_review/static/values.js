@@ -89,9 +89,9 @@ export function vocabularyName(name) {
   return [SYSTEMS[system] ?? system, ...rest].join(" ").replaceAll("_", " ");
 }
 
-/** The number of turns by decision, as text for people. @param {{decision: string | null}[]} values All decided. */
-export function countDecided(values) {
-  const counts = Object.entries(DECISIONS).map(([decision, { text }]) => [values.filter((each) => each.decision === decision).length, text.toLowerCase()]);
+/** The number of values by decision, as text for people. @param {({decision?: string | null} | null)[]} values All decided. @param {string} what As `turn`. */
+export function countDecided(values, what) {
+  const counts = Object.entries(DECISIONS).map(([decision, { text }]) => [values.filter((each) => each?.decision === decision).length, text.toLowerCase()]);
   const told = counts.flatMap(([count, text]) => (count ? [`${count} ${text}`] : []));
-  return `${values.length} ${values.length === 1 ? "turn" : "turns"}: ${told.join(", ")}.`;
+  return `${values.length} ${what}${values.length === 1 ? "" : "s"}: ${told.join(", ")}.`;
 }

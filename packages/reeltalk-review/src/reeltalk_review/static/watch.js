@@ -160,10 +160,7 @@ export class Playback extends EventTarget {
     else if (parts[0]) void this.seek(parts[0].start_s);
   }
 
-  /**
-   * The time of the nearest frame in whole milliseconds, or of one so many frames later.
-   * @param {number} time_s @param {number} [frames]
-   */
+  /** The time of the nearest frame in whole milliseconds, or of one so many frames later. @param {number} time_s @param {number} [frames] */
   snap(time_s, frames = 0) {
     if (!this.plays) return Math.max(0, Math.round((time_s + frames * STEP_S) * 1000) / 1000);
     const { player } = this;
@@ -349,10 +346,7 @@ const SHAPES = {
   theatre: "M3 6h18v12H3zM3 15h18",
 };
 
-/**
- * @param {{editor: {keys: Keys}, playback: Playback, turns?: Times[], current?: number,
- *   onEvidence?: (index: number, interval: Interval) => void}} props
- */
+/** @param {{editor: {keys: Keys}, playback: Playback, turns?: Times[], current?: number, onEvidence?: (index: number, interval: Interval) => void}} props */
 export function Watch({ editor, playback, turns = [], current = 0, onEvidence }) {
   useTold(playback, "changed");
   const place = useRef(/** @type {any} */ (null));
