@@ -29,7 +29,7 @@ SLIPS = re.compile(
 def pairs(request: pytest.FixtureRequest) -> list[tuple[Story, int, dict[str, str]]]:
     """Two activities of a scenario: both as one story, the later one's first event, their graphs."""
     found = []
-    for planned in plan(FilmSettings(scenarios=60 if request.config.getoption("--full") else 6, seed=11)).plans:
+    for planned in plan(FilmSettings(scenarios=60 if request.config.getoption("--full") else 10, seed=11)).plans:
         clips = [scene.clip for scene in planned.scenes]
         texts = film_graphs(planned, play_film(planned))
         graphs = [read_activity(text, file=f"{n}.nq", name=n) for n, text in zip(clips, texts, strict=True)]
