@@ -110,11 +110,10 @@ def order_of(queue: QueueRow) -> tuple[Any, ...]:
     """As SQL: the order in which people get the units of a queue, as its setting `order` says.
 
     `films` is the order of the benchmark; `doubt` begins with the units that its checks leave most doubtful. Training
-    sets, whose positions are below 0, come first in both.
+    sets come first in both.
     """
-    if queue.settings.get(ORDER, ORDERS[0]) == "doubt":
-        return UnitRow.position >= 0, UnitRow.doubt.desc(), UnitRow.position, UnitRow.gold.is_(None)
-    return UnitRow.position, UnitRow.gold.is_(None)
+    by_doubt = queue.settings.get(ORDER, ORDERS[0]) == "doubt"
+    return (*([UnitRow.doubt.desc()] if by_doubt else []), UnitRow.position, UnitRow.gold.is_(None))
 
 
 def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement[bool]:

@@ -37,6 +37,8 @@ MOST_LENDERS: Final = 100
 """Largest number of units from which one copy borrows turns of the same video, and as many of others."""
 COPIED: Final = (*("queue_id", "title", "video_id", "turns", "flags", "doubt", "words", "target_table", "target_id"),)
 """Columns of a unit that its copy shares."""
+FIRST: Final = 1e6
+"""Doubt of a training set, which comes first also where the most doubtful unit does."""
 NO_TASKS: Final[Mapping[Kind, str]] = {
     "faults": "no fault can be planted: that takes settled tasks of two turns or more, kept whole, that an annotator "
     "has not seen",
@@ -190,6 +192,8 @@ def add_known_answers(change: Transaction, queue_id: str, kind: Kind, count: int
     ):
         unit_id = _copy_id(kind, source)
         shared = {name: getattr(source, name) for name in COPIED}
+        if kind == "training":
+            shared["doubt"] = FIRST
         gold = {"source": source.id, "answers": answers, "faults": faults}
         session.add(UnitRow(id=unit_id, position=position, content=content, gold=gold, **shared))
         change.record("gold", unit_id, after={"kind": kind, "source": source.id, "faults": faults})
