@@ -153,7 +153,6 @@ def test_how_often_and_how_long_is_frequency_and_no_quantity() -> None:
         if not HOW_OFTEN.search(wording.text.casefold()) or wording.kind in (
             "order",
             "linked_interval",
-            "linked_return",
         ):
             continue
         asked += 1
@@ -242,7 +241,6 @@ def test_only_what_the_scene_does_not_show_takes_reasoning() -> None:
     assert {w.kind for w in WORDINGS if w.thinking == "Reasoning"} == {
         "why_walk",
         "why_room",
-        "linked_purpose",
         "opinion",
         *CAUSES,
         "why_act",
