@@ -1,7 +1,6 @@
 """Reads an answer by the checklists that graphs write, literally and without a model, and makes up wrong answers.
 
-It parses the forms of `checklists.toml`. In doubt it says Yes, so its scores of wrong answers are the highest that a
-judge would give.
+It parses the forms of `checklists.toml`.
 """
 
 import random
@@ -58,41 +57,40 @@ def _plain(text: str) -> str:
 
 
 def _holds(answer: str, clause: str) -> bool:
-    if _DENIES.search(answer):
-        return False
     return f" {_plain(clause)} " in f" {_plain(answer)} "
 
 
-def replies(question: str, answer: str, *, expected: bool) -> bool:
-    """True if an answer gets Yes for an item.
-
-    Args:
-        question: The item's question.
-        answer: The answer.
-        expected: True if the item expects Yes.
-    """
+def replies(question: str, answer: str) -> bool:
+    """True if an answer gets Yes for an item that expects it."""
     parts = parts_of(question)
-    due = parts.get("says") or parts.get("value") or parts.get("answer")
-    if not _plain(answer):
+    if not _plain(answer) or _DENIES.search(answer):
         return False
-    if not expected:
-        assert due is not None
-        return not _holds(answer, due) or ("wrong" in parts and _holds(answer, parts["wrong"]))
-    if due is not None:
-        said = _holds(answer, due)
-        return said and not ("wrong" in parts and _holds(answer, parts["wrong"]))
     if "does the answer say yes" in question:
         return _plain(answer).startswith("yes")
     if "does the answer say no" in question:
         return _plain(answer).startswith("no")
-    return _holds(answer, parts["about"])
+    if "end with a question" in question:
+        return answer.rstrip().endswith("?")
+    if "wrong" in parts:
+        return bool(re.search(r"\b(?:not|no|nobody|never)\b", answer))
+    if "does the summary tell" in question.casefold():
+        # A sentence tells several acts of one person, and calls a thing *it* the second time.
+        return set(_plain(parts["says"]).split()) <= set(_plain(answer).split())
+    if "number" in parts:
+        return _holds(answer, f"round {parts['number']}")
+    due = parts.get("says") or parts.get("value")
+    return (
+        _holds(answer, due)
+        if due is not None
+        else bool(re.search(r"\b(?:cannot|not|no|nothing)\b", answer, re.IGNORECASE))
+    )
 
 
 def score(checklist: Checklist, answer: str) -> float:
-    """Share of the items that an answer meets, from 0 to 1."""
-    return sum(
-        replies(item.question, answer, expected=item.expected) == item.expected for item in checklist.items
-    ) / len(checklist.items)
+    """Share of the items that an answer meets, from 0 to 1; what meets no other item does not meet the last either."""
+    *yes, _ = checklist.items
+    met = [replies(item.question, answer) for item in yes]
+    return (sum(met) + all(met)) / len(checklist.items)
 
 
 def negated(reference: str) -> str:

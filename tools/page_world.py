@@ -314,7 +314,7 @@ def _rate(world: World, path: Path, kind: str) -> None:
     """A sheet that somebody filled in."""
     blank = path.with_suffix(".blank")
     runs = (world.made("runs/qwen-judged"), world.made("runs/intern-judged"))
-    world.command("calibrate", *runs, "--sheet", blank, "--items", "40", "--criteria", "correctness")
+    world.command("calibrate", *runs, "--sheet", blank, "--items", "20", "--criteria", "correctness")
     with blank.open(encoding="utf-8", newline="") as sheet, path.open("w", encoding="utf-8", newline="") as filled:
         rows = csv.DictReader(sheet)
         writer = csv.DictWriter(filled, list(rows.fieldnames or ()))

@@ -154,7 +154,6 @@ def test_how_often_and_how_long_is_frequency_and_no_quantity() -> None:
         if not HOW_OFTEN.search(wording.text.casefold()) or wording.kind in (
             "order",
             "linked_interval",
-            "linked_return",
         ):
             continue
         asked += 1
@@ -235,7 +234,6 @@ def test_what_cannot_be_verified_is_an_opinion() -> None:
 
 def test_only_what_the_scene_does_not_show_takes_reasoning() -> None:
     assert {w.kind for w in WORDINGS if w.thinking == "Reasoning"} == {
-        "linked_purpose",
         "opinion",
         *CAUSES,
         "why_act",

@@ -18,19 +18,17 @@ from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.language import phrases
 from reeltalk.language.grammar import SPLITS
-from reeltalk.language.vocabulary import class_of, plain_name
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk_build.graph.activity import ActivityGraph
-from reeltalk_build.graph.naming import attribute_of
 from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.asking import stories
 from reeltalk_household.questions.checking import Checker, checks, linked_checks
 from reeltalk_household.questions.linked import linked_questions
-from reeltalk_household.questions.question import Question, act_phrase, called_thing, told_clause
+from reeltalk_household.questions.question import Question, act_phrase, told_clause
 from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import fill_form, form_of, forms_of
 
@@ -44,8 +42,10 @@ DRAWN: Final = frozenset(
 """Kinds of questions whose subject a seed chooses."""
 EVERYTHING: Final = (0.25, 0.75)
 """Seeds for which all is chosen that a seed may choose, with the one decision or the other where there are two."""
-PREMISES: Final = frozenset({"premise", "premise_by", "premise_towards", "premise_towards_by", "premise_look"})
+PREMISES: Final = frozenset({"premise", "premise_act", "premise_by", "premise_towards", "premise_towards_by"})
 """Kinds of turns that take for granted what does not happen."""
+UNTOLD: Final = frozenset({"day", "sound"})
+"""Kinds of turns that ask for what no graph holds."""
 NOT_HELD: Final = "the graphs do not hold what is asked for"
 SAME_TIME_S: Final = 1e-3
 
@@ -92,7 +92,7 @@ class OraclePlayer:
     def knows(self, script: Script) -> object:
         """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for."""
         told = [
-            [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood, step.across]
+            [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood]
             for step in script.steps
         ]
         known = self._videos.get(script.video_id)
@@ -114,39 +114,26 @@ class OraclePlayer:
         if seen.video_id != self._of:
             # Only the stories of the last video are kept: a store needs memory, and videos are played in turn.
             self._parts, self._of = {}, seen.video_id
-        # An event of the whole video has another number among those of its clips.
-        clips = () if seen.step.across else seen.step.clips
         extra = seen.step.turn.extra
-        parts = self._candidates(known, clips, extra)
+        if extra.get("kind") in UNTOLD:
+            return Response(text="The video does not tell that.")
+        parts = self._candidates(known, seen.step.clips)
         if extra.get("kind") in PREMISES and isinstance(extra.get("params"), dict):
             denied = next(parts).deny(str(extra["kind"]), extra["params"])
             return Response(text=denied, reason=None if denied else NOT_HELD)
-        # A draft of a path counts the events of two clips, so its numbers may mean others in its own clip alone.
-        doubtful = None
-        for part in parts:
-            found = part.find(seen)
-            if found is not None and (seen.step.unit != "path" or _asks(found, seen.question)):
-                return Response(text=_in_words(found, seen.options))
-            doubtful = doubtful or found
-        if doubtful is not None:
-            return Response(text=_in_words(doubtful, seen.options))
+        found = next((found for part in parts if (found := part.find(seen)) is not None), None)
+        if found is not None:
+            return Response(text=_in_words(found, seen.options))
         return Response(text=None, reason=NOT_HELD)
 
-    def _candidates(self, known: KnownVideo, clips: Sequence[Interval], extra: Mapping[str, Json]) -> Iterator["_Part"]:
-        """The parts of a video that a turn may be about: its clips, these with the clip before them, the whole."""
+    def _candidates(self, known: KnownVideo, clips: Sequence[Interval]) -> Iterator["_Part"]:
+        """The parts of a video that a turn may be about: the film up to the end of its clips, its clips, the whole."""
         all_ = range(len(known.clips))
         own = [n for n in all_ if any(_is_same(known.clips[n].interval, clip) for clip in clips)]
         if own:
+            yield self._part(known, list(range(max(own) + 1)))
             yield self._part(known, own)
-            if min(own) > 0:
-                yield self._part(known, [min(own) - 1, *own])
         yield self._part(known, list(all_))
-        if "kind" not in extra:
-            return
-        # A linkage leads from an earlier clip to a later one, and not every clip has a chain.
-        for last in own or all_:
-            for first in range(last - 1, -1, -1):
-                yield self._part(known, [first, last])
 
     def _part(self, known: KnownVideo, places: Sequence[int]) -> "_Part":
         names = list(known.graphs)
@@ -196,8 +183,8 @@ class _Part:
         if seed not in self._pools:
             draw = _Everything(seed) if isinstance(seed, float) else None
             self._pools[seed] = questions(self._story, seed=int(seed), draw=draw)
-            if seed == 0 and len(self._graphs) == 2:
-                boundary = len(Story(self._graphs[:1]).events)
+            if seed == 0 and len(self._graphs) > 1:
+                boundary = len(Story(self._graphs[:-1]).events)
                 self._pools[seed] += linked_questions(self._story, boundary)
         return self._pools[seed]
 
@@ -222,12 +209,6 @@ class _Part:
         if self._checker.answer(kind, params) != "no":
             return None
         story = self._story
-        if kind == "premise_look":
-            alike = [story.attributes.get(name, ()) for name in story.things if class_of(name) == params["class"]]
-            noun, colour = plain_name(str(params["class"])), str(params["colour"]).removeprefix("colour_")
-            colours = [found for found in (attribute_of(values, "colour") for values in alike) if found is not None]
-            shown = phrases.join_list([f"the {found} {noun}" for found in dict.fromkeys(colours)] or ["none"])
-            return f"That does not happen in the video: there is no {colour} {noun}. Instead, it shows {shown}."
         agent, action, main, target = (params.get(name) for name in ("agent", "action", "object", "target"))
         targets = () if target is None else (str(target),)
 
@@ -236,9 +217,9 @@ class _Part:
             return sum((event.action == action, event.main == main, event.agent == agent, same_place))
 
         nearest = max(story.events, key=agreement)
-        wrong = replace(nearest, agent=agent, action=str(action), main=str(main), targets=targets, speech_act=None)
+        wrong = replace(nearest, agent=agent, action=str(action), main=main, targets=targets, speech_act=None)
         does, do = (act_phrase(wrong, story, form) for form in ("does", "do"))
-        denied = f"nobody {does}" if agent is None else f"{called_thing(agent, story)} does not {do}"
+        denied = f"nobody {does}" if agent is None else f"{story.called.get(agent, agent)} does not {do}"
         return f"That does not happen in the video: {denied}. Instead, {told_clause(nearest, story)}."
 
     def _is_so(self, question: Question) -> bool:

@@ -42,7 +42,7 @@ def test_the_oracle_answers_all_chains(
     rows = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     [typed] = [row for row in rows if (row["model"], row["metric"]) == ("oracle", "typed")]
     assert typed["value"] == 100.0
-    assert typed["n"] >= 10
+    assert typed["n"] >= 5, "a chain of the test house"
     assert typed["unscored"] == 0
 
 

@@ -6,6 +6,7 @@ words, which is deterministic, needs no model and has one threshold; a writer ma
 """
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
@@ -98,6 +99,19 @@ def single_scenes(
     ]
 
 
+NO_THEMES: Final = topic_words(
+    "person people man woman child somebody one thing scene room kitchen bedroom bathroom living put pick take hold "
+    "bring carry give get go come walk run turn stand sit lie look see wait open close switch use start stop"
+)
+"""Words of which no scene is about: anybody, any room, and what everybody does in every scene."""
+_NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
+
+
+def theme_words(caption: str) -> frozenset[str]:
+    """The words of a caption that can be a theme, without names."""
+    return topic_words(caption) - NO_THEMES - topic_words(" ".join(_NAME.findall(caption)))
+
+
 def cross_scenes(
     scenes: Sequence[Scene], objects: Mapping[str, frozenset[str]], settings: ConstructSettings
 ) -> list[Scene]:
@@ -109,7 +123,7 @@ def cross_scenes(
         settings: The maximum number of segments and the threshold for themes.
     """
     held = [frozenset(name for clip in scene.clip_ids for name in objects.get(clip, ())) for scene in scenes]
-    words = [topic_words(scene.caption) for scene in scenes]
+    words = [theme_words(scene.caption) for scene in scenes]
     seen = Counter(name for names in held for name in names)
     found: list[tuple[tuple[int, int, int, int], Scene]] = []
     for a, b in combinations(range(len(scenes)), 2):

@@ -14,7 +14,7 @@ The counts grow in the order of the videos, so the same benchmark gives the same
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from reeltalk.language.answer_values import names_of_people, place_of_name
@@ -149,10 +149,6 @@ class AnswerBalance:
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
         """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away."""
         return [self._weight(question, story, split) for question in questions]
-
-    def possible(self, kind: str, cue: str) -> Mapping[str, int]:
-        """How many questions of a kind with a cue could be asked in all videos, by answer."""
-        return self._possible.answers.get((kind, cue), {})
 
     def count(self, questions: Sequence[Question], story: Story, split: str, said: Sequence[str] = ()) -> None:
         """Count the questions that were chosen for a dialogue or chain.

@@ -72,7 +72,7 @@ FACTS: Final = "facts"
 query, its `params` and its `answer_key`."""
 _LITERAL: Final = frozenset({"signature", "part", "value", "class", "classes", "action", "colour"})
 _NUMBER: Final = frozenset({"event", "other", "boundary"})
-_NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
+_NO_EVENT: Final = {"posture": "standing"}
 """The answer if no event decides it."""
 
 

@@ -332,12 +332,6 @@ def _places(question: Question, story: Story) -> AnswerKey:
     return AnswerKey(type="place", values=values, about=(_thing(question),))
 
 
-def _rooms(question: Question, story: Story) -> AnswerKey:
-    values = tuple(question.key.split("|"))
-    about = (event_key(_known(question, story)), event_key(_known(question, story, "other")))
-    return AnswerKey(type="room", values=values, among=_others(ROOMS, *values), about=about)
-
-
 def _room(question: Question, *about: str) -> AnswerKey:
     return AnswerKey(type="room", values=(question.key,), among=_others(ROOMS, question.key), about=about)
 
@@ -479,15 +473,14 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
             _object,
         ),
         ("what_else tool", lambda q, s: _object(q, s, _thing(q))),
-        ("where_put where_from linked_left linked_source would_place", _place),
-        ("linked_place which_room", lambda q, s: _room(q, event_key(_known(q, s)))),
+        ("where_put where_from linked_left would_place", _place),
+        ("which_room", lambda q, s: _room(q, event_key(_known(q, s)))),
         ("linked_trajectory", _places),
-        ("linked_rooms", _rooms),
         ("room_start room_end", lambda q, s: _room(q)),
         ("object_colour", lambda q, s: _colour(q, _thing(q))),
         ("clothes_colour", lambda q, s: _colour(q, str(q.params["part"]))),
-        ("state_end linked_state", _state),
-        ("posture linked_posture", _posture),
+        ("state_end", _state),
+        ("posture", _posture),
         ("times linked_often", lambda q, s: _of("count", q, _signature(q))),
         ("things_count people_count", lambda q, s: _of("count", q)),
         (
@@ -497,16 +490,15 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
             ),
         ),
         ("duration", lambda q, s: _seconds(q, _signature(q))),
-        ("linked_interval linked_return", lambda q, s: _seconds(q, event_key(_known(q, s)))),
+        ("linked_interval", lambda q, s: _seconds(q, event_key(_known(q, s)))),
         ("linked_longer video_length", lambda q, s: _seconds(q)),
         ("acts", lambda q, s: _of("yes_no", q, _signature(q))),
         ("order", lambda q, s: _order(q)),
         (
-            "next_action previous_action linked_next linked_previous",
+            "next_action previous_action",
             lambda q, s: _action(q.key, s, event_key(_known(q, s))),
         ),
-        ("use linked_use linked_outcome", lambda q, s: _action(q.key, s, _thing(q))),
-        ("linked_purpose", lambda q, s: _action(q.key, s, class_of(_known(q, s).main or ""))),
+        ("use linked_use", lambda q, s: _action(q.key, s, _thing(q))),
         ("how_clean", _how_clean),
         ("never_handled", lambda q, s: _refusal(ABSENT, str(q.params["class"]))),
         (

@@ -124,16 +124,17 @@ def can_be_done_to(action: str, name: str) -> bool:
     """True if an act can be done to an object."""
     kind = class_of(name)
     if action == "grab":
-        return kind in _CARRIED
+        return kind in CARRIED
     return kind in _FITTING.get(action, ())
 
 
-_CARRIED: Final = frozenset(
+CARRIED: Final = frozenset(
     "milk juice wine waterglass wineglass mug plate dishbowl apple cupcake breadslice salmon carrot cereal "
     "cutleryknife washingsponge book magazine remotecontrol cellphone notes pillow clothesshirt clothespile "
     "slippers dumbbell towel toothbrush toothpaste barsoap facecream wateringcan cookie sandwich cake teddybear ball "
     "boardgame photoalbum blanket broom vase kettle".split()
 )
+"""Classes of things that people carry about."""
 
 
 def acts_counted(story: Story, draw: random.Random) -> Iterator[Question]:
@@ -581,7 +582,7 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
     """Questions without an answer in the graphs: absent things, opinions, the identity of the person."""
     handled = {class_of(name) for graph in story.graphs for name in graph.main_objects | graph.target_objects}
     # They fit the scene: people carry such things in other videos.
-    absent = sorted(name for name in _CARRIED - handled if not phrases.is_plural(name))
+    absent = sorted(name for name in CARRIED - handled if not phrases.is_plural(name))
     for name in draw.sample(absent, min(MOST_ABSENT, len(absent))):
         yield Question(
             kind="never_handled",

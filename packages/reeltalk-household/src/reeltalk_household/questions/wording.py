@@ -266,6 +266,7 @@ def word_question(
     first: bool = False,
     rests: bool = False,
     last: Question | None = None,
+    named: bool | None = None,
 ) -> WordedQuestion:
     """Put a question and its answer into words.
 
@@ -276,20 +277,23 @@ def word_question(
         first: True in the first turn of a dialogue, so that the person is named.
         rests: Use a form whose *it* or *that* refers to the turn before.
         last: The question of the turn before. In a story of several people, *he* or *she* can mean its person.
+        named: Whether the question names the person, without words before it that say nothing; drawn by default.
     """
     forms = fitting_forms(question, split, ref=rests) or forms_of(question.kind, split, ref=rests)
+    if named is not None:
+        forms = [form for form in forms if form.text == form.core] or forms
     form = draw.choices(forms, [form.weight for form in forms])[0]
     spec = form_of(question.kind)
     answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
-    named = first or draw.random() < 0.3
     slots = question.slots
-    if question.subject is not None:
-        # With several people, a pronoun needs a turn before that is about the person.
-        alone = rests and last is not None and question.person is not None and question.person == last.person
-        same = last is not None and not first and (goes_on(question, last) or alone)
-        named = named or not same
-        if named and "look" in slots and "his}" not in form.text.lower() and draw.random() < LOOK_SHARE:
-            slots = {**slots, "who": slots["look"]}
+    if named is None:
+        named = first or draw.random() < 0.3
+        if question.subject is not None:
+            # With several people, a pronoun needs a turn before that is about the person.
+            alone = rests and last is not None and question.person is not None and question.person == last.person
+            named = named or not (last is not None and not first and (goes_on(question, last) or alone))
+    if question.subject is not None and named and "look" in slots and "his}" not in form.text.lower():
+        slots = {**slots, "who": slots["look"]} if draw.random() < LOOK_SHARE else slots
     text = fill_form(form.text, slots, named=named)
     answer = fill_form(draw.choice(answers), question.slots, named=False)
     by_person = question.subject is not None and not named and names_person(form.text)
@@ -371,12 +375,8 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         "answer_type": question.answer_type,
         "answer_key": question.key,
         "params": dict(question.params),
-        REFERS_TO: asked.refers_to if not asked.anchored else _name(question.anchor, story),
-        SPEAKS_OF: [
-            name
-            for name in (question.focus_object, _name(question.focus_event, story), question.focus_person)
-            if name is not None
-        ],
+        REFERS_TO: asked.refers_to if not asked.anchored else name_in(question.anchor, story),
+        SPEAKS_OF: spoken_of(question, story),
     }
     return Turn(
         question=asked.text,
@@ -389,6 +389,22 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         key=answer_key(question, story),
         extra=extra,
     )
+
+
+_OF_CAUSES: Final = frozenset({"why_feels", "why_act", "why_says", "cause_of", "effect_of", "makes_feel"})
+
+
+def spoken_of(question: Question, story: Story) -> list[str]:
+    """Names of what a question and its answer speak of: a thing, the act that shows the answer, and a person."""
+    event = question.focus_event
+    if event is None and len(question.evidence) == 1:
+        event = question.evidence[0].order
+    if question.kind in _OF_CAUSES:
+        # *That* could be the cause as well as what it brings about.
+        event = None
+    person = question.key if question.answer_type == "person" else question.focus_person
+    names = (question.focus_object, name_in(event, story), person)
+    return [name for name in names if name is not None]
 
 
 def question_labels(question: Question, template: str, *, rests: bool) -> dict[str, tuple[str, ...]]:
@@ -431,7 +447,7 @@ _ACTS: Final = ("do", "other")
 _THING: Final = re.compile(rf"\bthe (?!(?:{'|'.join(map(plain_name, sorted(ROOMS)))}|splits)$)")
 
 
-def _name(what: str | int | None, story: Story) -> str | None:
+def name_in(what: str | int | None, story: Story) -> str | None:
     """An object's name, or an event's as ACTIVITY#INDEX; the same in every story that contains it."""
     if not isinstance(what, int):
         return what

@@ -1,29 +1,33 @@
 """The graphs of a video by clip, and question chains from them: each turn depends on the answer before it (SVBench).
 
+A question is asked about the film so far: its answer holds for all that was seen, and what it names occurs there once.
 Facts record the information in a question and its answer, so that no later turn asks for it again.
 """
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 from reeltalk.errors import InputError
 from reeltalk.language.grammar import SPLITS
 from reeltalk.language.near_misses import misread
-from reeltalk.schema.dialogue import Turn
+from reeltalk.language.phrases import FORMS, is_plural
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
 from reeltalk.schema.media import Clip, Video
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.graph.activity import ActivityGraph
+from reeltalk_build.graph.naming import pronoun_of
 from reeltalk_build.graph.reading import read_activity
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.checking import Checker
-from reeltalk_household.questions.question import Question
+from reeltalk_household.questions.linked import DULL
+from reeltalk_household.questions.question import Question, act_phrase, called_thing, story_of
 from reeltalk_household.questions.questions import questions
-from reeltalk_household.questions.wording import WordedQuestion, fitting_forms, identity, rests_on, word_question
+from reeltalk_household.questions.wording import WordedQuestion, fitting_forms, identity, name_in, word_question
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class VideoPart:
         """
         if seed not in self.pools:
             own = random.Random(f"{seed} {' '.join(clip.id for clip in self.clips)}")
-            self.pools[seed] = questions(self.story, seed=own.getrandbits(32))
+            self.pools[seed] = [_with_anchor(one) for one in questions(self.story, seed=own.getrandbits(32))]
         return self.pools[seed]
 
     @property
@@ -98,12 +102,23 @@ class GraphVideo:
             )
         return self._parts[key]
 
-    @property
-    def whole(self) -> VideoPart:
-        """All clips of the video."""
-        found = self.part([clip.id for clip in self.clips])
+    def film_until(self, clips: Collection[str]) -> tuple[VideoPart, list[int]] | None:
+        """The film up to the last of some clips, and the places of these clips in it; None if none has a graph."""
+        places = [n for n, clip in enumerate(self.clips) if clip.id in clips]
+        if not places:
+            return None
+        found = self.part([clip.id for clip in self.clips[: places[-1] + 1]])
         assert found is not None
-        return found
+        return found, places
+
+
+def _with_anchor(question: Question) -> Question:
+    """The question, which can refer to the act that it names by *that*."""
+    if question.kind in ("meanwhile", "who_beside", "why_act", "cause_of"):
+        return replace(question, anchor=int(question.params["event"]))
+    if question.kind == "feels_after":
+        return replace(question, anchor=question.evidence[0].order)
+    return question
 
 
 KnownFact = tuple[str, str]
@@ -121,12 +136,9 @@ _PARTS_OF_AN_EVENT: Final = frozenset(
 _OF_OBJECT: Final = {
     "where_put": "put",
     "where_from": "from",
-    # Whether it could have been taken with everything closed, and where it would be if nobody had taken it, mostly tell
-    # where it was.
-    "could_take": "from",
+    # Where it would be if nobody had taken it mostly tells where it was.
     "would_place": "from",
     "object_colour": "colour",
-    "state_end": "state",
     "tool": "tool",
     "how_clean": "tool",
 }
@@ -187,12 +199,7 @@ def named_facts(facts: Iterable[KnownFact], story: Story) -> frozenset[KnownFact
 
 
 def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
-    """The facts that an event tells.
-
-    Args:
-        event: The event.
-        person: Who does it, in a story of several people; None otherwise.
-    """
+    """The facts that an event tells; by `person` in a story of several people."""
     told: set[KnownFact] = {("event", _known_as(event))}
     told.add(("acts", _by(person, "|".join([event.action, event.signature[1], *event.signature[2]]))))
     # "puts the mug on the table" says where it ends up; "wipes the table with the sponge" names the tool.
@@ -206,12 +213,7 @@ def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
 
 
 def is_news(question: Question, told: Iterable[KnownFact]) -> bool:
-    """True if no earlier fact answers the question.
-
-    Args:
-        question: A question that may be asked.
-        told: Facts of all earlier turns, from `known_facts`.
-    """
+    """True if no fact of the turns before answers a question."""
     return are_news(asked_facts(question), frozenset(told), kind=question.kind, key=question.key)
 
 
@@ -222,74 +224,120 @@ def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind:
     # Each room is asked for once: after that it is easy to guess.
     if kind == "which_room" and ("in", key) in known:
         return False
-    if kind == "could_take" and any(fact == "acts" and act.startswith("open|") for fact, act in known):
+    # Once a thing has been put down, "Where does he take it from?" could mean the next time.
+    put = {thing.split(" by ")[0] for fact, thing in known if fact == "put"}
+    if any(fact == "from" and thing.split(" by ")[0] in put for fact, thing in wanted):
         return False
     return True
 
 
 LEFT_OUT: Final = frozenset(
     {
-        "video_length",
-        "people_count",
-        "unknown_person",
-        "opinion",
-        "never_handled",
-        "acts",
+        # About the whole video or its end, which is not there yet when a question is asked.
+        "video_length", "people_count", "room_start", "room_end", "last_thing", "state_end", "who_has", "who_last",
+        "feels_end",
+        # About nothing in it.
+        "unknown_person", "opinion", "never_handled",
+        # Guessed from the question, or put in a way that nobody would.
+        "acts", "order", "common_sense", "could_take", "effect_of", "who_first",
     }
+)  # fmt: skip
+"""Kinds that no chain and no dialogue asks."""
+NEIGHBOURS: Final = frozenset({"next_action", "previous_action"})
+"""Kinds that ask for what comes right before or after an act."""
+MOST_NEIGHBOURS: Final = 1
+"""Most of them in a chain or a dialogue, so that fewer than a fifth of all turns ask for the next or previous act."""
+ORIGINS: Final = frozenset(
+    {"where_from", "previous_action", "cause_of", "why_act", "why_feels", "why_says", "makes_feel"}
 )
-"""Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
-MOST: Final = {"next_action": 2, "previous_action": 2, "where_put": 2, "where_from": 2, "use": 2}
+"""Kinds that have a reason to go back in time: they ask how something came about."""
+MOST_ORIGINS: Final = 2
+"""Most of them in a chain."""
+MOST: Final = {"where_put": 2, "where_from": 2, "use": 2, "who_takes": 2, "who_does": 2}
 """Most questions of a kind in one chain; one for every other kind."""
 PERSON: Final = "person"
-"""Marks turns that rest on a person alone, among kinds and anchors."""
-CLOSED: Final = frozenset({"yes_no", "choice"})
-"""Answer types of closed questions. A chain's questions are open (SVBench); at most one of them is closed."""
-LOOKED_AT: Final = 300
+"""Marks what rests on a person alone."""
+TIMELESS: Final = frozenset({"object_colour", "clothes_colour", "daytime", "times", "duration", "things_count"})
+"""Kinds about no moment, which can be asked at any."""
+LEAST_NEEDING: Final = 0.5
+"""Least share of the later turns of a chain that need the answer before, since only that names what they refer to."""
+LOOKED_AT: Final = 600
 """Turns that the search words before it is content with the longest chain so far, or gives up."""
-WORDINGS: Final = 2
+WORDINGS: Final = 1
 """Wordings of a question that are tried, since some are answered by what was said before."""
-MOST_OF_PEOPLE: Final = 1
-"""Most turns of a chain that rest on the turn before only by *he* or *she*; the others say *it* or *that*."""
 
 Word = Callable[[WordedQuestion, Sequence[Turn]], Turn | None]
 """Makes the turn of a worded question after the turns before it; None if it may not be asked there."""
 
 
+def can_be_asked(question: Question, story: Story, shown: Collection[int]) -> bool:
+    """True if a question about the film so far is about some of its parts alone, and worth asking.
+
+    Args:
+        question: A question whose answer holds for the film so far.
+        story: The film so far.
+        shown: Indices of the activities that are asked about.
+    """
+    acts = [*question.evidence]
+    own = story_of(question, story)
+    # The act that it names may be in another scene than the next one of the same person.
+    acts += [own.events[int(question.params[name])] for name in ("event", "other") if name in question.params]
+    told = own.events[question.focus_event] if question.focus_event is not None else None
+    dull = question.answer_type == "action" and told is not None and told.action in DULL
+    # The colour of furniture can be guessed, and a conversation hardly turns to it.
+    furniture = question.kind == "object_colour" and not any(
+        event.action == "grab" and event.main == question.anchor for event in story.events
+    )
+    dull = dull or (
+        question.kind in ("times", "cause_of", "who_does", "who_beside")
+        and _asked_act(question, own) in DULL | {"finish"}
+    )
+    return (
+        question.kind not in LEFT_OUT
+        and bool(question.evidence)
+        and all(act.part in shown for act in acts)
+        and not (furniture or is_guessable(question))
+        and not dull
+    )
+
+
+def _asked_act(question: Question, own: Story) -> str:
+    if "signature" in question.params:
+        return str(question.params["signature"]).split("|")[0]
+    return own.events[int(question.params["event"])].action
+
+
 def write_chain(
     story: Story,
+    pool: Sequence[Question],
     *,
+    universe: Sequence[Question],
     split: str,
     seed: str,
     lengths: Sequence[int],
     word: Word,
-    pool: Sequence[Question] | None = None,
     balance: AnswerBalance | None = None,
-) -> list[tuple[Question, Turn]] | None:
-    """Questions that each depend on the one before, as turns; None if the story gives no chain of any of the lengths.
+) -> list[tuple[Question, Turn]] | str:
+    """Questions that each depend on the one before, as turns; the reason, if there is no chain of any of the lengths.
 
-    The first turn names its subject, and the others refer back: by *it* or *that*, or by *he* or *she*. No two texts
-    are equal.
+    The first turn names its subject, and the others refer back by *it* or *that*, most of them to what only the answer
+    before names. The chain goes forward in time, and back only to ask how something came about.
 
     Args:
-        story: The events of the clip.
+        story: The film so far.
+        pool: Questions that may be asked.
+        universe: All questions about the film so far, for what *it* could mean.
         split: The split whose surface forms are used.
         seed: Chooses among the possible chains, and among the forms.
         lengths: Numbers of turns, the preferred one first.
         word: Makes turns.
-        pool: Questions that may be asked; all of the story by default.
         balance: The answers chosen so far; the chain is not counted.
     """
-    draw = random.Random(f"chain {seed}")
-    pool = questions(story, seed=draw.getrandbits(32)) if pool is None else pool
-    pool = [q for q in pool if q.kind not in LEFT_OUT and not is_guessable(q)]
+    # SVBench's questions are open.
+    pool = [question for question in pool if question.answer_type != "yes_no"]
     wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
-    # A chain that goes back behind its first question is written only if there is no other.
-    for forward in (True, False):
-        found = _Search(pool, split, draw, lengths, wanted, word, balance, forward=forward).run()
-        if found is not None:
-            return found
-    return None
+    return _Search(pool, universe, story, split, random.Random(f"chain {seed}"), lengths, wanted, word, balance).run()
 
 
 MISREAD: Final = "key.misread"
@@ -321,97 +369,106 @@ class _Search:
     def __init__(
         self,
         pool: Sequence[Question],
+        universe: Sequence[Question],
+        story: Story,
         split: str,
         draw: random.Random,
         lengths: Sequence[int],
         wanted: Mapping[int, float],
         word: Word,
         balance: AnswerBalance | None,
-        *,
-        forward: bool,
     ) -> None:
-        self.split, self.draw, self.lengths, self.wanted, self.word = split, draw, lengths, wanted, word
-        self.balance, self.forward = balance, forward
-        self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
+        self.pool, self.universe, self.story, self.split = pool, universe, story, split
+        self.draw, self.lengths = draw, lengths
+        self.wanted, self.word, self.balance = wanted, word, balance
         self.followers: dict[object, list[Question]] = defaultdict(list)
         for question in pool:
             if question.anchor is not None and fitting_forms(question, split, ref=True):
-                self.followers[_anchor_of(question)].append(question)
-            # A person's clothes or last room have nothing to do with the turn before, also if it is about that person.
-            about = question.params.keys() - {PERSON}
-            if (
-                question.person is not None
-                and about & {"event", "object"}
-                and fitting_forms(question, split, ref=False)
-            ):
+                self.followers[name_in(question.anchor, story_of(question, story))].append(question)
+            elif question.subject is not None and fitting_forms(question, split, ref=False):
                 self.followers[PERSON, question.subject].append(question)
-        self.names = {id(q): question_id(q) for q in pool}
-        self.asked = {id(q): asked_facts(q) for q in pool}
         self.known = {id(q): known_facts(q) for q in pool}
         self.looked_at = 0
-        self.best: list[tuple[Question, Turn]] | None = None
+        self.best: list[tuple[Question, Turn]] = []
+        self.longest = 0
 
-    def run(self) -> list[tuple[Question, Turn]] | None:
+    def run(self) -> list[tuple[Question, Turn]] | str:
+        starts = [
+            q
+            for q in self.pool
+            if fitting_forms(q, self.split, ref=False) and (q.focus_object is not None or q.focus_event is not None)
+        ]
         # A chain moves forward in time, so it starts in the first half if it can.
-        times = sorted(map(_starts, self.starts))
+        times = sorted(map(_begins, starts))
         half = times[len(times) // 2] if times else (0, 0)
-        for start in sorted(self._ordered(self.starts, Counter()), key=lambda q: _starts(q) > half):
-            turn = self._turn(start, [], by_person=False)
-            if turn is None:
-                continue
-            if self._extend([(start, turn)], self.known[id(start)], Counter([start.kind])):
+        for start in sorted(self._ordered(starts, Counter()), key=lambda q: _begins(q) > half):
+            turn = self._turn(start, [])
+            if turn is not None and self._extend([(start, turn)], self.known[id(start)], 0):
                 break
             if self.looked_at > LOOKED_AT:
                 break
-        return self.best
+        if self.best:
+            return self.best
+        if self.longest < min(self.lengths):
+            return f"too little happens for {min(self.lengths)} questions that rest on each other"
+        return f"in fewer than {LEAST_NEEDING:.0%} of the later turns only the answer before names what they refer to"
 
-    def _extend(self, chain: list[tuple[Question, Turn]], told: frozenset[KnownFact], kinds: Counter[str]) -> bool:
+    def _extend(self, chain: list[tuple[Question, Turn]], told: frozenset[KnownFact], needing: int) -> bool:
         """Extend a chain; True once one has the preferred length or enough were tried."""
-        place = {length: n for n, length in enumerate(self.lengths)}
-        longest = place.get(len(self.best), len(place)) if self.best is not None else len(place)
-        if place.get(len(chain), len(place)) < longest:
-            self.best = chain
+        self.longest = max(self.longest, len(chain))
+        if len(chain) in self.lengths and needing >= LEAST_NEEDING * (len(chain) - 1):
+            place = self.lengths.index
+            if not self.best or place(len(chain)) < place(len(self.best)):
+                self.best = chain
         if len(chain) == max(self.lengths):
-            return True
-        used = {self.names[id(q)] for q, _ in chain}
-        closed = any(q.answer_type in CLOSED for q, _ in chain)
-        last = chain[-1][0]
-        now, people = _starts(last), kinds[PERSON] < MOST_OF_PEOPLE
-        anchored = [q for a in (last.focus_object, (last.focus_event, last.person)) for q in self.followers.get(a, ())]
-        going_on = self.followers.get((PERSON, last.focus_person), ()) if people and last.focus_person else ()
+            return self.best is chain
+        used = {id(q) for q, _ in chain}
+        kinds = Counter(q.kind for q, _ in chain)
         before = [asked for asked, _ in chain]
-        for by_person, options in ((False, anchored), (True, going_on)):
-            fitting = [
-                q
-                for q in options
-                if kinds[q.kind] < MOST.get(q.kind, 1)
-                and not (q.answer_type in CLOSED and closed)
-                and self.names[id(q)] not in used
-                and are_news(self.asked[id(q)], told, kind=q.kind, key=q.key)
-                and not (self.forward and _lies_before(q, chain[0][0]))
-                and not (by_person and rests_on(q, last))
-                and (self.balance is None or self.balance.suits(q, before, self.split))
-            ]
-            # Questions about later events come before those about earlier ones.
-            for question in sorted(self._ordered(fitting, kinds), key=lambda q: _starts(q) < now):
-                if self.looked_at > LOOKED_AT:
-                    return True
-                turn = self._turn(question, chain, by_person=by_person)
-                if turn is None:
-                    continue
-                counted = kinds + Counter([question.kind, *([PERSON] if by_person else [])])
-                if self._extend([*chain, (question, turn)], told | self.known[id(question)], counted):
-                    return True
+        last, text = before[-1], " ".join((chain[-1][1].question, *chain[-1][1].references))
+        now = max(map(ends, before))
+        anchors: list[object] = [*chain[-1][1].extra[SPEAKS_OF]]
+        # After "Who takes the mug?", *she* in what is asked next.
+        anchors += [(PERSON, last.key)] if last.answer_type == "person" else []
+        fitting = [
+            q
+            for q in (q for anchor in anchors for q in self.followers.get(anchor, ()))
+            if id(q) not in used
+            and kinds[q.kind] < MOST.get(q.kind, 1)
+            and not (q.kind in NEIGHBOURS and sum(kinds[kind] for kind in NEIGHBOURS) >= MOST_NEIGHBOURS)
+            and not (q.kind in ORIGINS and sum(kinds[kind] for kind in ORIGINS) >= MOST_ORIGINS)
+            and (q.kind in TIMELESS or ends(q) >= (ends(before[0]) if q.kind in ORIGINS else now))
+            and are_news(asked_facts(q), told, kind=q.kind, key=q.key)
+            and has_one_referent(q, text, self.story, self.universe)
+            and not is_named(q, text, self.story)
+            and (self.balance is None or self.balance.suits(q, before, self.split))
+        ]
+        # Those that need the answer before come first.
+        for question in sorted(self._ordered(fitting, kinds), key=lambda q: not needs_answer(q, chain[-1], self.story)):
+            if self.looked_at > LOOKED_AT:
+                return True
+            turn = self._turn(question, chain)
+            if turn is None:
+                continue
+            needs = needing + needs_answer(question, chain[-1], self.story)
+            if self._extend([*chain, (question, turn)], told | self.known[id(question)], needs):
+                return True
         return False
 
-    def _turn(self, question: Question, chain: Sequence[tuple[Question, Turn]], *, by_person: bool) -> Turn | None:
+    def _turn(self, question: Question, chain: Sequence[tuple[Question, Turn]]) -> Turn | None:
         """The turn of a question in words that were not said before and that nothing before answers."""
-        last = chain[-1][0] if chain else None
+        last = chain[-1] if chain else None
         before = [turn for _, turn in chain]
         for _ in range(WORDINGS):
             self.looked_at += 1
-            rests = last is not None and not by_person
-            said = word_question(question, split=self.split, draw=self.draw, first=last is None, rests=rests, last=last)
+            said = word_question(
+                question,
+                split=self.split,
+                draw=self.draw,
+                rests=last is not None and _anchored(question, last[1], self.story),
+                last=last and last[0],
+                named=last is None or not means_one_person(question, last[1], self.story),
+            )
             if (last is not None and not said.rests) or any(said.text == turn.question for turn in before):
                 continue
             turn = self.word(said, before)
@@ -428,28 +485,69 @@ class _Search:
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
 
 
-def _anchor_of(question: Question) -> object:
-    """What the turn before must speak of: a thing, or an event in the numbers of a person's story."""
-    return (question.anchor, question.person) if isinstance(question.anchor, int) else question.anchor
+def has_one_referent(question: Question, said: str, story: Story, universe: Iterable[Question]) -> bool:
+    """True if *it* or *them* in a question can mean only one of the things that the turn before names."""
+    name = question.anchor
+    if not isinstance(name, str):
+        return True
+    others = {str(other.anchor) for other in universe if other.kind == question.kind and isinstance(other.anchor, str)}
+    alike = (other for other in others - {name} if is_plural(other) == is_plural(name))
+    return not any(called_thing(other, story).casefold() in said.casefold() for other in alike)
 
 
-def _starts(question: Question) -> tuple[int, int]:
-    return min(((event.part, event.index) for event in question.evidence), default=(0, 0))
+def is_named(question: Question, said: str, story: Story) -> bool:
+    """True if the turn before names the thing or place that is the answer, so that it is easily guessed."""
+    if question.answer_type not in ("object", "list", "place"):
+        return False
+    return any(called_thing(name, story).casefold() in said.casefold() for name in question.key.split("|"))
 
 
-def _lies_before(question: Question, first: Question) -> bool:
-    """True if all that shows an answer is over when what shows the first one begins."""
-    ends = [event.interval.end_s for event in question.evidence if event.interval is not None]
-    begins = [event.interval.start_s for event in first.evidence if event.interval is not None]
-    return bool(ends and begins) and max(ends) <= min(begins)
+def means_one_person(question: Question, last: Turn, story: Story) -> bool:
+    """True if *he* or *she* in a question can mean only one of the people whom the turn before names or means."""
+    if question.subject is None:
+        return True
+    he = question.slots["he"]
+    text = " ".join((last.question, *last.references))
+    named = {person for person in story.people if story.called[person] in text} | set(last.extra.get(SPEAKS_OF, ()))
+    rivals = {person for person in named & set(story.people) if pronoun_of(story.attributes.get(person, ())) == he}
+    return rivals == {question.subject}
 
 
-def _names_something(question: Question) -> bool:
-    return question.focus_object is not None or question.focus_event is not None
+def needs_answer(question: Question, last: tuple[Question, Turn], story: Story) -> bool:
+    """True if only the answer before names what a question refers to, so that without it nobody knows what is asked."""
+    asked, turn = last
+    own = story_of(question, story)
+    if name_in(question.anchor, own) == turn.extra.get(REFERS_TO):
+        return False
+    if isinstance(question.anchor, int):
+        event = own.events[question.anchor]
+        named = {act_phrase(event, own, form) for form in FORMS}
+    else:
+        named = {called_thing(str(question.anchor), story)}
+    said = turn.question.casefold()
+    # After "Who takes the mug?", *she* in "Where does she put it?".
+    return not any(words.casefold() in said for words in named) or question.subject == asked.key
+
+
+def _anchored(question: Question, last: Turn, story: Story) -> bool:
+    """True if *it* or *that* in a question can mean what the turn before speaks of."""
+    return name_in(question.anchor, story_of(question, story)) in last.extra[SPEAKS_OF]
+
+
+def ends_at(event: StoryEvent) -> tuple[int, float]:
+    """When an act is over: its activity, and its end or its place there."""
+    return event.part, event.index if event.interval is None else event.interval.end_s
+
+
+def _begins(question: Question) -> tuple[int, float]:
+    return min(map(ends_at, question.evidence))
+
+
+def ends(question: Question) -> tuple[int, float]:
+    """When the last act is over that shows the answer; at the start for a question about no moment."""
+    return (0, 0) if question.kind in TIMELESS else max(map(ends_at, question.evidence))
 
 
 def is_guessable(question: Question) -> bool:
-    """True for a count of one, since most things happen once, and for the order of two acts on one object."""
-    if question.kind == "order":
-        return len({event.main for event in question.evidence}) == 1
+    """True for a count of one, since most things happen once."""
     return question.kind == "times" and question.key == "1"

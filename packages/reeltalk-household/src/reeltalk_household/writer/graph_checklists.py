@@ -1,10 +1,9 @@
 """Statements of the rounds in a graph's dialogues, and checklists made from them.
 
-A `Statement` says a question and its answer in words that need no other turn; recall, summaries and checklists use it.
-A checklist has five yes/no items, four expected Yes and one No, and the reference answer passes it. Its items are of
-MT-Video-Bench's kind (arXiv 2510.17722): facts of the answer, and one false fact. Most answers of a graph are a single
-fact, which four items ask for in different ways, so an answer earns all points or none. Each item names the expected
-value, so an answer without it fails all five.
+A `Statement` says a question and its answer in words that need no other turn; recall and checklists use it. A checklist
+has yes/no items, one of which expects No (MT-Video-Bench, arXiv 2510.17722), and the reference answer passes it. Each
+item asks for one fact, and no two ask for the same: an answer that gives one value has one item for it. The item that
+expects No is for answers that say something else or nothing.
 """
 
 import re
@@ -23,7 +22,7 @@ from reeltalk_build.construct.knowledge import Topic
 from reeltalk_build.construct.writers import Unwritten
 from reeltalk_household.questions.question import Question
 from reeltalk_household.questions.wording import fill_form
-from reeltalk_household.writer.graph_summaries import Told
+from reeltalk_household.writer.graph_summaries import Sentence
 
 STATEMENTS: Final = Path(__file__).parent / "statements.toml"
 
@@ -47,10 +46,10 @@ class Statement:
     """The question as a clause, for example `where the person puts the mug`."""
     says: str
     """The answer, for example `the person puts the mug on the table`."""
-    wrong: str
-    """A clause that contradicts it."""
-    value: str | None
-    """The value alone, for example `on the table`; None if the question is closed or asks for no single value."""
+    wrong: str | None
+    """A clause that contradicts it; None if nothing in the video could be taken for the answer."""
+    value: str | None = None
+    """What the answer adds to the question, for example `on the table`; None if that is more than one value."""
 
 
 @cache
@@ -60,7 +59,7 @@ def statement_forms() -> Mapping[str, StatementForms]:
     return {kind: StatementForms.model_validate(forms) for kind, forms in raw.items()}
 
 
-def statement_of(question: Question, *, other: str = "something else entirely") -> Statement:
+def statement_of(question: Question, *, other: str | None) -> Statement:
     """The statement that a question and its answer make.
 
     Args:
@@ -70,25 +69,31 @@ def statement_of(question: Question, *, other: str = "something else entirely") 
     forms = statement_forms()[question.kind]
     positive = question.key != "no" or forms.denies is None
     says = forms.says if positive else forms.denies or ""
-    wrong = forms.wrong or (forms.denies if positive else forms.says) or ""
-    slots = dict(question.slots) | {"wrong": question.distractors[0] if question.distractors else other}
-    slots["wrong"] = slots["wrong"].removeprefix("because ")
+    contrary = forms.wrong or (forms.denies if positive else forms.says) or ""
+    slots = dict(question.slots)
+    if (wrong := question.distractors[0] if question.distractors else other) is not None:
+        slots["wrong"] = wrong.removeprefix("because ")
     if "had" in slots:
         subject, _, done = slots["had"].partition(" have ")
         if subject == "{he}":
             # The clause begins with whom it is about, so the name comes first and the pronoun later.
             subject, slots["who"] = slots["who"], slots["he"]
         slots |= {"would": f"{subject} would have {done}", "would_not": f"{subject} would not have {done}"}
-    clause = _clause(says, slots)
-    value = slots.get("option") or slots.get("list") if forms.denies is None else None
-    # "The red one" of a question with two mugs is "the red mug" in the clause.
-    known = value is not None and _holds(clause, value.removeprefix("because "))
+    known = "{wrong}" not in contrary or "wrong" in slots
     return Statement(
         about=_clause(forms.about, slots),
-        says=clause,
-        wrong=_clause(wrong, slots),
-        value=value.removeprefix("because ") if known and value is not None else None,
+        says=_clause(says, slots),
+        wrong=_clause(contrary, slots) if known else None,
+        value=next((slots[name] for name in VALUES.get(question.answer_type, "").split() if name in slots), None),
     )
+
+
+VALUES: Final = {
+    "place": "place", "room": "room", "count": "times n", "action": "next purpose why way", "colour": "colour value",
+    "object": "o", "list": "list", "seconds": "n", "person": "option", "feeling": "feeling", "utterance": "says",
+    "choice": "posture state light value reply",
+}  # fmt: skip
+"""By type of answer, the slots that may hold its value."""
 
 
 def _clause(form: str, slots: Mapping[str, str]) -> str:
@@ -96,10 +101,6 @@ def _clause(form: str, slots: Mapping[str, str]) -> str:
 
 
 FORMS: Final = Path(__file__).parent / "checklists.toml"
-SUMMED_UP: Final = 4
-"""Facts of a summary that its checklist asks for."""
-YES_ITEMS: Final = 4
-"""Items that a right answer meets with Yes (MT-Video-Bench)."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class GraphRound:
     says: tuple[Statement, ...] = ()
     """Statements about the video that it makes, or repeats from earlier rounds."""
     topic: Topic | None = None
-    told: tuple[Told, ...] = ()
-    """Clauses of a summary, in its order."""
+    told: tuple[Sentence, ...] = ()
+    """A summary, in its order."""
 
 
 @cache
@@ -122,90 +123,62 @@ def item_forms() -> dict[str, Any]:
 
 def graph_checklist(made: GraphRound) -> Checklist | Unwritten:
     """The checklist of a round, or the reason why its reference answer would not pass one."""
-    forms, kind = item_forms(), str(made.turn.extra.get("kind"))
     reference = made.turn.references[0]
+    items, wrong, slots = _items(made)
+    if wrong is None or not items:
+        return Unwritten("nothing in the video could be taken for the answer")
+    yes = list(dict.fromkeys(phrases.sentence(form.format(**given)) for form, given, _ in items))
+    for _, _, due in items:
+        if not _holds(reference, due):
+            return Unwritten(f"the reference answer does not say {due!r}")
+    if slots.get("wrong") and _holds(reference, slots["wrong"]):
+        return Unwritten(f"the reference answer says what its checklist forbids, {slots['wrong']!r}")
+    found = [ChecklistItem(question=text, expected=True) for text in yes]
+    return Checklist(items=(*found, ChecklistItem(question=phrases.sentence(wrong.format(**slots)), expected=False)))
+
+
+Item = tuple[str, Mapping[str, str], str]
+"""A form, its slots, and the words of the answer that meet it."""
+
+
+def _items(made: GraphRound) -> tuple[list[Item], str | None, Mapping[str, str]]:
+    """The items that expect Yes, and the form and slots of the one that expects No; None if there is none."""
+    forms, kind = item_forms(), str(made.turn.extra.get("kind"))
+    items: list[Item]
     if made.topic is not None:
-        slots = made.topic.model_dump() | {"question": phrases.sentence(made.topic.question)}
-        yes = [form.format(**slots) for form in forms["topic"]["items"]]
-        no = forms["topic"]["wrong"].format(**slots)
-        needed, forbidden = [made.topic.value], [made.topic.wrong]
-    elif made.told:
-        last = len(made.told) - 1
-        picked = [made.told[n * last // (SUMMED_UP - 1)] for n in range(SUMMED_UP)]
-        yes = [
-            forms["sums_up_of" if one.subject else "sums_up"].format(about=one.subject, says=one.predicate)
-            for one in picked
-        ]
-        no = forms["leaves_out"].format(says=picked[-1].predicate, wrong=NOTHING_TOLD)
-        needed, forbidden = [one.predicate for one in picked], [NOTHING_TOLD]
-    elif len(made.says) > 1:
-        yes, no = _about_two(made)
-        needed, forbidden = [said.says for said in made.says], [made.says[0].wrong]
-    else:
-        (said,) = made.says
-        yes, no = _about_one(made, said, kind)
-        needed, forbidden = [said.says], [said.wrong] if kind not in CHAT else []
-    for clause in needed:
-        if not _holds(reference, clause):
-            return Unwritten(f"the reference answer does not say that {clause}")
-    for clause in forbidden:
-        if _holds(reference, clause):
-            return Unwritten(f"the reference answer says what its checklist forbids, that {clause}")
-    items = [ChecklistItem(question=_asked(text), expected=True) for text in dict.fromkeys(yes)]
-    if len(items) < YES_ITEMS:
-        return Unwritten(f"only {len(items)} different facts to ask for")
-    return Checklist(items=(*items, ChecklistItem(question=_asked(no), expected=False)))
-
-
-CHAT: Final = ("neutral", "need")
-"""Kinds of rounds in which the user asks nothing."""
-NOTHING_TOLD: Final = "nothing at all happens"
-"""What no right summary says."""
-
-
-def _about_two(made: GraphRound) -> tuple[list[str], str]:
-    """The items of a round that recalls two facts."""
-    forms = item_forms()["two"]
-    numbers = re.findall(r"round (\d+)", made.turn.references[0])
-    items = [
-        form.format(says=said.says, number=number)
-        for said, number in zip(made.says, numbers, strict=True)
-        for form in forms["items"]
-    ]
-    return items, forms["wrong"].format(says=made.says[0].says, wrong=made.says[0].wrong)
-
-
-def _about_one(made: GraphRound, said: Statement, kind: str) -> tuple[list[str], str]:
-    """The items that expect Yes, and the one that expects No, of a round about a single fact."""
-    forms = item_forms()
-    number = re.search(r"round (\d+)", made.turn.references[0])
-    slots = {"says": said.says, "about": said.about, "wrong": said.wrong, "number": number[1] if number else "1"}
-    slots["value"] = said.value or ""
-    # The answer to "how does he clean it" is an object, the tool.
-    answer_type = "object" if kind == "how_clean" else str(made.turn.extra.get("answer_type"))
-    sort = {"recall": "recall", "recall_first": "recall", "neutral": "neutral", "need": "neutral"}.get(kind)
-    sort = sort or ("premise" if answer_type == "refusal" else None)
-    if sort is not None:
-        due, no = forms[sort]["items"], forms[sort].get("wrong", forms["wrong"])
-    else:
-        no = forms["wrong"]
-        if answer_type == "yes_no":
-            own = (forms["closed"][str(made.turn.extra.get("answer_key"))], forms["settles"])
-        elif said.value is not None and answer_type in forms["value"]:
-            own = (forms["value"][answer_type], forms["namely"])
-        else:
-            own = (forms["open"]["says"], forms["settles"])
-        due = (forms["says"], *own, forms["rather"])
-    return [form.format(**slots) for form in due], no.format(**slots)
+        slots = {"value": made.topic.value, "wrong": made.topic.wrong}
+        return [(forms["topic"], slots, made.topic.value)], forms["not_topic"], slots
+    if made.told:
+        told = [pair for one in made.told for pair in zip(one.facts, one.predicates, strict=True)]
+        items = [(forms["tells"], {"says": fact}, predicate) for fact, predicate in told]
+        return items, forms["leaves_out"], {"about": made.told[0].subject}
+    if kind == "remark":
+        items = [(forms["brings_up"], {"says": said.says}, said.says) for said in made.says]
+        return [*items, (forms["asks"], {}, "?")], forms["turns_away"], {}
+    if kind in ("day", "sound"):
+        return [(forms[kind], {}, made.says[0].says)], forms[f"not_{kind}"], {}
+    said = made.says[0]
+    slots = {"about": said.about, "wrong": said.wrong or ""}
+    no = forms["wrong"] if said.wrong is not None else None
+    if "recalls" in made.turn.extra and "recall" not in made.turn.extra:
+        numbers = re.findall(r"round (\d+)", made.turn.references[0])
+        items = [(forms["says"], {"says": one.says}, one.says) for one in made.says]
+        items += [(forms["round"], {"number": number}, f"round {number}") for number in numbers]
+        return items, no, slots
+    if made.turn.extra.get("answer_type") == "refusal":
+        items = [(forms["denies"], {"wrong": said.wrong or ""}, said.says)]
+        instead = said.value or ""
+        return [*items, (forms["instead"], {"value": instead}, instead)], forms["goes_along"], slots
+    key = str(made.turn.extra.get("answer_key"))
+    if made.turn.extra.get("answer_type") == "yes_no":
+        return [(forms["closed"][key], {"about": said.about}, key)], no, slots
+    value = said.value or said.says
+    return [(forms["value"][str(made.turn.extra.get("answer_type"))], {"value": value}, value)], no, slots
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    return " ".join(re.findall(r"\w+|\?", text.casefold()))
 
 
 def _holds(text: str, clause: str) -> bool:
     return f" {_plain(clause)} " in f" {_plain(text)} "
-
-
-def _asked(text: str) -> str:
-    return phrases.sentence(text)

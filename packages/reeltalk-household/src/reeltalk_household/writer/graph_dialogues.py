@@ -2,14 +2,13 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final
 
 from reeltalk.language import phrases
-from reeltalk.language.vocabulary import class_of
-from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
+from reeltalk.language.answer_values import UNKNOWN
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, AnswerKey, Turn
 from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
@@ -20,31 +19,47 @@ from reeltalk_build.construct.round_forms import expand_pattern, round_forms, te
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.balancing import AnswerBalance
 from reeltalk_household.questions.checking import FACTS
-from reeltalk_household.questions.question import COLOURS, Question, act_phrase, story_of
+from reeltalk_household.questions.linked import DULL
+from reeltalk_household.questions.question import (
+    Question,
+    act_phrase,
+    event_slots,
+    story_of,
+    told_act,
+    told_clause,
+)
 from reeltalk_household.questions.wording import (
     WordedQuestion,
     fill_form,
     fitting_forms,
     form_of,
-    goes_on,
     identity,
+    name_in,
     question_labels,
-    rests_on,
+    spoken_of,
     turn_of,
     word_question,
 )
 from reeltalk_household.writer.graph_chains import (
+    MOST_NEIGHBOURS,
+    NEIGHBOURS,
+    ORIGINS,
+    TIMELESS,
     KnownFact,
     VideoPart,
+    can_be_asked,
+    ends,
+    ends_at,
     event_facts,
     fault_of_turn,
-    is_guessable,
+    has_one_referent,
+    is_named,
     is_news,
     known_facts,
+    means_one_person,
 )
 from reeltalk_household.writer.graph_checklists import GraphRound, Statement, statement_of
-from reeltalk_household.writer.graph_needs import MetNeed, event_fact, fitting_texts, helps_of, met_needs
-from reeltalk_household.writer.graph_premises import FalsePremise, false_premises, with_colour
+from reeltalk_household.writer.graph_premises import FalsePremise, false_premises, missing_premises
 from reeltalk_household.writer.graph_references import (
     Description,
     candidates_of,
@@ -55,28 +70,18 @@ from reeltalk_household.writer.graph_references import (
     recorded,
 )
 from reeltalk_household.writer.graph_summaries import (
-    Told,
-    compress,
+    LIMITS,
+    Consequence,
+    Sentence,
+    event_clause,
+    event_fact,
+    find_consequences,
     important_events,
-    limit_of,
-    split_clause,
-    told_events,
+    sum_up,
 )
 
-LEFT_OUT: Final = frozenset({"video_length", "people_count", "acts"})
-REFUSALS: Final = frozenset({"never_handled", "opinion", "unknown_person"})
-LOCAL: Final = frozenset(
-    {
-        "where_put", "where_from", "which_room", "next_action", "previous_action", "posture", "object_colour", "use",
-        "tool", "how_clean", "duration", "order",
-        "who_does", "who_takes", "give_receiver", "give_giver", "give_thing", "meanwhile", "who_beside", "feels_after",
-        "why_feels", "makes_feel", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
-        "why_says", "reply", "whom", "could_take", "which_colour", "which_size", "cause_of", "effect_of", "why_act",
-        "would_happen",
-    }
-)  # fmt: skip
-"""Kinds whose answer depends only on what they name, so they can be asked about a part of a video."""
-ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase"}
+DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase", "seconds": "two minutes"}
 """Wrong values for a story with too few things to choose one from. No house contains these."""
 REFERRING_SHARE: Final = 0.6
 """Least share of the rounds of an object-reference dialogue whose words have several candidates."""
@@ -90,6 +95,10 @@ MOST_LIKE: Final = 2
 """Most rounds of an answer-refusal dialogue that ask for the same."""
 LEAST_DISTANCE: Final = 3
 """Least number of rounds between a fact and its recall."""
+CLOSED_FROM: Final = 7
+"""Rounds from which a dialogue may ask one question for yes or no, so that fewer than 15 % of all rounds do."""
+AHEAD: Final = 4
+"""Questions among which the one about the earliest moment is asked, so that a dialogue goes on in time."""
 TRIES: Final = 12
 """Wordings or plans that are drawn before a round or a plan is given up."""
 PLAIN: Final = "{question}"
@@ -117,7 +126,7 @@ class DialogueMaker:
         split: The split whose surface forms are used.
         seed: Chooses questions and wordings.
         pool_seed: Chooses the absent things and acts to ask for.
-        shown: Indices of the activities that the dialogue may ask about, if the story contains more than those.
+        shown: Indices of the activities that the dialogue asks about; the part is the film up to the last of them.
         earlier: Those of them that belong to the earlier of two scenes.
         objects: Objects that a cross-scene dialogue prefers to ask about.
         balance: The answers chosen so far; `asked` holds those to count.
@@ -130,18 +139,16 @@ class DialogueMaker:
         split: str,
         seed: str,
         pool_seed: int = 0,
-        shown: frozenset[int] | None = None,
+        shown: frozenset[int],
         earlier: frozenset[int] = frozenset(),
         objects: frozenset[str] = frozenset(),
         balance: AnswerBalance | None = None,
     ) -> None:
         self.part, self.split, self.shown, self.earlier = part, split, shown, earlier
-        last = part.clips[max(shown)].interval if shown else None
-        self.asked_at_s = last.end_s if last else part.asked_at_s
         self.draw = random.Random(f"dialogue {seed}")
         self._balance = balance
-        self.universe = [q for q in part.question_pool(pool_seed) if q.kind not in LEFT_OUT | REFUSALS]
-        self.pool = [q for q in self.universe if not is_guessable(q) and self._is_shown(q)]
+        self.universe = part.question_pool(pool_seed)
+        self.pool = [q for q in self.universe if can_be_asked(q, self.story, shown)]
         wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
         many: dict[str, float] = defaultdict(float)
         for want, question in zip(wanted, self.pool, strict=True):
@@ -166,8 +173,9 @@ class DialogueMaker:
         self._last: Question | None = None
         self._before: Question | None = None
         """The last question about the video, also after rounds about something else."""
-        self._listed: tuple[str, ...] = ()
         self._sorts: Counter[str] = Counter()
+        self._reached = (0, 0.0)
+        """When the latest act that was asked about is over."""
         self.passed_over: list[tuple[int, str, str]] = []
         """Questions that were not asked: index of the round, the gate that each failed, and the reason."""
 
@@ -186,15 +194,6 @@ class DialogueMaker:
         """The questions of the dialogue."""
         return tuple(self._asked)
 
-    def _is_shown(self, question: Question) -> bool:
-        if self.shown is None:
-            return True
-        acts = [*question.evidence]
-        if "event" in question.params:
-            # The act that it names may be in another scene than the next one of the same person.
-            acts.append(story_of(question, self.story).events[int(question.params["event"])])
-        return question.kind in LOCAL and bool(question.evidence) and all(act.part in self.shown for act in acts)
-
     def is_earlier(self, question: Question) -> bool:
         """True if a question is about the earlier of two scenes alone."""
         return bool(question.evidence) and all(event.part in self.earlier for event in question.evidence)
@@ -208,24 +207,33 @@ class DialogueMaker:
         wanted = self.draw.randint(5, 8)
         for count in dict.fromkeys((wanted, 6, 5)):
             self._reset()
+            self._count = count
             if _MAKERS[task](self, count):
                 return self.rounds
         return _REASONS.get(task, "too little happens for five rounds that each ask for something new")
 
     def _new(self, fits: Fits | None = None) -> list[Question]:
-        """Questions that nothing said so far answers."""
+        """Questions that nothing said so far answers, about no moment before those that were asked about."""
         asked = {(q.kind, identity(q)) for q in self._asked}
+        kinds = Counter(q.kind for q in self._asked)
+        closed = self._count < CLOSED_FROM or any(q.answer_type == "yes_no" for q in self._asked)
+        neighbours = sum(kinds[kind] for kind in NEIGHBOURS) >= MOST_NEIGHBOURS
+        said = " ".join((self.rounds[-1].turn.question, *self.rounds[-1].turn.references)) if self.rounds else ""
         return [
             q
             for q in self.pool
             if (q.kind, identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
+            if not (closed and q.answer_type == "yes_no") and not (neighbours and q.kind in NEIGHBOURS)
+            if q.kind in TIMELESS | ORIGINS or ends(q) >= self._reached
+            if not is_named(q, said, self.story)
             if self._balance is None or self._balance.suits(q, self._asked, self.split)
         ]
 
     def _rarest(self, options: Sequence[Question]) -> Question:
+        """Of the rarest kinds, what happens earliest among a few."""
         kinds = Counter(q.kind for q in self._asked)
         least = min(kinds[q.kind] for q in options)
-        return next(q for q in options if kinds[q.kind] == least)
+        return min([q for q in options if kinds[q.kind] == least][:AHEAD], key=ends)
 
     def video(
         self,
@@ -235,38 +243,40 @@ class DialogueMaker:
         leads: bool = False,
         fits: Fits | None = None,
         opening: str = PLAIN,
-        coloured: bool = False,
     ) -> bool:
         """Add a round about the video; False if there is nothing new to ask.
 
-        Args:
-            task: The ability that the round tests.
-            follow: True for a question that refers to the round before, False for one that does not, None for either.
-            leads: True to prefer a question that a later one can refer to.
-            fits: Only questions for which it is true.
-            opening: Template of the user's turn; contains `{question}`.
-            coloured: True for a question that says which colour its thing has.
+        With `follow` it refers to the round before, with False it does not; with `leads` a later one can refer to it.
         """
         leaking: list[Question] = []
         while True:
             new = [q for q in self._new(fits) if q not in leaking]
             last = self._before if opening != PLAIN else self._last
-            follows = [
-                q for q in new if last is not None and rests_on(q, last) and fitting_forms(q, self.split, ref=True)
-            ]
+            follows = [q for q in new if last is not None and self._rests(q)]
             rests = bool(follows) and (follow if follow is not None else self.draw.random() < FOLLOW_UP_SHARE)
             options = follows if rests else [q for q in new if fitting_forms(q, self.split, ref=False)]
-            if coloured:
-                options = [q for q in options if with_colour(q, self.story) is not None]
             if leads:
-                options = [q for q in options if any(rests_on(other, q) for other in new)] or options
+                options = [q for q in options if any(self._can_rest(other, q) for other in new)] or options
             if not options or (follow and not rests):
                 return False
             question = self._rarest(options)
-            spoken = with_colour(question, self.story) if coloured else None
-            if self._ask(question, task, rests=rests, opening=opening, spoken=spoken):
+            if self._ask(question, task, rests=rests, opening=opening):
                 return True
             leaking.append(question)
+
+    def _rests(self, question: Question) -> bool:
+        """True if *it* or *that* in a question can mean only what the last round about the video speaks of."""
+        before = self._before
+        if before is None or not self._can_rest(question, before):
+            return False
+        turn = next(made.turn for made in reversed(self.rounds) if made.turn.extra["about"] == "video")
+        text = " ".join((turn.question, *turn.references))
+        return has_one_referent(question, text, self.story, self.universe)
+
+    def _can_rest(self, question: Question, before: Question) -> bool:
+        name = name_in(question.anchor, story_of(question, self.story))
+        spoken = spoken_of(before, story_of(before, self.story))
+        return name in spoken and bool(fitting_forms(question, self.split, ref=True))
 
     def _ask(
         self,
@@ -276,19 +286,18 @@ class DialogueMaker:
         rests: bool = False,
         description: Description | None = None,
         opening: str = PLAIN,
-        spoken: Question | None = None,
+        ambiguous: bool = False,
     ) -> bool:
         """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit."""
-        opened = opening != PLAIN
-        asked = self._word(question, rests=rests, description=description, opened=opened, spoken=spoken)
+        asked = self._word(question, rests=rests, description=description)
         if asked is None:
             return False
-        said = self._statement(question)
-        head = {"yes": "Yes: ", "no": "No: "}.get(question.key, "")
-        turn = self._turn(asked, opening, phrases.sentence(f"{head}{said.says}."), task)
+        turn = self._turn(asked, opening, asked.answer, task)
         candidates = self._candidates(asked, description)
         if is_ambiguous(candidates):
             turn = turn.model_copy(update={"extra": turn.extra | recorded(candidates)})
+        elif ambiguous:
+            return False
         told = [(made.turn.question, made.turn.references[0]) for made in self.rounds]
         fault = fault_of_turn(turn, told, self.story)
         if fault is not None:
@@ -297,10 +306,7 @@ class DialogueMaker:
         so_far = said_before([*(made.turn for made in self.rounds), turn])[-1]
         if self._balance and not self._balance.suits_person(question, self.story, so_far, self.split):
             return False
-        self._add(asked, turn, said)
-        if spoken is not None:
-            self._told |= {("colour", str(event.main)) for event in question.evidence}
-        self._listed = self._list_after(question, description)
+        self._add(asked, turn, self._statement(question))
         self._last = self._before = question
         return True
 
@@ -316,28 +322,20 @@ class DialogueMaker:
         *,
         rests: bool,
         description: Description | None = None,
-        opened: bool = False,
-        spoken: Question | None = None,
     ) -> WordedQuestion | None:
         """A question in words that were not said before; None if no form has a place for the description."""
-        last = self._last
-        spoken = spoken or (question if description is None else described(question, description, self.story))
-        named = description is not None and description.sort == "other person"
+        spoken = question if description is None else described(question, description, self.story)
+        other = description is not None and description.sort == "other person"
+        goes_on = bool(self.rounds) and self._last is not None
+        one = goes_on and not other and means_one_person(question, self.rounds[-1].turn, self.story)
         for _ in range(TRIES):
-            asked = word_question(
-                spoken,
-                split=self.split,
-                draw=self.draw,
-                first=not self.rounds or named,
-                rests=rests,
-                last=self._before if rests else last,
-            )
+            asked = word_question(spoken, split=self.split, draw=self.draw, rests=rests, named=not one)
             if description is not None and description.words.casefold() not in asked.text.casefold():
                 continue
-            if asked.text in self._said or (opened and asked.form.count("/") > _PARTS_OF_A_CORE):
+            if asked.text in self._said:
                 continue
             if description is not None:
-                asked = replace(asked, question=question, rests=True, anchored=not named)
+                asked = replace(asked, rests=True, anchored=not other)
             return replace(asked, question=question)
         return None
 
@@ -346,14 +344,7 @@ class DialogueMaker:
             return description.candidates
         if asked.anchored:
             return candidates_of(asked.question, self.story, self.universe)
-        return people_for(asked.question, self.universe) if asked.rests else {}
-
-    def _list_after(self, question: Question, description: Description | None) -> tuple[str, ...]:
-        """The things that *the first one* can mean in the next round."""
-        if question.answer_type == "list" or question.kind == "what_else":
-            return tuple(dict.fromkeys(event.main for event in question.evidence if event.main is not None))
-        kept = description is not None and description.means in self._listed
-        return self._listed if kept else ()
+        return people_for(asked.question, self.universe, self.story) if asked.rests else {}
 
     def refer(self, task: Task) -> bool:
         """Add a round whose words have several candidates, which only the dialogue tells apart; False if none can."""
@@ -362,49 +353,35 @@ class DialogueMaker:
             return False
         options: list[tuple[str, Question, Description | None, bool]] = []
         for question in self._new():
-            rests = rests_on(question, last) and bool(fitting_forms(question, self.split, ref=True))
+            rests = self._rests(question)
             if rests and is_ambiguous(candidates_of(question, self.story, self.universe)):
                 sort = "it" if isinstance(question.anchor, str) else "that"
                 options.append((sort, question, None, True))
             if not fitting_forms(question, self.split, ref=False):
                 continue
-            if not rests and goes_on(question, last) and is_ambiguous(people_for(question, self.universe)):
+            if not rests and self._means(question) and is_ambiguous(people_for(question, self.universe, self.story)):
                 options.append(("he or she", question, None, False))
             options += [
-                (one.sort, question, one, False)
-                for one in descriptions(question, last, self._listed, self.story, self.universe)
+                (one.sort, question, one, False) for one in descriptions(question, last, self.story, self.universe)
             ]
         kinds = Counter(q.kind for q in self._asked)
         options = [o for o in options if self._sorts[o[0]] < MOST_OF_A_SORT.get(o[0], 4) and kinds[o[1].kind] < 2]
         self.draw.shuffle(options)
         options.sort(key=lambda o: (self._sorts[o[0]], kinds[o[1].kind]))
         for sort, question, description, rests in options[:TRIES]:
-            before = len(self.rounds)
-            if not self._ask(question, task, rests=rests, description=description):
-                continue
-            if "candidates" in self.rounds[-1].turn.extra:
+            if self._ask(question, task, rests=rests, description=description, ambiguous=True):
                 self._sorts[sort] += 1
                 return True
-            self._undo(before)
         return False
 
-    def _undo(self, count: int) -> None:
-        """Take rounds back until so many are left, after a wording came out without a reference."""
-        rounds, by_round = self.rounds[:count], dict(self._by_round)
-        passed_over, sorts = self.passed_over, self._sorts
-        self._reset()
-        self.passed_over, self._sorts = passed_over, sorts
-        for index, made in enumerate(rounds):
-            self.rounds.append(made)
-            if (question := by_round.get(index)) is not None:
-                self._by_round[index] = self._last = self._before = question
-                self._asked.append(question)
-                self._told |= known_facts(question)
-                self._listed = self._list_after(question, None)
-            self._said.add(made.turn.question)
+    def _means(self, question: Question) -> bool:
+        """True if *he* or *she* in a question means the person of the round before, and nobody else."""
+        turn = self.rounds[-1].turn
+        spoken = turn.extra.get(SPEAKS_OF, ())
+        return question.subject in spoken and means_one_person(question, turn, self.story)
 
     def _turn(self, asked: WordedQuestion, opening: str, reference: str, task: Task | None) -> Turn:
-        turn = turn_of(asked, self.story, self.draw, asked_at_s=self.asked_at_s)
+        turn = turn_of(asked, self.story, self.draw, asked_at_s=self.part.asked_at_s)
         text = asked.text if opening == PLAIN else phrases.sentence(opening.replace(PLAIN, self._after(opening, asked)))
         return turn.model_copy(
             update={
@@ -432,27 +409,28 @@ class DialogueMaker:
         self._said.add(asked.text)
         self._asked.append(asked.question)
         self._told |= known_facts(asked.question)
+        self._reached = max(self._reached, ends(asked.question))
 
     def _statement(self, question: Question) -> Statement:
+        """The statement of a question; what somebody else does, or what else happens, is the wrong answer to it."""
+        right = {question.slots.get(name) for name in ("next", "why", "purpose", "effect")}
         shown = {(event.part, event.index) for event in question.evidence}
-        right = question.slots.get("next")
-        does = {
-            act_phrase(event, self.story, "does")
-            for event in self.story.events
-            if (event.part, event.index) not in shown
-            and event.action != "walk"
-            and event.agent in (None, question.person)
-        }
-        others = sorted(does - {right})
-        if question.answer_type in ELSE:
-            return statement_of(question, other=ELSE[question.answer_type])
-        return statement_of(question, other=self.draw.choice(others) if others else "does nothing at all")
+        others = [e for e in self.story.events if (e.part, e.index) not in shown and e.action not in DULL]
+        if "why" in question.slots or "effect" in question.slots:
+            wrong = {told_clause(event, self.story) for event in others}
+        elif question.answer_type == "action":
+            form = "do" if "purpose" in question.slots else "does"
+            wrong = {act_phrase(e, self.story, form) for e in others if e.agent in (None, question.person)}
+        else:
+            wrong = {ELSE[question.answer_type]} if question.answer_type in ELSE else set()
+        found = sorted(wrong - right)
+        return statement_of(question, other=self.draw.choice(found) if found else None)
 
     def refusal(self, premise: FalsePremise) -> bool:
         """Add a round that takes for granted what does not happen; False if its words or what they deny were said."""
-        told = event_facts(premise.event, premise.event.agent if self.story.names else None)
-        asked = self._word(premise.question, rests=False)
-        if asked is None or told & self._told:
+        told = event_facts(premise.event, self._agent(premise.event))
+        asked = self._word(premise.question, rests=False) if not told & self._told else None
+        if asked is None or ends_at(premise.event) < self._reached:
             return False
         slots = {"says": premise.says, "instead": premise.instead}
         shown = () if premise.event.interval is None else (premise.event.interval,)
@@ -460,7 +438,7 @@ class DialogueMaker:
         turn = Turn(
             question=asked.text,
             references=(self._answer("premise", slots),),
-            asked_at_s=self.asked_at_s,
+            asked_at_s=self.part.asked_at_s,
             evidence=shown,
             labels=labels | {TASK_LABEL: (Task.ANSWER_REFUSAL.value,)},
             key=premise.key,
@@ -483,16 +461,14 @@ class DialogueMaker:
         self.rounds.append(GraphRound(turn, says=(said,)))
         self._said.add(asked.text)
         self._told |= told
-        if premise.sort == "look":
-            self._told |= {("colour", str(premise.event.main))}
+        self._reached = ends_at(premise.event)
         # No later question can refer to what does not happen.
         self._last = self._before = None
-        self._listed = ()
         return True
 
     def affirm(self, premise: FalsePremise) -> bool:
         """Add the round from which a false premise was made; False if it asks for nothing new."""
-        return self.video(follow=False, fits=lambda q: q is premise.true, coloured=premise.sort == "look")
+        return self.video(follow=False, fits=lambda q: q is premise.true)
 
     def _whole(self, event: StoryEvent) -> StoryEvent:
         """An event of one person's story, as it stands in the story of everybody."""
@@ -501,102 +477,87 @@ class DialogueMaker:
     def premises(self) -> list[FalsePremise]:
         """Questions with a false premise whose kinds can also be asked with a true one, in a seeded order."""
         able = [q for q in self.pool if fitting_forms(q, self.split, ref=False)]
-        found = list(false_premises(able, self.story, twin_colour=self._twin_colour))
+        found = list(false_premises(able, self.story))
+        found += missing_premises(able, self.story, split=self.split, draw=self.draw)
         # Somebody else may do what is asked about in another scene.
-        found = [one for one in found if self.shown is None or one.event.part in self.shown]
+        found = [one for one in found if one.event.part in self.shown]
         self.draw.shuffle(found)
         return found
 
-    def _twin_colour(self, name: str, colours: Collection[str]) -> str | None:
-        """A colour that things of a class have in other videos, so that it is not unlikely by itself."""
-        known = (
-            dict.fromkeys(COLOURS, 1)
-            if self._balance is None
-            else self._balance.possible("object_colour", class_of(name))
-        )
-        fitting = sorted(known.keys() - colours)
-        return self.draw.choices(fitting, [known[colour] for colour in fitting])[0] if fitting else None
+    def unknown(self) -> bool:
+        """Add a round about the day of an act, or about a sound: what no video of ours tells; False if none can be."""
+        heard = " ".join(event.says or "" for event in self.story.events).casefold()
+        sorts = ["sound", *([] if any(day in heard for day in DAYS) else ["day"])]
+        acts = [q for q in self._new() if q.kind in ("next_action", "which_room", "who_does", "times", "meanwhile")]
+        acts = [q for q in acts if q.evidence[0].agent is not None and q.evidence[0].action not in DULL]
+        acts = [q for q in acts if ends_at(q.evidence[0]) >= self._reached]
+        if not acts:
+            return False
+        event, sort = self._rarest(acts).evidence[0], self.draw.choice(sorts)
+        who, does = event_clause(event, self.story)
+        slots = {"who": who, "says": f"{who} {does}"} | event_slots(event, self.story)
+        key = AnswerKey(type="refusal", values=(UNKNOWN,), about=(told_act(event),))
+        said = Statement(about=f"the {sort}", says=f"{who} {does}", wrong="nobody is seen", value=None)
+        labels = {"vdact.question_type": ("VID",), "cogme.target": ("Commonsense",), "cogme.content": ("Identity",)}
+        extra: dict[str, Json] = {"about": "video", "answer_type": "refusal", REFERS_TO: None, SPEAKS_OF: []}
+        extra |= {FACTS: [event_fact(self._whole(event), self.story)]}
+        if not self._speak(
+            sort,
+            Task.ANSWER_REFUSAL,
+            [said],
+            slots=slots,
+            evidence=() if event.interval is None else (event.interval,),
+            labels=labels | {"cogme.thinking": ("Recall",)},
+            extra=extra,
+            key=key,
+        ):
+            return False
+        self._reached = ends_at(event)
+        self.forget_last()
+        return True
 
     def repeat(self, sort: str, task: Task, places: Sequence[int]) -> bool:
-        """Add a round about the content of earlier ones.
-
-        Args:
-            sort: `recall`, `recall_first`, `recall_both`, `recall_order` or `summary`.
-            task: The ability that the round tests.
-            places: Indices, from 0, of the rounds that it is about.
-        """
+        """Add a round that repeats what earlier ones said: a `recall`, `recall_first` or `recall_both`."""
         said = [one for n in places for one in self.rounds[n].says]
-        evidence = union(i for n in places for i in self.rounds[n].turn.evidence)
-        # Recall repeats a fact; a summary tells a sequence of events.
-        labels = (
-            {"cogme.target": ("Event",), "cogme.content": ("Sequence",)}
-            if sort in ("summary", "recall_order")
-            else {name: self.rounds[places[0]].turn.labels[name] for name in ("cogme.target", "cogme.content")}
-        )
-        labels |= {"vdact.question_type": ("REF",), "cogme.thinking": ("Grasping",)}
+        labels = {name: self.rounds[places[0]].turn.labels[name] for name in ("cogme.target", "cogme.content")}
         slots = {"number": str(places[0] + 1), "about": said[0].about, "says": said[0].says}
         if len(said) > 1:
-            slots |= {
-                "other_number": str(places[1] + 1),
-                "other_about": said[1].about,
-                "other_says": said[1].says,
-            }
-        told: tuple[Told, ...] = ()
-        if sort == "summary":
-            told = self._compressed(places)
-            limit = limit_of(told)
-            slots |= {"limit": phrases.number(limit), "says": compress(told, limit)}
+            slots |= {"other_number": str(places[1] + 1), "other_about": said[1].about, "other_says": said[1].says}
         extra: dict[str, Json] = {
             "about": "video",
             "recalls": list(places),
             FACTS: [fact for n in places for fact in facts_of(self.rounds[n].turn)],
         }
-        return self._speak(sort, task, said, slots=slots, evidence=evidence, labels=labels, extra=extra, told=told)
+        evidence = union(i for n in places for i in self.rounds[n].turn.evidence)
+        return self._speak(sort, task, said, slots=slots, evidence=evidence, labels=labels | _RECALLED, extra=extra)
 
-    def _compressed(self, places: Sequence[int]) -> tuple[Told, ...]:
-        """What rounds tell as clauses, in the order of the video; what is about no moment comes last."""
-        subjects = [*self.story.names.values(), "the person"]
-        placed = []
-        for n in places:
-            made = self.rounds[n]
-            starts = [interval.start_s for interval in made.turn.evidence]
-            if made.told:
-                continue
-            for one in made.says:
-                late = not starts or one.says.endswith("at the end")
-                placed.append(((float("inf") if late else min(starts), n), split_clause(one.says, subjects)))
-        return tuple(told for _, told in sorted(placed, key=lambda pair: pair[0]))
-
-    def scene(self) -> bool:
-        """Add a round that asks for a summary of the scene; False if too little happens."""
-        inside = [event for event in self.story.events if self.shown is None or event.part in self.shown]
-        events = important_events(inside)
-        if len(events) < 3:
+    def summary(self) -> bool:
+        """Add a round that asks to sum up what the dialogue was about; False if too little of it matters."""
+        shown = {(event.part, event.index) for question in self._asked for event in question.evidence}
+        events = [event for event in self.story.events if (event.part, event.index) in shown]
+        told = sum_up(events, self.story)
+        if not told:
             return False
-        told = tuple(told_events(events, self.story))
-        limit = limit_of(told)
-        slots = {"limit": phrases.number(limit), "says": compress(told, limit)}
-        shown = tuple(event.interval for event in events if event.interval is not None)
-        labels = {
-            "vdact.question_type": ("SUP",),
-            "cogme.target": ("Event",),
-            "cogme.content": ("Sequence",),
-            "cogme.thinking": ("Grasping",),
+        kept = important_events(events)
+        slots = {
+            "limit": phrases.number(max(len(told), LIMITS[0])),
+            "says": " ".join(sentence.text for sentence in told),
         }
         extra: dict[str, Json] = {
             "about": "video",
-            FACTS: [event_fact(event, self.story) for event in events],
-            REFERS_TO: None,
-            SPEAKS_OF: [],
+            "recalls": list(self._by_round),
+            FACTS: [event_fact(event, self.story) for event in kept],
         }
-        if not self._speak(
-            "scene", None, [], slots=slots, evidence=union(shown), labels=labels, extra=extra, told=told
-        ):
-            return False
-        for event in events:
-            self._told |= event_facts(event, event.agent if self.story.names else None)
-        self._last = self._before = None
-        return True
+        return self._speak(
+            "summary",
+            Task.CONTENT_SUMMARY,
+            [],
+            slots=slots,
+            evidence=union(event.interval for event in kept if event.interval is not None),
+            labels={"cogme.target": ("Event",), "cogme.content": ("Sequence",)} | _RECALLED,
+            extra=extra,
+            told=told,
+        )
 
     def use_of_recalled(self) -> bool:
         """Add a question about the later scene and a thing that an earlier question was about, without its name."""
@@ -614,13 +575,12 @@ class DialogueMaker:
         for question in options:
             index = distant[str(question.anchor)]
             self._last, self._before = None, None
-            asked = self._word(question, rests=True, opened=True)
+            asked = self._word(question, rests=True)
             if asked is None:
                 continue
             said = self._statement(question)
             opening = self.draw.choice(patterns).replace("{ordinal}", self._ordinal(index))
-            head = {"yes": "Yes: ", "no": "No: "}.get(question.key, "")
-            slots = {"number": str(index + 1), "thing": question.slots["o"], "says": f"{head}{said.says}"}
+            slots = {"number": str(index + 1), "thing": question.slots["o"], "says": said.says}
             turn = self._turn(asked, opening, self._answer("recall_use", slots), Task.MEMORY_RECALL)
             extra: dict[str, Json] = {
                 "recalls": [index],
@@ -642,58 +602,45 @@ class DialogueMaker:
         """Which of the user's questions about the video a round is."""
         return ORDINALS[sum(made.turn.extra["about"] == "video" for made in self.rounds[:index])]
 
-    def need(self, *, remark: bool) -> bool:
-        """Add a round in which the assistant brings up what meets a need.
+    def remark(self) -> bool:
+        """Add a round in which the user shows no interest in what is on screen, and the assistant goes on from it."""
+        found = [one for one in find_consequences(self.story, sorted(self.shown)) if self._is_new(one)]
+        patterns = texts_of_split(round_forms()["remark"].questions, self.split)
+        if not found:
+            return False
+        chosen = self.draw.choice(found)
+        clauses = [" ".join(event_clause(event, self.story)) for event in chosen.effects]
+        told = " ".join(event_clause(chosen.act, self.story))
+        says = ". ".join([clauses[0], *map(phrases.sentence, clauses[1:])])
+        slots = {"told": told, "says": says, "ask": self._answer("remark_ask", {})}
+        events = (chosen.act, *chosen.effects)
+        turn = Turn(
+            question=phrases.sentence(fill_form(self.draw.choice(patterns), slots, named=True)),
+            references=(self._answer("remark", slots),),
+            asked_at_s=self.part.asked_at_s,
+            evidence=union(event.interval for event in events if event.interval is not None),
+            # The user asks nothing, so there is no question to label.
+            labels={TASK_LABEL: (Task.PROACTIVE_INTERACTION.value,)},
+            extra={
+                "about": "chat",
+                "kind": "remark",
+                FACTS: [event_fact(event, self.story) for event in events],
+            },
+        )
+        said = tuple(Statement(f"what comes of it that {told}", one, "nothing comes of it", None) for one in clauses)
+        self.rounds.append(GraphRound(turn, says=said))
+        self._said.add(turn.question)
+        for event in events:
+            self._told |= event_facts(event, self._agent(event))
+        self._reached = max(self._reached, *map(ends_at, events))
+        self._last = None
+        return True
 
-        Args:
-            remark: True if the user remarks something that shows the need; False if the user shows no interest.
-        """
-        used = {made.turn.extra.get("need") for made in self.rounds}
-        found: list[MetNeed] = []
-        for met in met_needs(self.story, parts=self.shown):
-            news = met.event is None or not event_facts(met.event, self._agent(met.event)) & self._told
-            if met.need.name not in used and news and (remark or met.need.urgent):
-                found.append(met)
-        self.draw.shuffle(found)
-        # Rare needs come first: most scenes have something that is put down.
-        found.sort(key=lambda met: met.need.name in _COMMON)
-        for met in found:
-            texts = (
-                fitting_texts(texts_of_split(met.need.remarks, self.split), met)
-                if remark
-                else texts_of_split(round_forms()["neutral"].questions, self.split)
-            )
-            asks = [text for pattern in met.need.asks for text in fitting_texts(expand_pattern(pattern), met)]
-            new = [text for text in texts if text not in self._said]
-            if not new or not asks:
-                continue
-            slots = {"says": met.says, "helps": helps_of(met), "ask": self.draw.choice(asks)}
-            said = Statement(about=f"whether {met.says}", says=met.says, wrong="nothing happens", value=None)
-            text = self.draw.choice(new)
-            self._said.add(text)
-            shown = () if met.event is None or met.event.interval is None else (met.event.interval,)
-            turn = Turn(
-                question=phrases.sentence(text),
-                references=(self._answer("need" if remark else "urgent", slots),),
-                asked_at_s=self.asked_at_s,
-                evidence=shown,
-                # The user asks nothing, so there is no question to label.
-                labels={TASK_LABEL: (Task.PROACTIVE_INTERACTION.value,)},
-                extra={
-                    "about": "chat",
-                    "kind": "need" if remark else "neutral",
-                    "need": met.need.name,
-                    FACTS: [*met.facts],
-                },
-            )
-            self.rounds.append(GraphRound(turn, says=(said,)))
-            if met.event is not None:
-                self._told |= event_facts(met.event, self._agent(met.event))
-            else:
-                self._told |= {("state", str(met.thing)), ("closes", str(met.thing))}
-            self._last = None
-            return True
-        return False
+    def _is_new(self, one: Consequence) -> bool:
+        """True if nothing said so far tells an act or what comes of it, and it is not over and done with."""
+        events = (one.act, *one.effects)
+        news = not any(event_facts(event, self._agent(event)) & self._told for event in events)
+        return news and ends_at(one.effects[-1]) >= self._reached
 
     def _agent(self, event: StoryEvent) -> str | None:
         return event.agent if self.story.names else None
@@ -708,7 +655,8 @@ class DialogueMaker:
         evidence: tuple[Interval, ...],
         labels: Mapping[str, tuple[str, ...]],
         extra: Mapping[str, Json],
-        told: tuple[Told, ...] = (),
+        told: tuple[Sentence, ...] = (),
+        key: AnswerKey | None = None,
     ) -> bool:
         new = [t for t in texts_of_split(round_forms()[sort].questions, self.split) if t not in self._said]
         if not new:
@@ -718,9 +666,10 @@ class DialogueMaker:
         turn = Turn(
             question=phrases.sentence(fill_form(template, slots, named=True)),
             references=(self._answer(sort, slots),),
-            asked_at_s=self.asked_at_s,
+            asked_at_s=self.part.asked_at_s,
             evidence=evidence,
             labels={**labels, **({TASK_LABEL: (task.value,)} if task else {})},
+            key=key,
             extra={**extra, "kind": sort},
         )
         self.rounds.append(GraphRound(turn, says=tuple(said), told=told))
@@ -740,7 +689,7 @@ class DialogueMaker:
         turn = Turn(
             question=phrases.sentence(fill_form(self.draw.choice(forms), slots, named=True)),
             references=(self._answer("topic", slots),),
-            asked_at_s=self.asked_at_s,
+            asked_at_s=self.part.asked_at_s,
             labels={
                 "cogme.target": ("Commonsense",),
                 "cogme.content": ("Identity",),
@@ -765,14 +714,9 @@ class DialogueMaker:
     def forget_last(self) -> None:
         """Go on without a reference to the round before, as when another scene begins."""
         self._last = self._before = None
-        self._listed = ()
 
     def recall_places(self, *, again: bool = True) -> list[int]:
-        """Rounds about the earlier scene that are far enough back, those that were not recalled yet first.
-
-        Args:
-            again: False for only those that were not recalled yet.
-        """
+        """Rounds about the earlier scene that are far enough back, those that were not recalled yet first, or alone."""
         now = len(self.rounds)
         recalled = Counter(n for made in self.rounds for n in made.turn.extra.get("recalls", ()))
         places = [n for n, q in self._by_round.items() if self.is_earlier(q) and now - n >= LEAST_DISTANCE]
@@ -781,21 +725,8 @@ class DialogueMaker:
         fitting = (n for n in places if n not in alone and (again or not recalled[n]))
         return sorted(fitting, key=lambda n: recalled[n])
 
-    def order_places(self) -> tuple[int, int] | None:
-        """Two distant rounds about single events, the earlier event first."""
-        moments = []
-        for n in self.recall_places():
-            evidence = self._by_round[n].evidence
-            if len(evidence) == 1 and evidence[0].interval is not None:
-                moments.append((evidence[0].interval.start_s, evidence[0].interval.end_s, n))
-        moments.sort()
-        pairs = [(a[2], b[2]) for a, b in pairwise(moments) if b[0] >= a[1]]
-        return self.draw.choice(pairs) if pairs else None
 
-
-_PARTS_OF_A_CORE: Final = 2
-"""Slashes in the name of a form without an opening, such as `where_put/forms/3`."""
-_COMMON: Final = frozenset({"lost", "waits", "talk"})
+_RECALLED: Final = {"vdact.question_type": ("REF",), "cogme.thinking": ("Grasping",)}
 
 
 def facts_of(turn: Turn) -> list[dict[str, Json]]:
@@ -811,11 +742,7 @@ def _objects_of(question: Question) -> frozenset[str]:
 
 def _object_reference(maker: DialogueMaker, count: int) -> bool:
     """Most rounds have words that only the conversation resolves, since several things or people could be meant."""
-    listing = maker.draw.random() < 0.4
-    if not (
-        (listing and maker.video(follow=False, fits=lambda q: q.kind == "what_else"))
-        or maker.video(follow=False, leads=True)
-    ):
+    if not maker.video(follow=False, leads=True):
         return False
     referring = 0
     while len(maker.rounds) < count:
@@ -839,7 +766,7 @@ def _memory_recall(maker: DialogueMaker, count: int) -> bool:
     later = count - recalls - first
     if not all(maker.video(fits=maker.is_later) for _ in range(later)):
         return False
-    sorts = ["recall", "recall_both", "recall_order", "recall_first"]
+    sorts = ["recall", "recall_both", "recall_first"]
     maker.draw.shuffle(sorts)
     made = int(maker.use_of_recalled())
     for again, sort in [(False, sort) for sort in sorts] + [(True, "recall")]:
@@ -852,9 +779,6 @@ def _memory_recall(maker: DialogueMaker, count: int) -> bool:
 def _recall(maker: DialogueMaker, sort: str, *, again: bool) -> bool:
     """Add a round that recalls what was said about the earlier scene, what was not recalled yet if it can."""
     places = maker.recall_places(again=again)
-    if sort == "recall_order":
-        pair = maker.order_places()
-        return pair is not None and maker.repeat(sort, Task.MEMORY_RECALL, pair)
     if not places:
         return False
     if sort == "recall_first":
@@ -866,15 +790,7 @@ def _recall(maker: DialogueMaker, sort: str, *, again: bool) -> bool:
 
 def _summary(maker: DialogueMaker, count: int) -> bool:
     """The last round, and only that one, asks for a summary of the conversation."""
-    # A checklist asks for four facts of the conversation.
-    scene = count > 5 and maker.draw.random() < 0.5
-    while len(maker.rounds) < count - 1 - scene:
-        if not maker.video():
-            return False
-    if scene and not maker.scene() and not maker.video():
-        return False
-    places = [n for n, made in enumerate(maker.rounds) if not made.told]
-    return maker.repeat("summary", Task.CONTENT_SUMMARY, places)
+    return all(maker.video() for _ in range(count - 1)) and maker.summary()
 
 
 def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
@@ -883,8 +799,11 @@ def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
     order = sorted({premise.sort for premise in left})
     maker.draw.shuffle(order)
     sorts, kinds = Counter[str](), Counter[str]()
-    refused = False
+    refused, unknown = False, maker.draw.randrange(1, 2 * count)
     while len(maker.rounds) < count:
+        if len(maker.rounds) == unknown and maker.unknown():
+            refused = True
+            continue
         last = len(maker.rounds) == count - 1
         is_false = maker.draw.random() < REFUSED_SHARE or (last and not refused)
         left = [premise for premise in left if kinds[premise.question.kind] < MOST_LIKE]
@@ -909,15 +828,9 @@ def _topic_shifting(maker: DialogueMaker, count: int) -> bool:
 
 
 def _proactive_interaction(maker: DialogueMaker, count: int) -> bool:
-    """In two or three rounds the user shows a need or no interest, and the assistant brings up what helps, and asks."""
-    places = {2: True, count - 1: False} if count < 7 else {1: True, 4: True, count - 1: False}
-    for place in range(count):
-        if place not in places:
-            if not maker.video():
-                return False
-        elif not (maker.need(remark=places[place]) or maker.need(remark=not places[place])):
-            return False
-    return True
+    """In two rounds the user shows no interest in what is on screen, and the assistant tells what comes of it."""
+    places = {2, count - 1} if count < CLOSED_FROM else {1, 4, count - 1}
+    return all(maker.remark() if place in places else maker.video() for place in range(count))
 
 
 _MAKERS: Final = {
@@ -931,6 +844,7 @@ _MAKERS: Final = {
 _REASONS: Final = {
     Task.OBJECT_REFERENCE: "too few questions could be about several things or people",
     Task.MEMORY_RECALL: "there are no two scenes with enough to ask about each",
+    Task.CONTENT_SUMMARY: "too little that matters was asked about for a summary",
     Task.ANSWER_REFUSAL: "too few acts can be asked about with a false premise",
-    Task.PROACTIVE_INTERACTION: "too little happens for five rounds, or it meets no need",
+    Task.PROACTIVE_INTERACTION: "too little happens for five rounds, or nothing comes of what is on screen",
 }

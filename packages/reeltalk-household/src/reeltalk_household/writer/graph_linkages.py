@@ -1,8 +1,8 @@
 """Linkages between chains and their rewriting drafts, from graphs.
 
 Two turns are linked by something that both are about; `extra` of the linkage records it. A draft replaces the later
-turn on a path that follows the linkage. On such a path the earlier turns of its own chain were not asked, so a draft
-names everything that it asks about. SPARQL checks each draft.
+turn on a path that follows the linkage. It links by necessity: without the earlier film its answer would be another, or
+without the earlier turn nobody could know what it asks for. SPARQL checks each draft.
 """
 
 import random
@@ -12,27 +12,36 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.language import phrases
 from reeltalk.language.vocabulary import ROOMS, class_of, is_person
-from reeltalk.schema.dialogue import REFERS_TO, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
 from reeltalk_build.construct.leakage import leak_of
-from reeltalk_build.construct.round_forms import round_forms, texts_of_split
 from reeltalk_build.graph.story import Story, StoryEvent
-from reeltalk_household.questions.linked import DULL, POSED, linked_questions
-from reeltalk_household.questions.question import LASTING, Question, event_key, story_of
-from reeltalk_household.questions.questions import questions
-from reeltalk_household.questions.wording import linked_forms, turn_of, word_question
-from reeltalk_household.writer.graph_chains import KnownFact, VideoPart, are_news, asked_facts, known_facts, named_facts
-from reeltalk_household.writer.graph_needs import event_clause
+from reeltalk_household.questions.linked import DULL, linked_questions
+from reeltalk_household.questions.question import Question, event_key, story_of
+from reeltalk_household.questions.wording import LESSONS, fitting_forms, linked_forms, turn_of, word_question
+from reeltalk_household.writer.graph_chains import (
+    KnownFact,
+    VideoPart,
+    are_news,
+    asked_facts,
+    can_be_asked,
+    has_one_referent,
+    known_facts,
+    means_one_person,
+    named_facts,
+)
+from reeltalk_household.writer.graph_references import candidates_of, is_ambiguous, people_for
 
 SHOWS: Final = "shows"
 ASKS: Final = "asks"
 """Key of a turn's `extra`: the facts that its answer adds to its question."""
 MOST_OF_A_TURN: Final = 2
 """Most linkages that begin or end at one turn."""
+MOST_OF_A_RELATION: Final = 2
+"""Most linkages of one relation between two chains."""
 WORDINGS: Final = 4
 """Wordings of a question that are tried, since some name what it asks for."""
 MOST_EVIDENCE: Final = 2
@@ -40,13 +49,9 @@ MOST_EVIDENCE: Final = 2
 
 _OF_THINGS: Final = frozenset({"object_colour", "state_end", "what_else", "never_handled"})
 """Kinds about a thing itself, not about the actions in their evidence."""
-_OF_PLACES: Final = frozenset({"which_room", "where_put", "where_from"})
-"""Kinds that ask about places."""
-_UNDOES: Final = frozenset(
-    {("open", "close"), ("close", "open"), ("switchOn", "switchOff"), ("switchOff", "switchOn"), ("grab", "put")}
-    | {("grab", "putIn"), ("put", "grab"), ("putIn", "grab")}
-)
-"""Pairs of acts on one thing in which the later act changes the result of the earlier one."""
+CLIP, TURN = "clip", "turn"
+NEEDS: Final = "needs"
+"""Key of a draft's `extra`: whether it needs the earlier `clip` or the earlier `turn`."""
 
 
 def shown_facts(question: Question, story: Story) -> dict[str, Json]:
@@ -83,65 +88,92 @@ class SharedGround:
 
 
 class ChainPair:
-    """Two consecutive chains, with the graphs of both clips."""
+    """Two consecutive chains, with the film up to the end of the later one's clip."""
 
-    def __init__(self, part: VideoPart, boundary: int, before: QAChain, after: QAChain) -> None:
-        self.part, self.boundary, self.before, self.after = part, boundary, before, after
+    def __init__(self, part: VideoPart, before: QAChain, after: QAChain, *, later: VideoPart, seed: int) -> None:
+        self.part, self.before, self.after, self._later, self._seed = part, before, after, later, seed
         self.story = part.story
+        self.boundary = sum(event.part < len(self.story.graphs) - 1 for event in self.story.events)
         self._orders = {self.name_of(event): event.order for event in self.story.events}
 
     def name_of(self, event: StoryEvent) -> str:
         """The event's name in `extra`: ACTIVITY#INDEX."""
         return f"{self.story.graphs[event.part].name}#{event.index}"
 
+    @property
+    def universe(self) -> list[Question]:
+        """All questions about the film."""
+        return self.part.question_pool(self._seed)
+
     @cached_property
     def pool(self) -> list[Question]:
-        """All questions about both clips together, and those about the later clip that a method may ask."""
+        """All questions about the later clip that a method may ask."""
         kinds = {kind for method in catalogue().values() for kind in method.kinds}
-        later = [
-            question
-            for question in questions(self.story)
-            if question.kind in kinds and question.evidence and all(map(self.is_later, question.evidence))
+        shown = [len(self.story.graphs) - 1]
+        asked = (q for q in self.universe if q.kind in kinds)
+        return [
+            *linked_questions(self.story, self.boundary),
+            *(question for question in asked if can_be_asked(question, self.story, shown)),
         ]
-        return [*linked_questions(self.story, self.boundary), *later]
 
     def is_later(self, event: StoryEvent) -> bool:
         """True for an event of the later clip."""
-        return event.part >= self.story.events[self.boundary].part
+        return event.part == len(self.story.graphs) - 1
 
     def asks(self, shared: SharedGround, question: Question) -> bool:
         """True if a question is about exactly what two turns share."""
         given, what = question.params, shared.what
-        if question.kind in linked_forms():
-            if "object" in given:
-                return given["object"] == what.get("object")
-            if "room" in given:
-                return given["room"] == what.get("room")
-            if shared.earlier is None or shared.later is None:
-                return False
-            if "action" in given:
-                return given["action"] == shared.what.get("quantity") and question.person in (None, shared.later.agent)
-            if "signature" in given:
-                return given["signature"] == event_key(shared.later) and question.person in (None, shared.later.agent)
-            names = self._named(question, "other"), self._named(question, "event")
-            return names == (self.name_of(shared.earlier), self.name_of(shared.later))
-        if "people" in what:
-            return bool(set(what["people"]) == people_in(question))
-        if "person" in what:
-            return bool(question.subject == what["person"])
-        about = {name for event in question.evidence for name in (event.main, *event.targets)}
-        if shared.relation is Relation.OBJECTS:
-            return what["object"] in {given.get("object"), question.focus_object, *about}
-        if shared.later is None:
+        if question.kind not in linked_forms():
+            if "people" in what or "person" in what:
+                named = {*what.get("people", ()), what.get("person")} - {None}
+                return question.subject in named and (len(named) == 1 or named == people_in(question))
+            return what.get("object") == question.anchor is not None
+        if "object" in given:
+            return given["object"] == what.get("object")
+        if "room" in given:
+            return given["room"] == what.get("room")
+        if shared.earlier is None or shared.later is None:
             return False
-        shown = {self.name_of(event) for event in question.evidence}
-        return self.name_of(shared.later) in shown or given.get("object", "") == shared.later.main
+        if "action" in given:
+            return given["action"] == what.get("quantity") and question.person in (None, shared.later.agent)
+        if "signature" in given:
+            return given["signature"] == event_key(shared.later) and question.person in (None, shared.later.agent)
+        events = story_of(question, self.story).events
+        names = tuple(self.name_of(events[int(given[name])]) for name in ("other", "event"))
+        return names == (self.name_of(shared.earlier), self.name_of(shared.later))
 
-    def _named(self, question: Question, param: str) -> str | None:
-        """The name of the event in a parameter of a question."""
-        if param not in question.params:
-            return None
-        return self.name_of(story_of(question, self.story).events[int(question.params[param])])
+    def need(self, question: Question, x: int) -> str | None:
+        """What a question cannot be answered without: `clip`, the earlier film, or `turn`, the earlier turn.
+
+        Without the film, SPARQL finds another answer or none. Without the turn, *it* or *she* could mean several things
+        or people, with different answers.
+
+        Returns:
+            None for a question that needs neither, which no linkage may ask.
+        """
+        if question.kind in linked_forms():
+            return CLIP if self._answer_alone(question) != question.key else None
+        turn = self.before.turns[x]
+        said = " ".join((turn.question, *turn.references))
+        spoken = turn.extra.get(SPEAKS_OF, ())
+        if question.anchor in spoken and fitting_forms(question, LESSONS, ref=True):
+            fits = has_one_referent(question, said, self.story, self.universe)
+            return TURN if fits and is_ambiguous(candidates_of(question, self.story, self.universe)) else None
+        if question.subject in spoken and means_one_person(question, turn, self.story):
+            return TURN if is_ambiguous(people_for(question, self.universe, self.story)) else None
+        return None
+
+    def _answer_alone(self, question: Question) -> str:
+        """The answer to a question about the later clip and the film before it, from the later clip alone."""
+        own = story_of(question, self.story)
+        first = sum(not self.is_later(event) for event in own.events)
+        moved = {
+            name: int(value) - first if name in ("event", "other", "boundary") else value
+            for name, value in question.params.items()
+        }
+        if any(isinstance(value, int) and value < 0 for value in moved.values()):
+            return ""
+        return self._later.checker.answer(question.kind, moved)
 
     def events_of(self, turn: Turn) -> list[StoryEvent]:
         """The events that a turn is about."""
@@ -153,63 +185,39 @@ class ChainPair:
         one, other = self.before.turns[x], self.after.turns[y]
         for name in sorted(set(_objects(one)) & set(_objects(other))):
             yield SharedGround(Relation.OBJECTS, True, {"object": name})
-        kinds = (one.extra.get("kind"), other.extra.get("kind"))
         for earlier in self.events_of(one):
             for later in self.events_of(other):
-                yield from self._of_events(earlier, later, kinds)
+                yield from self._of_events(earlier, later)
 
-    def _of_events(self, earlier: StoryEvent, later: StoryEvent, kinds: tuple[Json, Json]) -> Iterator[SharedGround]:
-        told = earlier.action not in DULL and later.action not in DULL
-        if told and earlier.action == later.action:
+    def _of_events(self, earlier: StoryEvent, later: StoryEvent) -> Iterator[SharedGround]:
+        if earlier.action not in DULL and earlier.action == later.action:
             yield SharedGround(Relation.ACTIONS, True, {"action": later.action}, earlier, later)
             if earlier.agent == later.agent:
                 yield SharedGround(Relation.QUANTITY, True, {"quantity": later.action}, earlier, later)
-            if earlier.signature == later.signature and earlier.main != later.main:
-                what: dict[str, Json] = {"event": event_key(later), "how": "alike"}
-                yield SharedGround(Relation.EVENTS, True, what, earlier, later)
-        if told and earlier.main is not None and earlier.main == later.main:
             if earlier.signature == later.signature:
-                what = {"event": event_key(later), "how": "again"}
+                how = "again" if earlier.main == later.main else "alike"
+                what: dict[str, Json] = {"event": event_key(later), "how": how}
                 yield SharedGround(Relation.EVENTS, True, what, earlier, later)
-            else:
-                yield SharedGround(Relation.ACTIONS, False, {"object": later.main}, earlier, later)
-            if (earlier.action, later.action) in _UNDOES and self._is_last(earlier, later):
-                what = {"event": event_key(later), "how": "takes up"}
-                yield SharedGround(Relation.EVENTS, True, what, earlier, later)
-        if earlier.from_room is not None and earlier.from_room == later.from_room and {*kinds} <= _OF_PLACES:
+        elif earlier.main is not None and earlier.main == later.main and not {earlier.action, later.action} & DULL:
+            yield SharedGround(Relation.ACTIONS, False, {"object": later.main}, earlier, later)
+        if earlier.from_room is not None and earlier.from_room == later.from_room:
             yield SharedGround(Relation.ENVIRONMENT, True, {"room": later.from_room}, earlier, later)
-        if kinds == ("posture", "posture") and earlier.action in POSED and later.action in POSED:
-            what = {"person": later.agent or self.story.agent, "said": "posture"}
-            yield SharedGround(Relation.PEOPLE, True, what, earlier, later)
-        elif self.story.names and earlier.agent is not None and later.agent is not None:
+        if self.story.names and earlier.agent is not None and later.agent is not None:
             if earlier.agent == later.agent:
-                yield SharedGround(Relation.PEOPLE, True, {"person": later.agent, "said": "feeling"}, earlier, later)
+                yield SharedGround(Relation.PEOPLE, True, {"person": later.agent}, earlier, later)
             else:
                 people = sorted((earlier.agent, later.agent))
                 yield SharedGround(Relation.PEOPLE, False, {"people": people}, earlier, later)
-        if kinds == ("duration", "duration") and earlier.action in LASTING and later.action in LASTING:
-            yield SharedGround(Relation.QUANTITY, True, {"quantity": "duration"}, earlier, later)
 
-    def _is_last(self, earlier: StoryEvent, later: StoryEvent) -> bool:
-        """True if nothing happens in between to the object of both events."""
-        between = self.story.events[earlier.order + 1 : later.order]
-        return not any(later.main in (event.main, *event.targets) and event.action != "walk" for event in between)
-
-    def asked(self, shared: SharedGround, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question]]:
-        """Questions by the catalogue's methods that can replace the later turn, in a fixed order."""
+    def asked(self, shared: SharedGround, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question, str | None]]:
+        """Questions by the catalogue's methods that can replace the later turn, each with what it needs."""
         for method in catalogue().values():
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
                 continue
             for kind in method.kinds:
-                if kind not in linked_forms() and not self.events_of_turn(x):
-                    continue
                 for question in self._by_kind.get(kind, ()):
                     if self.asks(shared, question) and not self.problems(question, x, y):
-                        yield method, question
-
-    def events_of_turn(self, x: int) -> list[StoryEvent]:
-        """The events of turn `x` of the earlier chain that are worth telling again."""
-        return [event for event in self.events_of(self.before.turns[x]) if event.action not in DULL]
+                        yield method, question, self.need(question, x)
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Question]]:
@@ -243,7 +251,7 @@ class ChainPair:
         if question.answer_type == "action" and question.key in after:
             found.append("a later turn has the same answer")
         earlier = {event for turn in self.before.turns[: x + 1] for event in self.events_of(turn)}
-        if question.kind in ("linked_use",) and set(question.evidence) <= earlier:
+        if question.evidence and set(question.evidence) <= earlier:
             found.append("an earlier turn has told the answer")
         answers = {(turn.extra.get("answer_type"), turn.extra.get("answer_key")) for turn in self.before.turns[: x + 1]}
         if question.answer_type in ("room", "place", "action") and (question.answer_type, question.key) in answers:
@@ -269,20 +277,9 @@ class ChainPair:
         name = f"{question.params.get('object', '')}"
         if question.kind == "linked_trajectory":
             told |= {("put", f"{name}{by}")}
-        if question.kind == "linked_state":
-            told |= {("state", name)}
-        if question.kind == "linked_rooms":
-            told |= {("in", room) for room in question.key.split("|")}
-        if question.kind == "linked_source":
-            told |= {("from", f"{question.focus_object}{by}")}
         if question.kind == "linked_often":
             told |= {("times", f"{question.params['signature']}{by}")}
-        found = set(named_facts(told, self.story))
-        if question.kind in ("linked_return", "linked_place", "linked_posture"):
-            later = story_of(question, self.story).events[int(question.params["event"])]
-            found |= {("in", class_of(later.from_room or "")), ("room", self.name_of(later))}
-            found |= {("posture", self.name_of(later))} if question.kind == "linked_posture" else set()
-        return frozenset(found)
+        return named_facts(told, self.story)
 
 
 def people_in(question: Question) -> set[str]:
@@ -303,8 +300,12 @@ class Links:
     """Linkages between two chains."""
 
     found: list[Linkage]
-    unwritten: Counter[str]
-    """Number of related pairs of turns by relation for which no method gives a question; they are left out."""
+    refused: Counter[tuple[str, str]]
+    """Number of related pairs of turns by relation and reason for which no method gives a question."""
+
+
+UNNEEDED: Final = "its questions can be answered without the earlier clip and turn"
+UNFITTING: Final = "no question stands between the neighbours of the later turn"
 
 
 def find_links(
@@ -317,74 +318,48 @@ def find_links(
 ) -> Links:
     """Linkages between two consecutive chains, with relations as varied as possible.
 
-    A link is left out if no question for it fits between its neighbours, as SVBench's annotators delete a link that
-    makes no sense.
-
-    Args:
-        pair: The chains.
-        wanted: Most linkages; SVBench asks for six pairs or more.
-        seed: Chooses among equally good candidates.
-        has_draft: Whether a draft of a linkage can be worded that gives no answer away.
-        often: How often each method has been used so far; linkages for rare ones come first.
+    A link is left out if every question for it can be answered without the earlier clip and turn, or if none fits
+    between its neighbours, as SVBench's annotators delete a link that makes no sense. `often` is how often each method
+    has been used so far; linkages for rare ones come first.
     """
-    draw, often = random.Random(f"link {seed}"), often or {}
-    rarest: dict[tuple[str, int, int], int] = {}
-    candidates, left_out = [], set()
+    draw, usual = random.Random(f"link {seed}"), often or {}
+    candidates: list[tuple[int, SharedGround, int, int]] = []
+    reasons: dict[tuple[Relation, int, int], str] = {}
     for x in range(len(pair.before.turns)):
         for y in range(len(pair.after.turns)):
             for shared in pair.shared(x, y):
-                methods = {method.name for method, _ in pair.asked(shared, x, y)}
+                asked = list(pair.asked(shared, x, y))
+                methods = {method.name for method, _, need in asked if need is not None}
+                reasons.setdefault((shared.relation, x, y), UNNEEDED if asked and not methods else UNFITTING)
                 if methods:
-                    candidates.append((shared, x, y))
-                    rarest[repr(shared), x, y] = min(often.get(name, 0) for name in methods)
-                else:
-                    left_out.add((shared.relation, x, y))
+                    candidates.append((min(usual.get(name, 0) for name in methods), shared, x, y))
     draw.shuffle(candidates)
-    related = {(shared.relation, x, y) for shared, x, y in candidates}
-    unworded: set[tuple[Relation, int, int]] = set()
     found: dict[tuple[int, int, str], Linkage] = {}
-    used: Counter[Relation] = Counter()
-    grounds: Counter[str] = Counter()
-    sources: Counter[int] = Counter()
-    targets: Counter[int] = Counter()
-    while len(found) < wanted:
-        candidates = [
-            (shared, x, y)
-            for shared, x, y in candidates
-            if sources[x] < MOST_OF_A_TURN
-            and targets[y] < MOST_OF_A_TURN
-            and (x, y, shared.relation.value) not in found
-        ]
-        if not candidates:
-            break
+    used: Counter[object] = Counter()
+    while len(found) < wanted and candidates:
         # Prefer rare methods, then the least used relations, grounds not used yet, and turns without linkages.
-        shared, x, y = min(
+        chosen = min(
             candidates,
-            key=lambda c: (
-                rarest[repr(c[0]), c[1], c[2]],
-                used[c[0].relation],
-                grounds[repr(_rests_on(pair, c[0]))],
-                sources[c[1]] + targets[c[2]],
-            ),
+            key=lambda c: (c[0], used[c[1].relation], used[repr(_rests_on(pair, c[1]))], used["x", c[2]] + used[c[3]]),
         )
+        candidates.remove(chosen)
+        _, shared, x, y = chosen
         linkage = Linkage(
             source=TurnRef(unit_id=pair.before.id, turn_index=x),
             target=TurnRef(unit_id=pair.after.id, turn_index=y),
             relation=shared.relation.value,
             extra={RESTS_ON: _rests_on(pair, shared)},
         )
-        if not has_draft(linkage):
-            candidates.remove((shared, x, y))
-            unworded.add((shared.relation, x, y))
+        ends = (x, y, shared.relation.value)
+        enough = max(used["x", x], used[y]) >= MOST_OF_A_TURN or used[shared.relation] >= MOST_OF_A_RELATION
+        if enough or ends in found or not has_draft(linkage):
             continue
-        used[shared.relation] += 1
-        grounds[repr(_rests_on(pair, shared))] += 1
-        sources[x] += 1
-        targets[y] += 1
-        found[x, y, shared.relation.value] = linkage
-    left_out -= related
-    left_out |= {(relation, x, y) for relation, x, y in unworded if (x, y, relation.value) not in found}
-    return Links([found[key] for key in sorted(found)], Counter(relation.value for relation, _, _ in left_out))
+        used.update((shared.relation, repr(_rests_on(pair, shared)), ("x", x), y))
+        found[ends] = linkage
+    refused = Counter(
+        (relation.value, reason) for (relation, x, y), reason in reasons.items() if (x, y, relation.value) not in found
+    )
+    return Links([found[key] for key in sorted(found)], refused)
 
 
 def _rests_on(pair: ChainPair, shared: SharedGround) -> dict[str, Json]:
@@ -399,39 +374,35 @@ def _rests_on(pair: ChainPair, shared: SharedGround) -> dict[str, Json]:
 def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, writer: str) -> Iterator[Rewrite]:
     """One draft for each method of the catalogue that fits the linkage and that graphs support.
 
-    A draft is left out if it contains its own answer, if what is asked before it tells that, or if a turn after it is
-    answered once it is asked.
-
-    Args:
-        pair: The chains.
-        linkage: A linkage from `find_links`.
-        split: The split whose surface forms are used.
-        seed: Chooses among questions and forms.
-        writer: Signature of the writer.
+    A draft is left out if it needs neither the earlier clip nor the earlier turn, if it contains its own answer, if
+    what is asked before it tells that, or if a turn after it is answered once it is asked.
     """
     draw = random.Random(f"rewrite {seed}")
     x, y = linkage.source.turn_index, linkage.target.turn_index
-    asked: dict[str, list[tuple[RewritingMethod, Question]]] = {}
+    asked: dict[str, list[tuple[RewritingMethod, Question, str]]] = {}
     for shared in pair.shared(x, y):
         if shared.relation == linkage.relation and _rests_on(pair, shared) == linkage.extra.get(RESTS_ON):
-            for method, question in pair.asked(shared, x, y):
-                asked.setdefault(method.name, []).append((method, question))
+            for method, question, need in pair.asked(shared, x, y):
+                if need is not None:
+                    asked.setdefault(method.name, []).append((method, question, need))
     for found in asked.values():
         draw.shuffle(found)
-        tried = found * WORDINGS
-        drafts = ((method, q, _draft(pair, linkage, q, split=split, draw=draw)) for method, q in tried)
-        fitting = ((method, q, draft) for method, q, draft in drafts if not gives_away(pair, draft, x, y))
-        if (chosen := next(fitting, None)) is None:
+        drafts = (
+            (method, need, draft)
+            for method, q, need in found * WORDINGS
+            if (draft := _draft(pair, q, x, need, split=split, draw=draw)) is not None
+        )
+        chosen = next(((m, need, draft) for m, need, draft in drafts if not gives_away(pair, draft, x, y)), None)
+        if chosen is None:
             continue
-        method, question, draft = chosen
+        method, need, draft = chosen
         labels = draft.labels | {"svbench.relation": (linkage.relation,), "svbench.skill": (method.skill,)}
-        extra = draft.extra | shown_facts(question, pair.story) | {"tags_verified": False}
         yield Rewrite(
             id=derive_id("rewrite", linkage.model_dump(mode="json"), method.name),
             linkage=linkage,
             method=method.name,
             skill=method.skill,
-            draft=draft.model_copy(update={"labels": labels, "extra": extra}),
+            draft=draft.model_copy(update={"labels": labels, "extra": draft.extra | {NEEDS: need}}),
             coherent=True,
             writer=writer,
         )
@@ -450,22 +421,25 @@ def gives_away(pair: ChainPair, draft: Turn, x: int, y: int) -> bool:
     return False
 
 
-def _draft(pair: ChainPair, linkage: Linkage, question: Question, *, split: str, draw: random.Random) -> Turn:
-    """A question as a turn; one about the later scene alone is put beside what the earlier turn was about."""
-    alone = question.kind not in linked_forms()
-    said = word_question(question, split=split, draw=draw, first=alone)
-    turn = turn_of(said, pair.story, draw, asked_at_s=pair.part.asked_at_s)
-    if not alone:
-        return turn
-    context = _context(pair, linkage, split=split, draw=draw)
-    return turn.model_copy(update={"question": phrases.sentence(f"{context} {turn.question}")})
-
-
-def _context(pair: ChainPair, linkage: Linkage, *, split: str, draw: random.Random) -> str:
-    """A sentence that tells the event of the earlier turn."""
-    ground = linkage.extra.get(RESTS_ON, {})
-    told = pair.events_of_turn(linkage.source.turn_index)
-    named = [event for event in told if pair.name_of(event) == ground.get("earlier")]
-    subject, predicate = event_clause((named or told)[-1], pair.story)
-    template = draw.choice(texts_of_split(round_forms()["context"].questions, split))
-    return template.replace("{told}", f"{subject} {predicate}").replace("{who}", subject).replace("{does}", predicate)
+def _draft(pair: ChainPair, question: Question, x: int, need: str, *, split: str, draw: random.Random) -> Turn | None:
+    """A question as a turn after turn `x`, which says what *it* and *she* mean wherever that is clear."""
+    before = pair.before.turns[x]
+    spoken = before.extra.get(SPEAKS_OF, ())
+    named = question.subject not in spoken or not means_one_person(question, before, pair.story)
+    anchored, spoken_of = need == TURN and question.anchor in spoken, question.params.get("object")
+    asked = question
+    if anchored and not fitting_forms(question, split, ref=True):
+        return None
+    if need == CLIP and spoken_of in spoken:
+        said = " ".join((before.question, *before.references))
+        asked = replace(question, anchor=str(spoken_of))
+        if anchored := has_one_referent(asked, said, pair.story, pair.universe):
+            it = {"o": question.slots["it"], "O": question.slots["it"]}
+            asked = replace(asked, slots={**question.slots, **it})
+    said_as = word_question(asked, split=split, draw=draw, rests=need == TURN and anchored, named=named)
+    if need == TURN and not anchored and not said_as.rests:
+        return None
+    said_as = replace(said_as, rests=said_as.rests or anchored, anchored=anchored)
+    turn = turn_of(said_as, pair.story, draw, asked_at_s=pair.part.asked_at_s)
+    extra = turn.extra | shown_facts(question, pair.story) | {"tags_verified": False}
+    return turn.model_copy(update={"options": None, "correct_option": None, "extra": extra})

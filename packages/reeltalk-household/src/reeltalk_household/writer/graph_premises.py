@@ -1,18 +1,19 @@
 """Questions that take for granted what does not happen in a video (answer refusal).
 
-An act of the video is altered in one part: who does it, to what, or where to. The question keeps the form of its kind,
-so its words do not tell that its premise is false. The answer says what is wrong, and what is shown instead. SPARQL
-finds no event as in the premise.
+An act of the video is altered in one part: who does it, to what, or where to; or it is of a person, on a thing, or an
+act that the video does not show at all. The question keeps the form of its kind, so its words do not tell that its
+premise is false. The answer says what is wrong, and what is shown instead. SPARQL finds no event as in the premise.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+import random
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Final
 
+from reeltalk.language.phrases import is_plural
 from reeltalk.language.vocabulary import class_of, plain_name
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.schema.record import Json
-from reeltalk_build.graph.naming import attribute_of
 from reeltalk_build.graph.story import Story, StoryEvent
 from reeltalk_household.questions.question import (
     ABSENT,
@@ -20,6 +21,7 @@ from reeltalk_household.questions.question import (
     Question,
     act_phrase,
     event_slots,
+    object_slots,
     objects_of,
     people_of_act,
     people_slots,
@@ -28,7 +30,8 @@ from reeltalk_household.questions.question import (
     story_of,
     told_act,
 )
-from reeltalk_household.questions.questions import can_be_done_to
+from reeltalk_household.questions.questions import CARRIED, can_be_done_to
+from reeltalk_household.world.house import NAMES
 
 OF_EVENTS: Final = frozenset(
     {
@@ -39,10 +42,10 @@ OF_EVENTS: Final = frozenset(
 """Kinds that name an act by which a false premise can be made."""
 OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
 """Kinds that name a thing, with the acts that they take for granted."""
-DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "wait", "watch", "calm", "wakeUp"})
+DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait", "watch", "calm", "wakeUp"})
 """Acts of which nobody is sure whether they happen."""
-TwinColour = Callable[[str, Collection[str]], str | None]
-"""A colour that a thing of this name could have, other than some colours; None if there is none."""
+NEVER_DONE: Final = ("dance", "jump", "squat", "stretch")
+"""Acts on nothing, of which a video may show none."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class FalsePremise:
     event: StoryEvent
     """The act that is shown instead."""
     sort: str
-    """What is false: `agent`, `object`, `place` or `look`."""
+    """What is false: `agent`, `object` or `place`; or what is missing: `person`, `thing` or `act`."""
     says: str
     """What does not happen, as a clause: `Tom does not open the fridge`."""
     wrong: str
@@ -71,33 +74,94 @@ class FalsePremise:
 
 @dataclass(frozen=True)
 class _Act:
-    """An act as somebody might take it for granted: an event, and words for what is not in the video."""
+    """An act as somebody might take it for granted."""
 
     event: StoryEvent
-    words: Mapping[str, str]
     sort: str
     check: str
     params: Mapping[str, Json]
-    true_words: Mapping[str, str] = field(default_factory=dict)
-    """Words for what is in the video, where those of the story would not show the difference."""
 
 
-def false_premises(pool: Sequence[Question], story: Story, *, twin_colour: TwinColour) -> Iterator[FalsePremise]:
-    """Questions with a false premise, made from questions whose premise is true.
-
-    Args:
-        pool: Questions that the dialogue may ask.
-        story: The story that they are about.
-        twin_colour: Finds the colour of a thing that is not there.
-    """
+def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePremise]:
+    """Questions with a false premise, made from questions about a story whose premise is true."""
     told = {(event.agent, act_phrase(event, story, "does")) for event in story.events}
     done = {(event.agent, event.action, event.main) for event in story.events}
     for question in pool:
         event = _assumed(question, story)
         if event is None or event.main is None or event.action in DULL:
             continue
-        for act in _altered(event, story, question.kind, told, done, twin_colour):
+        for act in _altered(event, story, question.kind, told, done):
             yield _as_question(question, event, act, story)
+
+
+def missing_premises(
+    pool: Sequence[Question], story: Story, *, split: str, draw: random.Random
+) -> Iterator[FalsePremise]:
+    """Questions about a thing, an act or a person that the film so far does not show."""
+    handled = {class_of(name) for name in story.things}
+    things = sorted(name for name in CARRIED - handled if not is_plural(name))
+    acts = sorted(set(NEVER_DONE) - {event.action for event in story.events})
+    for question in pool:
+        event = _assumed(question, story)
+        if event is None or event.main is None or event.action in DULL:
+            continue
+        doer = person_slots(event.agent or story.agent, story)
+        if question.kind in OF_THINGS and things:
+            name = f"{draw.choice(things)}0"
+            noun = plain_name(name)
+            wrong = replace(event, main=name, targets=())
+            slots = dict(question.slots) | object_slots(name, story)
+            says, told = f"no {noun} is seen", f"{doer['who']} has the {noun}"
+            yield _missing(question, event, wrong, "thing", slots, says, told, story)
+        if question.kind in OF_EVENTS and acts:
+            wrong = replace(event, action=draw.choice(acts), main=None, targets=(), speech_act=None)
+            words = {form: act_phrase(wrong, story, form) for form in ("do", "does")}
+            told = f"somebody {words['does']}" if question.kind == "who_does" else f"{doer['who']} {words['does']}"
+            yield _missing(
+                question, event, wrong, "act", _slots(question, event, wrong, story), f"nobody {words['does']}",
+                told, story,
+            )  # fmt: skip
+        strangers = sorted(set(NAMES[split][doer["he"]].split()) - set(story.called.values()))
+        # Of an act that two people do, nobody could say whom the question mistakes.
+        once = sum(_same_act(event, other) for other in story.events) == 1
+        if question.subject == event.agent is not None and story.names and strangers and once:
+            name = draw.choice(strangers)
+            slots = {key: value for key, value in question.slots.items() if key != "look"} | {"who": name}
+            told = f"{name} {act_phrase(event, story, 'does')}"
+            wrong = replace(event, agent=name)
+            yield _missing(question, event, wrong, "person", slots, f"nobody called {name} is seen", told, story)
+
+
+def _missing(
+    question: Question,
+    event: StoryEvent,
+    wrong: StoryEvent,
+    sort: str,
+    slots: Mapping[str, str],
+    says: str,
+    told: str,
+    story: Story,
+) -> FalsePremise:
+    params: dict[str, Json] = {"action": wrong.action}
+    params |= {} if wrong.main is None else {"object": wrong.main}
+    params |= {"agent": wrong.agent} if sort == "person" else {}
+    doer = person_slots(event.agent or story.agent, story)
+    asked = None if question.kind == "who_does" else event.agent or story.agent
+    people = people_slots(asked, people_of_act(wrong), story)
+    people |= {"agent": (slots["who"], doer["he"])} if sort == "person" else {}
+    instead = (told_act(event), *person_words(event.agent or story.agent, story))
+    return FalsePremise(
+        question=replace(question, slots=slots),
+        true=question,
+        event=event,
+        sort=sort,
+        says=says,
+        wrong=told,
+        instead=f"{doer['who']} {act_phrase(event, story, 'does')}",
+        check={"act": "premise_act", "thing": "premise", "person": "premise_by"}[sort],
+        params=params,
+        key=AnswerKey(type="refusal", values=(ABSENT,), about=(told_act(wrong),), instead=instead, **people),
+    )
 
 
 def _assumed(question: Question, story: Story) -> StoryEvent | None:
@@ -114,24 +178,25 @@ def _altered(
     kind: str,
     told: Set[tuple[str | None, str]],
     done: Set[tuple[str | None, str, str | None]],
-    twin_colour: TwinColour,
 ) -> Iterator[_Act]:
     """The event in other words, one for each part that can be false; `told` and `done` are what does happen."""
     agents = story.people if kind == "who_does" else ()
-    for act in _candidates(event, story, kind, twin_colour):
+    alike = {(e.agent, e.signature) for e in story.events}
+    for act in _candidates(event, story, kind):
+        # Of somebody who picks up another mug, an answer could not say plainly what is wrong.
+        if any((agent, act.event.signature) in alike for agent in (*agents, act.event.agent)):
+            continue
         # Who puts a mug into the sink puts it down, too.
-        if (
-            not act.words
-            and not act.event.targets
-            and any((agent, act.event.action, act.event.main) in done for agent in (*agents, act.event.agent))
+        if not act.event.targets and any(
+            (agent, act.event.action, act.event.main) in done for agent in (*agents, act.event.agent)
         ):
             continue
-        words = act_phrase(act.event, story, "does", act.words)
+        words = act_phrase(act.event, story, "does")
         if not any((agent, words) in told for agent in (*agents, act.event.agent)):
             yield act
 
 
-def _candidates(event: StoryEvent, story: Story, kind: str, twin_colour: TwinColour) -> Iterator[_Act]:
+def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
     name = event.main
     assert name is not None
     by = story.names and kind != "who_does"
@@ -139,12 +204,6 @@ def _candidates(event: StoryEvent, story: Story, kind: str, twin_colour: TwinCol
         for person in story.people:
             if person not in (event.agent, event.main, *event.targets):
                 yield _act(replace(event, agent=person), "agent", by=True)
-    colours = _colours(name, story)
-    colour = twin_colour(name, colours) if colours else None
-    if colour is not None:
-        words = {name: f"the {colour} {plain_name(name)}"}
-        params: dict[str, Json] = {"class": class_of(name), "colour": f"colour_{colour}"}
-        yield _Act(event, words, "look", "premise_look", params, {name: f"the {colours[0]} {plain_name(name)}"})
     if kind in OF_THINGS:
         return
     for other in objects_of(story):
@@ -158,29 +217,6 @@ def _candidates(event: StoryEvent, story: Story, kind: str, twin_colour: TwinCol
                 yield _act(replace(event, targets=(place,)), "place", by=bool(by))
 
 
-def _colours(name: str, story: Story) -> list[str]:
-    """The colours of a thing and of those of its class; empty if it has none, or if nobody takes it."""
-    alike = [name, *(other for other in sorted(story.things) if other != name and class_of(other) == class_of(name))]
-    colours = [attribute_of(story.attributes.get(other, ()), "colour") for other in alike]
-    # Furniture is known at sight; what is carried could have a twin.
-    carried = any(event.action == "grab" and event.main == name for event in story.events)
-    return [colour for colour in colours if colour is not None] if carried and None not in colours else []
-
-
-def with_colour(question: Question, story: Story) -> Question | None:
-    """A question whose premise is true, with the colour of the thing, as one with a false premise has it.
-
-    Returns:
-        None if no thing that it names could have a twin of another colour.
-    """
-    event = _assumed(question, story)
-    colours = _colours(event.main, story) if event is not None and event.main is not None else []
-    if event is None or event.main is None or not colours:
-        return None
-    words = {event.main: f"the {colours[0]} {plain_name(event.main)}"}
-    return replace(question, slots=_slots(question, event, event, words, story))
-
-
 def _act(event: StoryEvent, sort: str, *, by: bool) -> _Act:
     params: dict[str, Json] = {"action": event.action, "object": event.main}
     check = "premise"
@@ -188,17 +224,12 @@ def _act(event: StoryEvent, sort: str, *, by: bool) -> _Act:
         params["target"], check = event.targets[0], f"{check}_towards"
     if by:
         params["agent"], check = event.agent, f"{check}_by"
-    return _Act(event, {}, sort, check, params)
+    return _Act(event, sort, check, params)
 
 
-def _slots(
-    question: Question, event: StoryEvent, told: StoryEvent, words: Mapping[str, str], story: Story
-) -> dict[str, str]:
-    """The slots of a question, with another event told, or other words for its things."""
-    slots = dict(question.slots) | {form: act_phrase(told, story, form, words) for form in event_slots(event, story)}
-    if "o" in slots and question.kind in OF_THINGS:
-        slots["o"] = words.get(event.main or "", slots["o"])
-    return slots
+def _slots(question: Question, event: StoryEvent, told: StoryEvent, story: Story) -> dict[str, str]:
+    """The slots of a question with another event told."""
+    return dict(question.slots) | {form: act_phrase(told, story, form) for form in event_slots(event, story)}
 
 
 def _same_act(event: StoryEvent, other: StoryEvent) -> bool:
@@ -206,15 +237,15 @@ def _same_act(event: StoryEvent, other: StoryEvent) -> bool:
 
 
 def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story) -> FalsePremise:
-    slots = _slots(question, event, act.event, act.words, story)
+    slots = _slots(question, event, act.event, story)
     own = person_slots(event.agent or story.agent, story)["who"]
     who = "nobody" if question.kind == "who_does" else own
     if act.sort == "agent" and act.event.agent is not None:
         slots |= person_slots(act.event.agent, story)
         who = slots["who"]
-    words = {form: act_phrase(act.event, story, form, act.words) for form in ("do", "does")}
+    words = {form: act_phrase(act.event, story, form) for form in ("do", "does")}
     # Where somebody else does what is asked about, that is what is shown.
-    shown = next((e for e in story.events if not act.words and _same_act(e, act.event)), event)
+    shown = next((e for e in story.events if _same_act(e, act.event)), event)
     doer = person_slots(shown.agent or story.agent, story)["who"]
     return FalsePremise(
         question=replace(question, slots=slots, subject=act.event.agent if question.subject else None),
@@ -223,7 +254,7 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
         sort=act.sort,
         says=f"nobody {words['does']}" if who == "nobody" else f"{who} does not {words['do']}",
         wrong=f"{'somebody' if who == 'nobody' else who} {words['does']}",
-        instead=f"{doer} {act_phrase(shown, story, 'does', act.true_words)}",
+        instead=f"{doer} {act_phrase(shown, story, 'does')}",
         check=act.check,
         params=act.params,
         key=_key(question, act, shown, story),
@@ -238,7 +269,6 @@ def _key(question: Question, act: _Act, shown: StoryEvent, story: Story) -> Answ
         type="refusal",
         values=(ABSENT,),
         about=(told_act(wrong),),
-        looks=(str(act.params["colour"]).removeprefix("colour_"),) if act.sort == "look" else (),
         instead=(told_act(shown), *person_words(shown.agent or story.agent, story)),
         **people_slots(agent, people_of_act(wrong), story),
     )

@@ -1,48 +1,64 @@
-"""Summaries that compress: of a scene and of a dialogue, in at most a stated number of sentences.
+"""Events of a video in sentences: what a summary keeps, and what becomes of an act that is on screen.
 
-A scene's summary names people and keeps the order of important events; walking and turning are left out. A dialogue's
-summary tells all answers, in the order of the video, with what one person does in one sentence.
+A summary tells what matters, in two to four sentences: changes of things and people, what is said and given, and what
+things are used for. It is made from events, so each sentence has one subject, and a pronoun only where one thing was
+named before it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from reeltalk.language import phrases
+from reeltalk.schema.record import Json
 from reeltalk_build.graph.story import Story, StoryEvent
-from reeltalk_household.questions.question import event_key
-from reeltalk_household.writer.graph_needs import event_clause
+from reeltalk_household.questions.linked import DULL
+from reeltalk_household.questions.question import act_phrase, called_thing, event_key, person_slots
 
 LIMITS: Final = (2, 3, 4)
 """Numbers of sentences that a user may ask for."""
+MOST_IN_A_SENTENCE: Final = 3
+"""Most acts of one subject that a sentence tells."""
+LEAST_EVENTS: Final = 3
+"""Fewest events of a summary."""
 MOST_EVENTS: Final = 6
-"""Most events of a scene in its summary."""
+"""Most events of a summary."""
 _WEIGHTS: Final = {
     **dict.fromkeys("break spill ring give say hug comfort smile frown scowl gasp fall fallback unwrap".split(), 3),
     **dict.fromkeys(
-        "eat drink read watch type write text sleep wipe scrub wash pour boil brush dance play wait".split(), 2
+        "eat drink read watch type write text sleep wipe scrub wash pour boil brush dance play throw".split(), 2
     ),
-    **dict.fromkeys("put putIn switchOn switchOff open close grab sit lie cut rinse throw wave calm pop".split(), 1),
+    **dict.fromkeys("put putIn switchOn switchOff open close grab sit lie cut rinse wave pop drop".split(), 1),
 }
 """How important an event is, by its action; others, such as walking, are left out."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """A clause of a summary."""
+class Sentence:
+    """A sentence of a summary."""
 
     subject: str
-    predicate: str
+    predicates: tuple[str, ...]
+    facts: tuple[str, ...]
+    """The same as clauses, each with all its names."""
 
     @property
-    def clause(self) -> str:
-        """Both together."""
-        return f"{self.subject} {self.predicate}".strip()
+    def text(self) -> str:
+        """With a capital and a full stop."""
+        return phrases.sentence(f"{self.subject} {phrases.join_list(self.predicates)}.")
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """An act, and what comes of it."""
+
+    act: StoryEvent
+    effects: tuple[StoryEvent, ...]
 
 
 def important_events(events: Sequence[StoryEvent]) -> list[StoryEvent]:
-    """The most important events of a scene, in order."""
+    """The most important events, in order."""
     weighed = [event for event in events if event.action in _WEIGHTS]
     # What is picked up and then used or put down is told once.
     used = {event.main for event in weighed if event.action != "grab"}
@@ -52,41 +68,79 @@ def important_events(events: Sequence[StoryEvent]) -> list[StoryEvent]:
     return sorted(kept, key=lambda event: event.order)
 
 
-def told_events(events: Sequence[StoryEvent], story: Story) -> list[Told]:
-    """Events as clauses."""
-    return [Told(*event_clause(event, story)) for event in events]
+def sum_up(events: Sequence[StoryEvent], story: Story) -> tuple[Sentence, ...]:
+    """The most important of some events in at most four sentences; empty if there are too few, or only one sentence."""
+    kept = important_events(events)
+    while len(sentences := _sentences(kept, story)) > LIMITS[-1]:
+        kept.remove(min(kept, key=lambda event: (_WEIGHTS[event.action], -event.order)))
+    return sentences if len(kept) >= LEAST_EVENTS and len(sentences) >= LIMITS[0] else ()
 
 
-def split_clause(clause: str, subjects: Sequence[str]) -> Told:
-    """A clause with its subject, if it begins with one.
+def _sentences(events: Sequence[StoryEvent], story: Story) -> tuple[Sentence, ...]:
+    found = []
+    for subject, group in groupby(events, key=lambda event: event_clause(event, story)[0]):
+        own = list(group)
+        for start in range(0, len(own), MOST_IN_A_SENTENCE):
+            part = own[start : start + MOST_IN_A_SENTENCE]
+            facts = tuple(" ".join(event_clause(event, story)) for event in part)
+            # The sentence before is about the same person alone.
+            called = he_of(own[0], story) if start else subject
+            found.append(Sentence(called, tuple(_predicates(part, story)), facts))
+    return tuple(found)
+
+
+def _predicates(events: Sequence[StoryEvent], story: Story) -> Iterator[str]:
+    """What one subject does; a thing that alone was named before is *it* or *them*."""
+    before: tuple[str | None, ...] = ()
+    for event in events:
+        alone = event.main is not None and before == (event.main,) and does_it(event, story)
+        it = "them" if event.main is not None and phrases.is_plural(event.main) else "it"
+        if alone and event.main is not None and event.main not in story.people:
+            yield act_phrase(event, story, "does", {event.main: it})
+        else:
+            yield event_clause(event, story)[1]
+        before = (event.main, *event.targets)
+
+
+def find_consequences(story: Story, shown: Sequence[int]) -> Iterator[Consequence]:
+    """Acts of some activities that can be named, each with what comes of it: its effects, or what is done with a thing.
 
     Args:
-        clause: Such as `Anna puts the mug on the table`.
-        subjects: What people are called.
+        story: The film so far.
+        shown: Indices of the activities.
     """
-    found = next((subject for subject in subjects if clause.startswith(f"{subject} ")), "")
-    return Told(found, clause.removeprefix(found).strip())
+    events = [event for event in story.events if event.part in shown]
+    keys = [(event.agent, event_key(event)) for event in story.events]
+    for act in events:
+        if act.agent is None or act.action in DULL or keys.count((act.agent, event_key(act))) > 1:
+            continue
+        effects = [event for event in events if event.cause == act.order and event.action != "calm"]
+        if not effects and act.action == "grab":
+            later = (e for e in events if e.order > act.order and e.main == act.main and e.action not in DULL)
+            used = next(later, None)
+            effects = [used] if used is not None and used.action not in ("grab", "put", "putIn") else []
+        if effects:
+            yield Consequence(act, tuple(effects[:2]))
 
 
-def compress(told: Sequence[Told], limit: int) -> str:
-    """Clauses as at most a number of sentences; clauses of one subject in a row are joined."""
-    groups = []
-    for subject, clauses in groupby(told, key=lambda one: one.subject):
-        predicates = list(dict.fromkeys(one.predicate for one in clauses))
-        # Clauses without a subject of their own stand apart.
-        groups += [f"{subject} {phrases.join_list(predicates)}"] if subject else predicates
-    sentences = []
-    for n in range(min(limit, len(groups))):
-        start, end = n * len(groups) // min(limit, len(groups)), (n + 1) * len(groups) // min(limit, len(groups))
-        part = groups[start:end]
-        text = part[0] if len(part) == 1 else f"{'; '.join(part[:-1])}, and {part[-1]}"
-        sentences.append(phrases.sentence(f"{text}."))
-    return " ".join(sentences)
+def he_of(event: StoryEvent, story: Story) -> str:
+    """The pronoun for whom or what an event's clause is about."""
+    return person_slots(event.agent or story.agent, story)["he"] if does_it(event, story) else "it"
 
 
-def limit_of(told: Sequence[Told]) -> int:
-    """A number of sentences in which clauses can be told without crowding."""
-    groups = sum(
-        1 if subject else len(list(clauses)) for subject, clauses in groupby(told, key=lambda one: one.subject)
-    )
-    return next((limit for limit in LIMITS if groups <= 2 * limit), LIMITS[-1])
+def does_it(event: StoryEvent, story: Story) -> bool:
+    """True if somebody does an event; the graphs of one unnamed person may not say who."""
+    return event.agent is not None or not story.names
+
+
+def event_clause(event: StoryEvent, story: Story) -> tuple[str, str]:
+    """An event as subject and predicate: `Anna`, `opens the fridge`, or `the kettle`, `boils`."""
+    if does_it(event, story):
+        return person_slots(event.agent or story.agent, story)["who"], act_phrase(event, story, "does")
+    subject = called_thing(event.main, story) if event.main is not None else "something"
+    return subject, phrases.phrase(event.action, None, (), "does")
+
+
+def event_fact(event: StoryEvent, story: Story) -> dict[str, Json]:
+    """An event as a fact that SPARQL checks."""
+    return {"kind": "happens", "params": {"event": event.order}, "answer_key": event_key(event)}

@@ -22,7 +22,6 @@ from reeltalk.schema.entrances import (
     EntranceVerdict,
     follows,
     is_graph_written,
-    refers_back,
     resolves,
     verdict_by_rule,
 )
@@ -43,7 +42,7 @@ from reeltalk_household.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk_household.questions.question import Question
 from reeltalk_household.questions.wording import WordedQuestion, turn_of
 from reeltalk_household.writer import graph_chains
-from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart
+from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, can_be_asked
 from reeltalk_household.writer.graph_checklists import GraphRound, graph_checklist
 from reeltalk_household.writer.graph_dialogues import DialogueMaker, said_before
 from reeltalk_household.writer.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
@@ -148,10 +147,11 @@ class GraphWriter(Writer):
         self, video: Video, clip: Clip, around: Surroundings = ALONE, *, advice: Sequence[str] = ()
     ) -> QAChain | Unwritten:
         """Five or six questions about a clip. Each one after the first depends on the answer before it."""
-        found = self._part(video, [clip.id])
-        if isinstance(found, Unwritten):
-            return found
-        graphs, part = found
+        graphs = self.video(video)
+        found = graphs.film_until([clip.id]) if graphs is not None else None
+        if graphs is None or found is None:
+            return Unwritten("it has no graph")
+        part = found[0]
         candidates = []
         for attempt in range(CANDIDATES if self.settings.balance else 1):
             seed = " ".join((str(self.settings.seed), clip.id, *([str(attempt)] if attempt else []), *advice))
@@ -198,18 +198,20 @@ class GraphWriter(Writer):
             passed_over.setdefault(graph_chains.question_id(said.question), (len(before), fault[0], why))
             return None
 
+        shown = [len(part.clips) - 1]
+        universe = part.question_pool(self.settings.seed)
         chain = graph_chains.write_chain(
             part.story,
+            [question for question in universe if can_be_asked(question, part.story, shown)],
+            universe=universe,
             split=graphs.split,
             seed=seed,
             lengths=lengths,
             word=word,
-            pool=part.question_pool(self.settings.seed),
             balance=self._chain_balance,
         )
-        if chain is None:
-            why = "in each chain the turns before answer a question" if passed_over else "too little happens"
-            return Unwritten(f"{why} for {self.settings.min_turns} questions that rest on each other")
+        if isinstance(chain, str):
+            return Unwritten(chain)
         return _Written(
             [question for question, _ in chain], tuple(turn for _, turn in chain), list(passed_over.values())
         )
@@ -242,22 +244,23 @@ class GraphWriter(Writer):
                 unit="chain",
                 unit_id=after.id,
                 outcome=GateOutcome.UNWRITTEN,
-                reason=f"{relation}: no question of a graph stands between the neighbours of the later turn",
+                reason=f"{relation}: {reason}",
                 value=pairs,
             )
-            for relation, pairs in sorted(found.unwritten.items())
+            for (relation, reason), pairs in sorted(found.refused.items())
         ]
         return LinkageResult(found.found, left_out)
 
     def _pair(self, video: Video, before: QAChain, after: QAChain) -> ChainPair | Unwritten:
         key = (before.id, after.id)
         if key not in self._pairs:
-            found = self._part(video, [before.clip_id or "", after.clip_id or ""])
-            if isinstance(found, Unwritten):
-                return found
-            first = found[0].part([before.clip_id or ""])
+            graphs, clip = self.video(video), [after.clip_id or ""]
+            film = graphs.film_until(clip) if graphs is not None else None
+            later = graphs.part(clip) if graphs is not None else None
+            if film is None or later is None:
+                return Unwritten("it has no graph")
             # Only the last pair is cached: its linkages are rewritten right after they are found.
-            self._pairs = {key: ChainPair(found[1], len(first.story.events) if first else 0, before, after)}
+            self._pairs = {key: ChainPair(film[0], before, after, later=later, seed=self.settings.seed)}
         return self._pairs[key]
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
@@ -295,20 +298,14 @@ class GraphWriter(Writer):
         return [self._stands(video, one, before, after) for one in entered]
 
     def _stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
-        """Whether a path may enter the later chain here, decided by what its turns refer to.
-
-        A turn in the chain's own words also stands if both clips together give it the same answer.
-        """
+        """Whether a path may enter the later chain here, decided by what its turns refer to."""
         turns = (*entered.before[-1:], entered.turn, *entered.following)
-        found = self._part(video, [before.clip_id or "", after.clip_id or ""])
-        if isinstance(found, Unwritten) or not all(map(is_graph_written, turns)):
+        pair = self._pair(video, before, after)
+        if isinstance(pair, Unwritten) or not all(map(is_graph_written, turns)):
             return verdict_by_rule(entered)
-        checker = found[1].checker
         if entered.reworded:
-            _check(found[1], [entered.turn], after.id)
-        elif refers_back(entered.turn) and (
-            not resolves(entered.before[-1], entered.turn) or checker.disagreements([entered.turn])
-        ):
+            _check(pair.part, [entered.turn], after.id)
+        if not resolves(entered.before[-1] if entered.before else None, entered.turn):
             return EntranceVerdict(False, NO_DRAFT)
         return EntranceVerdict(True) if follows(turns[1:]) else EntranceVerdict(False, FOLLOWING)
 
@@ -410,28 +407,14 @@ class GraphWriter(Writer):
     ) -> DialogueMaker | Unwritten:
         # A dialogue that was sent back is drawn with another seed.
         seed = " ".join((f"{self.settings.seed} {scene.id} {task.value} {number}", *advice))
-        clips = self._clips_for(video, scene, task)
-        if scene.kind == "single":
-            found = self._part(video, clips)
-            if isinstance(found, Unwritten):
-                return found
-            own, part = found
-            earlier = frozenset(_earlier_of(range(len(part.clips))))
-            return DialogueMaker(
-                part,
-                split=own.split,
-                seed=seed,
-                pool_seed=self.settings.seed,
-                earlier=earlier,
-                balance=self._dialogue_balance,
-            )
         graphs = self.video(video)
-        if graphs is None:
+        found = graphs.film_until(self._clips_for(video, scene, task)) if graphs is not None else None
+        if graphs is None or found is None:
             return Unwritten("it has no graph")
-        shown = [n for n, clip in enumerate(graphs.clips) if clip.id in clips]
+        part, shown = found
         objects = frozenset(name.removeprefix("object:") for name in scene.joined_by if name.startswith("object:"))
         return DialogueMaker(
-            graphs.whole,
+            part,
             split=graphs.split,
             seed=seed,
             pool_seed=self.settings.seed,

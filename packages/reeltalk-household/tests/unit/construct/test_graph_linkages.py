@@ -1,4 +1,4 @@
-"""Linkages that a graph finds: true in the graph, and each with a draft that stands on a path without skipped turns."""
+"""Linkages that a graph finds: true in the graph, by necessity, each with a draft that stands where a path lands."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,12 +10,14 @@ import pytest
 
 from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn
+from reeltalk.schema.entrances import resolves
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue, published_methods
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, GATES, LINKAGES, REWRITES
 from reeltalk_build.graph.activity import ActivityEvent, ActivityGraph
 from reeltalk_build.graph.reading import read_activity
+from reeltalk_build.graph.story import Story
 from reeltalk_household.questions.asking import stories
 from reeltalk_household.questions.checking import Checker
 
@@ -92,23 +94,18 @@ def test_each_linkage_names_what_its_turns_share_and_the_graph_holds_it(
             assert same or one.main == other.main == ground["object"]
             assert one.action not in ("walk", "stand", "turnTo")
         elif linkage.relation == "Events":
-            assert ground["how"] in ("again", "takes up", "alike")
-            assert (one.main == other.main is not None) is (ground["how"] != "alike")
-            assert (one.action == other.action) is (ground["how"] != "takes up")
+            assert ground["how"] in ("again", "alike")
+            assert (one.main == other.main) is (ground["how"] == "again")
+            assert one.action == other.action
         elif linkage.relation == "Environment":
             assert one.from_room == other.from_room == ground["room"]
-            kinds = {earlier.extra["kind"], later.extra["kind"]}
-            assert kinds <= {"which_room", "where_put", "where_from", "puts_back", "first_in_room"}
         elif linkage.relation == "People" and "people" in ground:
             assert sorted((str(one.agent), str(other.agent))) == ground["people"]
         elif linkage.relation == "People":
             assert one.agent == other.agent == ground["person"]
-        elif ground["quantity"] == "duration":
-            assert earlier.extra["kind"] == later.extra["kind"] == "duration"
         else:
             assert one.action == other.action == ground["quantity"]
-    assert len(seen) >= 3
-    assert sum(seen.values()) >= 10
+    assert sum(seen.values()) >= 2
 
 
 def drafts(benchmark: Benchmark, chains: dict[str, QAChain]) -> Iterator[tuple[Rewrite, tuple[Turn, ...]]]:
@@ -126,8 +123,8 @@ def test_each_linkage_has_a_draft_that_stands_between_its_neighbours(
     for rewrite, following in found:
         draft = rewrite.draft
         assert rewrite.coherent
-        assert draft.extra["refers_to"] is None
-        assert "/forms/" in draft.extra["form"]
+        source = rewrite.linkage.source
+        assert resolves(chains[source.unit_id].turns[source.turn_index], draft)
         assert draft.key is not None
         if following and (means := following[0].extra["refers_to"]) is not None:
             assert means in draft.extra["speaks_of"], (draft.question, following[0].question)
@@ -135,17 +132,28 @@ def test_each_linkage_has_a_draft_that_stands_between_its_neighbours(
         assert draft.extra["answer_type"] != "action" or draft.extra["answer_key"] not in keys, draft.question
 
 
-def test_sparql_finds_the_answers_of_drafts_again(
+def test_a_link_needs_the_earlier_film_or_the_earlier_turn(
     benchmark: Benchmark, chains: dict[str, QAChain], texts: dict[str, dict[str, str]]
 ) -> None:
-    drafts = defaultdict[tuple[str, str], list[Turn]](list)
+    """SPARQL finds the answer in the film so far, and another or none in the later clip alone."""
+    needs = defaultdict[str, int](int)
     for rewrite in benchmark.read(REWRITES):
-        drafts[rewrite.linkage.source.unit_id, rewrite.linkage.target.unit_id].append(rewrite.draft)
-    for names, turns in drafts.items():
-        ends = [chains[name] for name in names]
-        own = texts[ends[0].video_id]
-        both = {chain.clip_id or "": own[chain.clip_id or ""] for chain in ends}
-        assert Checker(both).disagreements(turns) == []
+        chain, draft = chains[rewrite.linkage.target.unit_id], rewrite.draft
+        own, clip = texts[chain.video_id], str(chain.clip_id)
+        film = {name: own[name] for name in list(own)[: list(own).index(clip) + 1]}
+        assert Checker(film).disagreements([draft]) == []
+        needs[need := str(draft.extra["needs"])] += 1
+        if need == "turn":
+            assert draft.extra["refers_to"] is not None
+            continue
+        graphs = [read_activity(text, file=f"{name}.nq", name=name) for name, text in film.items()]
+        person = draft.extra["params"].get("person")
+        first = sum(event.part < len(graphs) - 1 for event in Story(graphs, person=person).events)
+        given = draft.extra["params"]
+        params = {name: value - first if isinstance(value, int) else value for name, value in given.items()}
+        if all(not isinstance(value, int) or value >= 0 for value in params.values()):
+            assert Checker({clip: own[clip]}).answer(draft.extra["kind"], params) != draft.extra["answer_key"]
+    assert needs["clip"]
 
 
 def test_a_skill_follows_from_the_question(benchmark: Benchmark) -> None:
@@ -159,15 +167,14 @@ def test_a_skill_follows_from_the_question(benchmark: Benchmark) -> None:
         assert rewrite.draft.labels["svbench.relation"] == (rewrite.linkage.relation,)
         skills[rewrite.draft.extra["kind"]].add(rewrite.skill)
     assert all(len(found) == 1 for found in skills.values())
-    assert len(set.union(*skills.values())) >= 3
 
 
 def test_what_a_household_cannot_be_asked_is_left_out_and_counted(benchmark: Benchmark) -> None:
     found = count_benchmark(benchmark)
     assert found.grounded == found.relations.total() == benchmark.rows(LINKAGES)
     assert set(found.not_offered) == {name for name, method in published_methods().items() if not method.kinds}
-    assert len(found.not_offered) <= 10, "what has no answer in a graph, as other attributes of things"
-    assert found.skills_not_offered == ()
+    assert len(found.not_offered) <= 18, "what has no answer in a graph, or none that needs what came before"
+    assert set(found.skills_not_offered) <= {"PA", "CSI"}
     told = "\n".join(format_counts(found))
     assert f"{len(found.not_offered)} of SVBench's 31 methods are not offered" in told
 

@@ -45,8 +45,6 @@ class Step:
     """The chain or dialogue of a step of a path; its unit by default."""
     understood: bool = True
     """False if it refers to a turn that its path has skipped, so that its meaning is unclear."""
-    across: bool = False
-    """True in a dialogue across scenes: its questions count the events of the whole video, not of its clips."""
 
     @property
     def source_id(self) -> str:
@@ -195,7 +193,6 @@ def _paths(
                     interval,
                     source=step.ref.unit_id,
                     understood=finds_its_reference(before, step, turn),
-                    across=step.ref.unit == "dialogue" and _is_across(dialogues[step.ref.unit_id]),
                 )
             )
         return Script(path.id, path.video_id, tuple(steps))
@@ -310,7 +307,6 @@ def _dialogues(
     def make(place: int) -> Script:
         dialogue = dialogues[place]
         intervals = _known(dialogue.clip_ids, clips)
-        across = _is_across(dialogue)
         steps = [
             Step(
                 "dialogue",
@@ -321,7 +317,6 @@ def _dialogues(
                 intervals,
                 answered=_is_answered(turn, dialogue.task, settings.rounds),
                 task=dialogue.task,
-                across=across,
             )
             for index, turn in enumerate(dialogue.turns)
         ]
@@ -332,10 +327,6 @@ def _dialogues(
         wanted = [task in settings.tasks for task in FieldValues(dialogues, "task")]
         places = array("q", (place for place in places if wanted[place]))
     return make, places
-
-
-def _is_across(dialogue: Dialogue) -> bool:
-    return dialogue.extra.get("kind") == "cross"
 
 
 def _is_answered(turn: Turn, task: str | None, rounds: Rounds) -> bool:
