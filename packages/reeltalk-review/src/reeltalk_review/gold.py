@@ -32,10 +32,11 @@ FAULTY_TASK: Final = "turns"
 """The kind of work in which faults are planted."""
 LARGEST_SHARE: Final = 1 / 3
 """Largest share of a unit's turns that get a fault, but at least one turn: the copy must look like any other unit."""
-
 MOST_LENDERS: Final = 100
 """Largest number of units from which one copy borrows turns of the same video, and as many of others."""
-COPIED: Final = (*("queue_id", "title", "video_id", "turns", "flags", "doubt", "words", "target_table", "target_id"),)
+COPIED: Final = (
+    "queue_id", "title", "video_id", "turns", "flags", "doubt", "words", "target_table", "target_id",
+)  # fmt: skip
 """Columns of a unit that its copy shares."""
 FIRST: Final = 1e6
 """Doubt of a training set, which comes first also where the most doubtful unit does."""
