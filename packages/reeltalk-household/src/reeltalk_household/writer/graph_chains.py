@@ -284,6 +284,9 @@ def can_be_asked(question: Question, story: Story, shown: Collection[int]) -> bo
     acts += [own.events[int(question.params[name])] for name in ("event", "other") if name in question.params]
     told = own.events[question.focus_event] if question.focus_event is not None else None
     dull = question.answer_type == "action" and told is not None and told.action in DULL
+    # Whoever walks to a thing does something with it next.
+    if question.kind in NEIGHBOURS and "event" in question.params:
+        dull = dull or own.events[int(question.params["event"])].action in DULL
     # The colour of furniture can be guessed, and a conversation hardly turns to it.
     furniture = question.kind == "object_colour" and not any(
         event.action == "grab" and event.main == question.anchor for event in story.events
