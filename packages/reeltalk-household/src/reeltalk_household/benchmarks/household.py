@@ -57,7 +57,7 @@ class Household(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     filming: FilmSettings = FilmSettings(
-        scenarios=16,
+        scenarios=20,
         houses=4,
         dev_houses=0,
         test_houses=3,

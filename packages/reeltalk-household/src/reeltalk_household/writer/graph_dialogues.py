@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from reeltalk.language import phrases
+from reeltalk.language.answer_reading import read_answer
 from reeltalk.language.answer_values import UNKNOWN
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, AnswerKey, Turn
 from reeltalk.schema.intervals import Interval, union
@@ -41,6 +42,7 @@ from reeltalk_household.questions.wording import (
     word_question,
 )
 from reeltalk_household.writer.graph_chains import (
+    MISREAD,
     MOST_NEIGHBOURS,
     NEIGHBOURS,
     ORIGINS,
@@ -456,6 +458,8 @@ class DialogueMaker:
                 SPEAKS_OF: [],
             },
         )
+        if self._is_misread(turn):
+            return False
         about = f"whether {premise.wrong}"
         said = Statement(about=about, says=premise.says, wrong=premise.wrong, value=premise.instead)
         self.rounds.append(GraphRound(turn, says=(said,)))
@@ -672,7 +676,17 @@ class DialogueMaker:
             key=key,
             extra={**extra, "kind": sort},
         )
+        if self._is_misread(turn):
+            return False
         self.rounds.append(GraphRound(turn, says=tuple(said), told=told))
+        return True
+
+    def _is_misread(self, turn: Turn) -> bool:
+        """True, and counted, if the rules that read answers would not take the reference of a refusal for right."""
+        if turn.key is None or not self.story.names or read_answer(turn.question, turn.key, turn.references[0]).right:
+            return False
+        why = f"not asked, {turn.question!r}: the rules misread {turn.references[0]!r}"
+        self.passed_over.append((len(self.rounds), MISREAD, why))
         return True
 
     def _answer(self, sort: str, slots: Mapping[str, str]) -> str:
