@@ -74,7 +74,8 @@ def construct(
     Run it again to continue after an interruption: replies are kept, and steps whose inputs did not change are
     skipped. Exit code 1 if a model gave replies that cannot be used; if those are its first eight in a step, the step
     stops and shows one. With --rubrics, only write rubrics for existing open answers: the parts of a right answer, with
-    the tags that each part shows. With --sheet or --apply, write nothing but a sheet for people, or what they said.
+    the tags that each part shows. --sheet and --apply construct nothing: they draw turns for people to read, and add
+    what people said about them.
 
     Example: `reeltalk construct benchmarks/kitchen --writer qwen3-vl --base-url http://localhost:8000/v1 --max-calls
     5000`; first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`.

@@ -51,7 +51,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Consequence:
-    """An act, and what comes of it."""
+    """An act with its effects."""
 
     act: StoryEvent
     effects: tuple[StoryEvent, ...]
