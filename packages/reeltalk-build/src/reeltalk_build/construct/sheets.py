@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from reeltalk.errors import InputError, SettingError
-from reeltalk.formats.table_rows import TableRow, read_table
+from reeltalk.formats.table_rows import TABLE_SUFFIXES, TableRow, read_table
 from reeltalk.metrics.turn_sheet import COLUMNS, ITEM, READER, SHEET, SheetTurn, is_verdict, sheet_turns
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
@@ -173,6 +173,8 @@ def read_sheets(benchmark: Benchmark, files: Sequence[Path]) -> FilledSheets:
 
 
 def _rows(file: Path) -> list[TableRow]:
+    if file.suffix.lower() not in TABLE_SUFFIXES:
+        raise InputError("not a table", file=file, hint=f"give one that ends in {', '.join(TABLE_SUFFIXES)}")
     table = read_table(file)
     if missing := [name for name in (ITEM, READER, *COLUMNS) if name not in table.header]:
         raise InputError(

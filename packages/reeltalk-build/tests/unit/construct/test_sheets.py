@@ -38,6 +38,10 @@ def bench(tmp_path: Path) -> Benchmark:
         for task in ("memory_recall", "object_reference"):
             own = tuple(turn(f"{task} {n} {k}") for k in range(2))
             content.dialogues.append(Dialogue(id=f"{task}{n}", video_id=f"v{n}", task=task, turns=own))
+    for kind, units in (("chain", content.chains), ("dialogue", content.dialogues)):
+        for unit in units:
+            whole = GateResult(gate="chains:lint", unit=kind, unit_id=unit.id, outcome=GateOutcome.PASSED)
+            content.gates.append(whole)
     flag = {"gate": "chains:lint.length", "unit": "chain", "turn_index": 2, "outcome": GateOutcome.FLAGGED}
     content.gates.append(GateResult(unit_id="c0", reason="too long", **flag))
     Benchmark.create(tmp_path / "bench").write_content(content, stage="test")
@@ -102,7 +106,7 @@ def test_what_people_say_stands_beside_the_checks_with_intervals_agreement_and_r
     assert found.read.recall is not None
     assert found.read.recall.value == pytest.approx(on_path / 24)
     assert found.passed is not None, "people's verdicts are no checks"
-    assert found.passed.n == 1
+    assert (found.passed.n, found.passed.value) == (56, 55 / 56)
     card = "\n".join(quality_card(found))
     assert "Read by 2 people, who did not see the checks: 25 % (" in card
     assert run(["validate", str(bench.path)]) == 0
@@ -149,6 +153,9 @@ def test_a_row_that_cannot_be_read_is_named_and_nothing_is_written(
     assert list(Benchmark.open(bench.path).read(GATES)) == before
     assert run(["construct", str(bench.path), "--apply", str(bench.path.with_name("bench.sheet") / "sheet.csv")]) == 2
     assert "no row of" in capsys.readouterr().err
+    (tmp_path / "notes.md").write_text("true: yes", encoding="utf-8")
+    assert run(["construct", str(bench.path), "--apply", str(tmp_path / "notes.md")]) == 2
+    assert "not a table" in capsys.readouterr().err
 
 
 def test_the_page_keeps_what_is_filled_in_and_saves_a_table_that_apply_reads(

@@ -355,7 +355,7 @@ def measure_quality(
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
             found.faults.update(turn.faults)
-            if verdicts:
+            if verdicts and turn.made:
                 refused[turn.unit_id, turn.index] = bool(turn.flags)
             for name, outcome in turn.outcomes.items():
                 if outcome is GateOutcome.UNCHECKED and (result := turn.result(name)) is not None:

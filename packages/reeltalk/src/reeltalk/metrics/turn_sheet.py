@@ -115,7 +115,7 @@ def measure_sheet(
     Args:
         verdicts: Rows of the table `gates` for which `is_verdict` holds.
         turns: The benchmark's turns. Verdicts about turns that are gone, or have other words now, are left out.
-        flagged: Whether a check flags a turn, by its chain or dialogue and index.
+        flagged: Whether a check flags a turn, by its chain or dialogue and index; without turns that nothing checked.
 
     Returns:
         None if there are no verdicts.
@@ -189,10 +189,11 @@ def _share_flagged(
     refers: Mapping[Place, tuple[str, int]],
     flagged: Mapping[tuple[str, int], bool],
 ) -> MeanInterval | None:
-    if not places:
+    checked = [place for place in places if refers[place] in flagged]
+    if not checked:
         return None
-    values = np.array([flagged.get(refers[place], False) for place in places], np.float64)
-    return mean_interval(values, [videos[place] for place in places], (0.0, 1.0))
+    values = np.array([flagged[refers[place]] for place in checked], np.float64)
+    return mean_interval(values, [videos[place] for place in checked], (0.0, 1.0))
 
 
 def alpha_text(alpha: Statistic) -> str:
