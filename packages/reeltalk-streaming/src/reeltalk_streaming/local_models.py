@@ -20,6 +20,7 @@ from reeltalk.evaluate.models import AddedModel, ModelConfig
 from reeltalk.evaluate.playing.chat import question_text
 from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
 from reeltalk.llm.model import Message, Reply
+from reeltalk.progress import silent
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of
@@ -344,7 +345,7 @@ def conversation(seen: TurnInput) -> list[Entry]:
 
 def _load(spec: str, asking: ModelConfig) -> LocalModel:
     folder = Path(spec.partition(":")[2])
-    return LocalModel(LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens))
+    return LocalModel(LocalVideoModel(folder, max_new_tokens=asking.endpoint.max_tokens, tell=asking.tell or silent))
 
 
 TRANSFORMERS: Final = AddedModel(language_model=_load)

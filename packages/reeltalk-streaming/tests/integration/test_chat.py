@@ -149,6 +149,8 @@ def test_an_rtsp_camera_is_talked_to_until_it_is_left(own: str, talk: Talk) -> N
     [
         (("http://localhost/v.mp4",), "http:// is not opened"),
         (("nowhere.mp4",), "no such file (nowhere.mp4)"),
+        (("BENCH",), "give a video of the benchmark, as"),
+        (("BENCH/nobody",), "has no video 'nobody'; its videos are house"),
         (("VIDEO", "--fps", "0"), "--fps 0"),
         (("VIDEO", "--speed", "-1"), "--speed -1"),
         (("VIDEO", "--threshold", "2"), "--threshold 2"),
@@ -163,9 +165,10 @@ def test_an_rtsp_camera_is_talked_to_until_it_is_left(own: str, talk: Talk) -> N
     ],
 )
 def test_bad_input_is_told_in_one_paragraph(
-    arguments: tuple[str, ...], problem: str, video: str, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], problem: str, video: str, filmed_household: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["chat", *(video if part == "VIDEO" else part for part in arguments)]) == 2
+    given = [video if part == "VIDEO" else part.replace("BENCH", str(filmed_household)) for part in arguments]
+    assert run(["chat", *given]) == 2
     told = capsys.readouterr().err
     assert problem in told
     assert told.count("\n") == 1

@@ -32,7 +32,7 @@ from reeltalk_household.mini.mini_input import (
     fitted,
 )
 from reeltalk_household.mini.mini_people import KnownPeople
-from reeltalk_streaming.inference.stream import StreamAnswer
+from reeltalk_streaming.inference.stream import THRESHOLD, StreamAnswer
 from reeltalk_streaming.inference.stream_memory import Floats, MemoryPolicy, StreamMemory
 
 FOLDER: Final = Path(__file__).parent / "weights"
@@ -45,6 +45,8 @@ FRAME: Final = -1
 """Placeholder in the word sequence at the position of a visual token."""
 LONGEST_ANSWER: Final = 96
 """Words and pieces of words."""
+SPEAKS_FROM: Final = 0.3
+"""Picked on the dev split of the release; `weights/README.md` has the table."""
 FRAMES_AT_ONCE: Final = 16
 """How many frames are read at once if many are available. More would gain nothing and use memory."""
 FRAMES_KEPT: Final = 4096
@@ -127,6 +129,11 @@ class MiniModel:
         """`reeltalk-mini#HASH` for the weights of reeltalk, else the folder's name with the hash of its files."""
         own = NAME if self.folder == FOLDER else self.folder.resolve().name
         return f"{own}#{self._digest.hexdigest()[:8]}"
+
+    @property
+    def speaks_from(self) -> float:
+        """The readiness from which it speaks unasked: picked for the weights of reeltalk."""
+        return SPEAKS_FROM if self.folder == FOLDER else THRESHOLD
 
     def stream(self) -> "MiniStream":
         """Starts a conversation about a new video."""

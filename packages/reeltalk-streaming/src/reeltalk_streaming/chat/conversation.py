@@ -15,7 +15,7 @@ from reeltalk.schema.stream import StreamEvent, StreamEventKind
 from reeltalk.store.atomic import storage_errors
 from reeltalk_streaming.chat.lines import COMMANDS, ChatLine, ChatLines, ScriptedLines
 from reeltalk_streaming.chat.playback import Playback, PlayedFrame
-from reeltalk_streaming.inference.stream import Stream, StreamAnswer, StreamingModel
+from reeltalk_streaming.inference.stream import Stream, StreamAnswer, StreamingModel, speaks_from
 
 
 class ConversationLog:
@@ -101,8 +101,8 @@ class Screen(Protocol):
 class TalkSettings:
     """Settings of a conversation."""
 
-    threshold: float = 0.5
-    """The model speaks without a question from this readiness on."""
+    threshold: float | None = None
+    """The model speaks without a question from this readiness on; None: from its own."""
     pause_to_answer: bool = True
     """The clock of a video file stops while the model answers. A live video continues."""
     until_s: float | None = None
@@ -129,6 +129,8 @@ class Conversation:
         self._name, self._stream, self._model = model.name, model.stream(), model
         self._watching, self._lines, self._screen, self._log = watching, lines, screen, log
         self._settings, self._stop = settings or TalkSettings(), stop or threading.Event()
+        given = self._settings.threshold
+        self._threshold = speaks_from(model) if given is None else given
         self._frames, self._last_s, self._ready, self._told = 0, 0.0, False, False
         self._readiness: float | None = None
         self._doing = "playing"
@@ -214,7 +216,7 @@ class Conversation:
         self._event("frame", readiness=readiness, took_s=took_s, at_s=frame.pts_s)
         if self._frames == 1 and self._told and readiness is None:
             self._screen.note(self._asked_only())
-        ready = readiness is not None and readiness >= self._settings.threshold
+        ready = readiness is not None and readiness >= self._threshold
         # The model is silent without an instruction. It speaks once when it becomes ready, and not again while it stays
         # ready.
         if ready and not self._ready and self._told:

@@ -14,9 +14,12 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.errors import InputError, SettingError
+from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.parallel import Limits
 from reeltalk.schema.record import Json
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.manifest import MANIFEST
+from reeltalk.store.tables import VIDEOS
 from reeltalk_streaming.video.feed import Feed
 from reeltalk_streaming.video.live import HEAD, REFUSED
 
@@ -38,9 +41,10 @@ class VideoAddress:
 
 
 def video_address(text: str) -> VideoAddress:
-    """Parse what a user typed: a file, `camera:N`, or an `rtsp://` or `rtsps://` address.
+    """Parse what a user typed: a file, `BENCHMARK/VIDEO`, `camera:N`, or an `rtsp://` or `rtsps://` address.
 
     Raises:
+        BenchmarkError: The benchmark does not hold the video's file.
         InputError: There is no such file.
         SettingError: It is an address of another kind, or one without a host.
     """
@@ -52,12 +56,27 @@ def video_address(text: str) -> VideoAddress:
         return _camera_at(text)
     path = Path(text)
     if not os.path.exists(path):
+        if (path.parent / MANIFEST).is_file():
+            return _video_of(path.parent, path.name)
         raise InputError(
             "no such file", file=path, hint="give a video file, camera:0 for a webcam, or an rtsp:// address"
         )
     if path.is_dir():
-        raise InputError("a folder is no video", file=path, hint="give one of the files in it")
+        one = "a video of the benchmark, as" if (path / MANIFEST).is_file() else "one of the files in it, as"
+        raise InputError("a folder is no video", file=path, hint=f"give {one} {path}/NAME")
     return VideoAddress(path.name, {"path": str(path.absolute())}, live=False)
+
+
+def _video_of(folder: Path, name: str) -> VideoAddress:
+    benchmark = Benchmark.open(folder)
+    videos = {video.id: video for video in benchmark.read(VIDEOS)}
+    if name not in videos:
+        raise BenchmarkError(f"{folder} has no video {name!r}; its videos are {', '.join([*videos][:5]) or 'none'}")
+    sha256 = videos[name].sha256
+    path = benchmark.media.path(sha256) if sha256 else None
+    if path is None or not path.is_file():
+        raise BenchmarkError(f"{folder} does not hold the file of {name!r}; give it one with 'reeltalk attach'")
+    return VideoAddress(name, {"path": str(path.absolute())}, live=False)
 
 
 def _camera_at(text: str) -> VideoAddress:

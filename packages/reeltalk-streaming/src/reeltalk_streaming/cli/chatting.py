@@ -42,7 +42,7 @@ def chat(
     fps: float = 1.0,
     speed: float = 1.0,
     longest_side: Count = 720,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     pause_to_answer: bool = True,
     until: float | None = None,
     prompt: str = "plain",
@@ -61,7 +61,8 @@ def chat(
     Parameters
     ----------
     video
-        A file; camera:0 for a webcam; or an rtsp:// or rtsps:// address. No other address is opened.
+        A file; BENCHMARK/VIDEO for a video of a benchmark; camera:0 for a webcam; or an rtsp:// or rtsps:// address. No
+        other address is opened.
     model
         Model that answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, python:MODULE:CLASS,
         mini:FOLDER, or mini, the default, which knows the drawn films of `reeltalk world film` and nothing else.
@@ -72,7 +73,8 @@ def chat(
     longest_side
         Pixels of a frame's longer side at most.
     threshold
-        Lowest readiness, 0 to 1, at which a model speaks unasked; for models that report their readiness.
+        Lowest readiness, 0 to 1, at which a model that reports it speaks unasked; by default that of the model (mini:
+        0.3), or 0.5.
     pause_to_answer
         Stop a file's clock while the model answers.
     until
@@ -113,7 +115,7 @@ def chat(
     with (
         create_stream_model(
             model,
-            ModelConfig.for_answers(answering, limits),
+            ModelConfig.for_answers(answering, limits, tell=say),
             budget=Budget(limits.max_calls, limits.max_tokens, limits.max_cost),
             replies=limits.replies,
             prompt=answer_prompt(prompt).text,
@@ -163,12 +165,12 @@ def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading
     return code or (1 if conversation.failed else 0)
 
 
-def _check(*, fps: float, speed: float, threshold: float, until: float | None) -> None:
+def _check(*, fps: float, speed: float, threshold: float | None, until: float | None) -> None:
     if not 0 < fps <= MOST_FPS:
         raise SettingError(f"--fps {fps:g}: give more than 0 and at most {MOST_FPS:g}")
     if not 0 <= speed <= MOST_SPEED:
         raise SettingError(f"--speed {speed:g}: give 0 for as fast as it goes, or up to {MOST_SPEED:g}")
-    if not 0 <= threshold <= 1:
+    if threshold is not None and not 0 <= threshold <= 1:
         raise SettingError(f"--threshold {threshold:g}: give a number from 0 to 1")
     if until is not None and not 0 <= until < float("inf"):
         raise SettingError(f"--until {until:g}: give a second of the video")

@@ -82,8 +82,9 @@ def run(
     longest_side
         Pixels of a frame's longer side at most.
     threshold
-        Lowest readiness, 0 to 1, at which a model speaks; 0.5 by default. The readiness of a polled model is the
-        probability of yes, where its server gives probabilities of tokens; otherwise its words decide.
+        Lowest readiness, 0 to 1, at which a model speaks; by default that of the model (mini: 0.3), or 0.5. The
+        readiness of a polled model is the probability of yes, where its server gives probabilities of tokens;
+        otherwise its words decide.
     refractory
         Seconds of silence of a streaming model after each reply; 2 by default.
     tuned
@@ -190,9 +191,7 @@ def run(
     before = f", {done.before:,} before" if done.before else ""
     print(f"{done.played:,} tasks played{before}, {done.replies:,} replies in {out / EVENT_LOG}")
     if done.failed:
-        say(
-            f"{done.failed:,} plays failed; 'reeltalk proactive score' shows why, and the same command plays them again"
-        )
+        say(f"{done.failed:,} plays failed, the first as {done.why}; the same command goes on with them")
     return 1 if done.failed else 0
 
 
@@ -310,7 +309,10 @@ def _report_unscored(scores: "ProactiveScores", tasks: int) -> int:
     for model, reasons in scores.unscored.items():
         if reasons:
             task, why = next(iter(reasons.items()))
-            say(f"{model}: {len(reasons):,} of {tasks:,} tasks are not scored, for example {task}: {why}")
+            say(
+                f"{model}: {len(reasons):,} of {tasks:,} tasks are not scored, for example {task}: {why}; the same "
+                "command goes on where a play or a judge failed"
+            )
     return 1 if any(scores.unscored.values()) else 0
 
 

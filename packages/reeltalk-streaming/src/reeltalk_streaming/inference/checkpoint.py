@@ -167,6 +167,16 @@ class Checkpoint:
     """How the checkpoint was tuned, if the folder says so."""
 
     @property
+    def untrained(self) -> str | None:
+        """What to tell a user of weights that nothing has trained; None if they were trained."""
+        # The first step of any training moves them. In a new network each is constant.
+        norms = [getattr(part, "weight", None) for part in self.model.modules() if "Norm" in type(part).__name__]
+        scales = [weight for weight in norms if weight is not None]
+        if not scales or not all(bool((weight == weight[0]).all()) for weight in scales):
+            return None
+        return f"{self.base} holds the random weights of a new network that nothing has trained: its words mean nothing"
+
+    @property
     def image_token_id(self) -> int:
         """The token that stands for a part of a picture."""
         return _image_token_id(self.model.config)

@@ -1,10 +1,13 @@
 """The interface of a model that follows a running video, for any engine."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+THRESHOLD: Final = 0.5
+"""Readiness from which a model speaks that names none itself."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Rewinding(Protocol):
 
 
 class StreamingModel(Protocol):
-    """A model that can follow streams."""
+    """A model that can follow streams. It may have `speaks_from`, the readiness from which it speaks, 0 to 1."""
 
     @property
     def name(self) -> str:
@@ -92,3 +95,8 @@ class StreamingModel(Protocol):
     def stream(self) -> Stream:
         """Starts a conversation about a new video."""
         ...
+
+
+def speaks_from(model: StreamingModel) -> float:
+    """The readiness from which a model speaks unless a user names another."""
+    return float(getattr(model, "speaks_from", THRESHOLD))

@@ -6,7 +6,7 @@ exceed those that the model knows. This needs rotary positions of one axis, whic
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, ModelError, SettingError
+from reeltalk.progress import silent
 from reeltalk_streaming.inference.checkpoint import frame_options
 from reeltalk_streaming.inference.stream import StreamAnswer
 from reeltalk_streaming.inference.video_model import Device, LocalVideoModel
@@ -137,6 +138,7 @@ class StreamingVideoModel(LocalVideoModel):
         max_new_tokens: Longest answer, in tokens.
         memory_frames: Most frames to keep, 2 or more; all by default.
         system: System message; none by default.
+        tell: See `LocalVideoModel`.
 
     Raises:
         MissingExtraError: torch or transformers is not installed.
@@ -153,8 +155,9 @@ class StreamingVideoModel(LocalVideoModel):
         max_new_tokens: int = 256,
         memory_frames: int | None = None,
         system: str = "",
+        tell: Callable[[str], object] = silent,
     ) -> None:
-        super().__init__(path, device=device, max_new_tokens=max_new_tokens)
+        super().__init__(path, device=device, max_new_tokens=max_new_tokens, tell=tell)
         self.memory_frames, self.system = memory_frames, system
         self._options = self._options or frame_options(self._processor, FRAME_TOKENS)
         self._pieces: dict[str, TurnPieces] = {}

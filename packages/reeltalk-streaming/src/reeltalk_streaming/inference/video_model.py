@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
+from reeltalk.progress import silent
 from reeltalk_streaming.inference.checkpoint import frame_options, load_error_text, open_checkpoint, within_memory
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -76,6 +77,7 @@ class LocalVideoModel:
         max_new_tokens: Longest reply.
         as_video: Hand the pictures of a message over as one video in place of single images.
         seed: Of torch, set before every reply.
+        tell: Receives a sentence if nothing has trained the weights.
 
     Raises:
         MissingExtraError: torch or transformers is not installed.
@@ -92,6 +94,7 @@ class LocalVideoModel:
         max_new_tokens: int = 256,
         as_video: bool = False,
         seed: int = SEED,
+        tell: Callable[[str], object] = silent,
     ) -> None:
         try:
             import torch
@@ -109,6 +112,8 @@ class LocalVideoModel:
         if self.device == "cuda":
             self._torch.cuda.reset_peak_memory_stats()
         self._model = opened.model
+        if (untrained := opened.untrained) is not None:
+            tell(untrained)
 
     @property
     def name(self) -> str:

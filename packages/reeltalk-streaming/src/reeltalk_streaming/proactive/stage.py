@@ -4,8 +4,8 @@ The model receives each frame, and each word of the user, when the video's own c
 """
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -190,6 +190,8 @@ class PlayedTasks:
     failed: int
     replies: int
     """Replies that were given now."""
+    why: str = ""
+    """The reason of the first failure."""
 
 
 def choose_tasks(
@@ -209,8 +211,8 @@ def choose_tasks(
     splits = {video.id: video.split for video in benchmark.read(VIDEOS)}
     tasks = list(benchmark.read(PROACTIVE)) if benchmark.rows(PROACTIVE) else []
     if not tasks:
-        hint = "'reeltalk graph questions --proactive' writes it"
-        raise BenchmarkError(f"{benchmark.path} has no {PROACTIVE.file_name}; {hint}")
+        made = f"'reeltalk graph questions {benchmark.path} --proactive' writes it for films of the household"
+        raise BenchmarkError(f"{benchmark.path} has no {PROACTIVE.file_name}; {made}, and you write it for others")
     known = {task.kind for task in tasks}
     if unknown := sorted(set(kinds) - known):
         raise SettingError(f"no task of kind {unknown[0]!r}; known are {', '.join(sorted(known))}")
@@ -224,10 +226,23 @@ def choose_tasks(
     videos = list(dict.fromkeys(task.video_id for task in found))[:limit]
     found = [task for video in videos for task in found if task.video_id == video]
     if not found:
-        raise BenchmarkError(f"{benchmark.path} has no tasks about videos of split {split!r}; name another --split")
+        raise BenchmarkError(
+            f"{benchmark.path} has no tasks about videos of split {split!r}{_other_splits(tasks, kinds, splits)}"
+        )
     if (wrong := next(refused_references(found), None)) is not None:
         raise BenchmarkError(f"{benchmark.path}: {wrong}")
     return found
+
+
+def _other_splits(tasks: Sequence[ProactiveTask], kinds: Sequence[str], splits: Mapping[str, str | None]) -> str:
+    """The splits that have tasks, and how a benchmark gets another split."""
+    there = Counter(splits.get(task.video_id) or "none" for task in tasks if not kinds or task.kind in kinds)
+    counts = ", ".join(f"{count:,} of {name}" for name, count in sorted(there.items()))
+    named = next((name for name in ("train", "dev", "test") if name in there), ALL)
+    return (
+        f", but {counts or 'none of any'}: name one, as in --split {named}, or make the split: 'reeltalk world film "
+        "--houses 5 --dev-houses 1' films one, and 'reeltalk curate --splits train=0.6,dev=0.2,test=0.2' divides videos"
+    )
 
 
 def play_tasks(
@@ -281,6 +296,7 @@ async def _run(
     progress: CountProgress,
 ) -> PlayedTasks:
     played = before = failed = replies = 0
+    why = ""
     async with frames:
         for done, task in enumerate(tasks, 1):
             if (watcher.name, task.id) in log.whole:
@@ -295,17 +311,18 @@ async def _run(
             except InputError as error:
                 # If a video cannot be shown, its tasks fail and the run continues.
                 log.add(_cannot(task, watcher, str(error), signed))
-                failed += 1
+                failed, why = failed + 1, why or str(error)
                 progress(done, len(tasks))
                 continue
             async with aclosing(play_task(task, watcher, shown, screening, signed=signed)) as events:
                 async for event in events:
                     log.add(event)
                     replies += event.kind == "replied"
-                    failed += event.kind == "failed"
+                    if event.kind == "failed":
+                        failed, why = failed + 1, why or event.text or ""
             played += 1
             progress(done, len(tasks))
-    return PlayedTasks(played, before, failed, replies)
+    return PlayedTasks(played, before, failed, replies, why)
 
 
 def _script(task: ProactiveTask) -> Script:

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.models import find_added
-from reeltalk.evaluate.settings import THRESHOLD, ModelSettings, ProactiveSettings
+from reeltalk.evaluate.settings import ModelSettings, ProactiveSettings
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.model_texts import without_thoughts
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.video.encode import pixels_of
-from reeltalk_streaming.inference.stream import Stream, StreamAnswer, StreamingModel
+from reeltalk_streaming.inference.stream import THRESHOLD, Stream, StreamAnswer, StreamingModel, speaks_from
 from reeltalk_streaming.inference.stream_memory import MemoryPolicy, bounded_memory
 from reeltalk_streaming.proactive.yes_or_no import read_yes_or_no, yes_probability
 
@@ -473,16 +473,17 @@ def create_watcher(
         model = create_model(name, probable, store, budget, picture)
         return PollWatcher(
             model,
-            threshold=settings.threshold,
+            threshold=THRESHOLD if settings.threshold is None else settings.threshold,
             needs_probability=needs_probability,
             close=model.close,
         )
     policy = bounded_memory(asking.memory_frames) if asking.bounded else None
     usual = ModelSettings().max_reply_tokens
     longest = asking.endpoint.max_tokens if asking.endpoint.max_tokens != usual else None
+    followed = streaming_model(spec, policy=policy, longest=longest)
     return StreamWatcher(
-        streaming_model(spec, policy=policy, longest=longest),
-        threshold=settings.threshold,
+        followed,
+        threshold=speaks_from(followed) if settings.threshold is None else settings.threshold,
         refractory_s=settings.refractory_s,
         memory=policy.signature if policy else None,
         longest=longest,

@@ -474,6 +474,8 @@ def train_lora(
     checkpoint = open_checkpoint(
         base, weights="float32" if spread else settings.precision, purpose="training an adapter"
     )
+    if checkpoint.untrained is not None:
+        tell(checkpoint.untrained)
     collator = Collator(
         checkpoint, frame_tokens=settings.frame_tokens, max_tokens=settings.max_tokens, system=settings.system
     )

@@ -141,3 +141,22 @@ def test_pictures_are_read_as_rgb() -> None:
     grey = io.BytesIO()
     Image.new("L", (4, 4), 128).save(grey, "JPEG")
     assert _picture(grey.getvalue(), Path("x")).mode == "RGB"
+
+
+def test_weights_that_nothing_has_trained_are_told(checkpoint: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    LocalVideoModel(checkpoint, device="cpu", tell=told.append)
+    [sentence] = told
+    assert sentence.startswith(f"{checkpoint} holds the random weights of a new network that nothing has trained")
+    # One step of training moves the norms.
+    import torch
+    from transformers import AutoModelForImageTextToText
+
+    copy = Path(shutil.copytree(checkpoint, tmp_path / "trained"))
+    model: Any = AutoModelForImageTextToText.from_pretrained(copy)
+    for weight in model.parameters():
+        weight.grad = torch.randn_like(weight)
+    torch.optim.SGD(model.parameters(), lr=1e-3).step()
+    model.save_pretrained(copy)
+    LocalVideoModel(copy, device="cpu", tell=told.append)
+    assert len(told) == 1

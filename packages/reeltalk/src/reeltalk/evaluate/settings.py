@@ -65,7 +65,6 @@ class FrameSettings(BaseModel):
 
 OTHER_NAMES: Final = {"longest_side_px": "longest_side", "square_px": "square"}
 """Settings of frames whose options have a shorter name."""
-THRESHOLD: Final = 0.5
 MOST_FRAMES: Final = 100_000
 
 
@@ -78,8 +77,8 @@ class ProactiveSettings(BaseModel):
     """Frames per second of the video's clock."""
     longest_side_px: Annotated[int, Field(ge=16, le=8192)] = 448
     """Frames are scaled down if their longer side has more pixels."""
-    threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = THRESHOLD
-    """A model with a readiness speaks from this readiness on."""
+    threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """A model with a readiness speaks from this readiness on; None: from its own readiness."""
     refractory_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0
     """Silence of the model after a reply."""
 
