@@ -12,6 +12,7 @@ from reeltalk.evaluate.playing.script import available_scripts, make_scripts, me
 from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluate.settings import RunConfig, config_of
 from reeltalk.llm import AsyncModel
+from reeltalk.metrics.selection import select_turns
 from reeltalk.progress import Tell, silent
 from reeltalk.stages.evaluating import read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
@@ -37,7 +38,8 @@ def plan_evaluation(
     """
     config = config_of(config, settings)
     check_run(config, kept=True)
-    play, asking, content = config.play, config.asking, benchmark.stored_content()
+    play, asking = config.play, config.asking
+    content = select_turns(benchmark.stored_content(), play.only).content
     chosen = make_scripts(content, play, limit=config.limit)
     if told := speech_notice(content, chosen, shown=play.subtitles):
         tell(told)
