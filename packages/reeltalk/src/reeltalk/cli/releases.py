@@ -19,7 +19,7 @@ from reeltalk.schema.settings import settings_of
 if TYPE_CHECKING:
     from reeltalk.evaluate.asked_turns import AskedTurn
     from reeltalk.formats.training_samples import SampleLayout
-    from reeltalk.metrics.selection import Selection
+    from reeltalk.metrics.selection import TurnSelection
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.content import Content
@@ -231,7 +231,9 @@ def _print_last(line: str, selection: str) -> None:
     print(f"{line}; {selection}" if selection else line)
 
 
-def _chosen_turns(benchmark: "Benchmark", options: PartOptions, only: Only) -> tuple["Selection", list["AskedTurn"]]:
+def _chosen_turns(
+    benchmark: "Benchmark", options: PartOptions, only: Only
+) -> tuple["TurnSelection", list["AskedTurn"]]:
     """The turns that are asked, with the content that they are of."""
     from reeltalk.evaluate.asked_turns import list_asked_turns
     from reeltalk.evaluate.playing.script import make_scripts

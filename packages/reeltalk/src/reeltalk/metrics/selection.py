@@ -48,7 +48,7 @@ class TurnState(StrEnum):
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class TurnLeftOut:
     """A turn or a step of a path that is left out."""
 
     table: str
@@ -69,7 +69,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Selection:
+class TurnSelection:
     """The turns of a benchmark that leave it, and those that do not."""
 
     only: Only
@@ -78,9 +78,9 @@ class Selection:
     kept: Counter[TurnState] = field(default_factory=Counter)
     """Turns of chains and dialogues that stay. Empty if the benchmark has neither checks nor reviews: then all stay
     unverified."""
-    left: tuple[LeftOut, ...] = ()
+    left: tuple[TurnLeftOut, ...] = ()
     """Turns of chains and dialogues that are left out."""
-    steps: tuple[LeftOut, ...] = ()
+    steps: tuple[TurnLeftOut, ...] = ()
     """Steps of paths that are left out with them."""
     also: Mapping[str, int] = field(default_factory=dict)
     """What else is left out or cut short, with its number."""
@@ -127,7 +127,7 @@ class Selection:
         return [name for name in names if getattr(self.content, name) is not getattr(whole, name)]
 
 
-def select_turns(content: Content, only: Only = "passed") -> Selection:
+def select_turns(content: Content, only: Only = "passed") -> TurnSelection:
     """Choose the turns that leave a benchmark. Rows that refer to a turn that is left out go with it.
 
     Args:
@@ -138,10 +138,10 @@ def select_turns(content: Content, only: Only = "passed") -> Selection:
         BenchmarkError: Nothing would be left.
     """
     if not content.gates and not content.reviews and only != "reviewed":
-        return Selection(only, content)
+        return TurnSelection(only, content)
     accepted = accepted_wordings(content.reviews)
     units = chain[QAChain | Dialogue](content.chains, content.dialogues)
-    kept, left, wordings = Counter[TurnState](), list[LeftOut](), set[str]()
+    kept, left, wordings = Counter[TurnState](), list[TurnLeftOut](), set[str]()
     cuts: dict[tuple[str, str], int] = {}
     for (kind, name), found in groupby(checked_turns(units, content.gates), lambda turn: (turn.unit, turn.unit_id)):
         turns, key = list(found), (_TABLES[kind], name)
@@ -156,10 +156,12 @@ def select_turns(content: Content, only: Only = "passed") -> Selection:
         cuts[key] = stay
         wordings |= {wording_hash(turn.turn) for turn in turns[stay:]}
         for turn, reason in zip(turns[stay:], reasons[stay:], strict=True):
-            left.append(LeftOut(key[0], name, turn.index, reason or (BESIDE if task else AFTER), turn.video_id, task))
+            left.append(
+                TurnLeftOut(key[0], name, turn.index, reason or (BESIDE if task else AFTER), turn.video_id, task)
+            )
     if left and not kept:
         raise BenchmarkError(f"nothing is left: {NOTHING_LEFT[only].format(n=len(left))}")
-    return _without(Selection(only, content, kept, tuple(left)), cuts, wordings)
+    return _without(TurnSelection(only, content, kept, tuple(left)), cuts, wordings)
 
 
 def _state(turn: CheckedTurn, *, is_accepted: bool) -> TurnState:
@@ -178,9 +180,9 @@ def _reason(only: Only, state: TurnState, turn: CheckedTurn) -> str:
     return NOT_ACCEPTED if only == "reviewed" else ""
 
 
-def _without(found: Selection, cuts: dict[tuple[str, str], int], wordings: set[str]) -> Selection:
+def _without(found: TurnSelection, cuts: dict[tuple[str, str], int], wordings: set[str]) -> TurnSelection:
     """The selection with the content that is left once chains and dialogues have so many turns, and no draft fails."""
-    content, steps, also = found.content, list[LeftOut](), Counter[str]()
+    content, steps, also = found.content, list[TurnLeftOut](), Counter[str]()
 
     def is_there(unit: str, name: str, index: int | None) -> bool:
         tables = ("dialogues", "chains") if unit == "turn" else (_TABLES.get(unit, ""),)
@@ -216,7 +218,7 @@ def _without(found: Selection, cuts: dict[tuple[str, str], int], wordings: set[s
         cuts["paths", path.id] = stay = stay if stay > 1 else 0
         also["paths cut short"] += stay > 0
         steps += [
-            LeftOut("paths", path.id, at, reason or (AFTER if any(reasons[:at]) else ALONE), path.video_id)
+            TurnLeftOut("paths", path.id, at, reason or (AFTER if any(reasons[:at]) else ALONE), path.video_id)
             for at, reason in enumerate(reasons[stay:], stay)
         ]
     if not cuts and not drafts:

@@ -15,7 +15,7 @@ from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.formats import load_format
 from reeltalk.formats.qa import QuestionTable, read_questions, write_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
-from reeltalk.metrics.selection import Selection, select_turns
+from reeltalk.metrics.selection import TurnSelection, select_turns
 from reeltalk.metrics.turn_checks import content_quality, quality_card
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
@@ -323,13 +323,13 @@ class FreezeReport(HasOverview):
 
 
 def freeze(
-    benchmark: Benchmark, folder: Path | str, *, version: str, title: str | None = None, only: Only = "passed"
+    benchmark: Benchmark, release: Path | str, *, version: str, title: str | None = None, only: Only = "passed"
 ) -> FreezeReport:
     """Write an immutable release of a benchmark with a card.
 
     Args:
         benchmark: The benchmark. It must validate without errors.
-        folder: Folder of the release; it must not exist, or must be empty. It is written whole or not at all.
+        release: Folder of the release; it must not exist, or must be empty. It is written whole or not at all.
         version: Semantic version of the release, such as `1.0.0`.
         title: Heading of the card; the benchmark's name by default.
         only: `passed`: all turns but those that are flagged; `reviewed`: those that people accepted; `all`. What is
@@ -338,7 +338,7 @@ def freeze(
     Raises:
         SettingError: `version` is not a semantic version.
         BrokenInvariantError: The benchmark has errors; names the first and counts the others.
-        BenchmarkError: No turn is left, or `folder` is taken or cannot be written.
+        BenchmarkError: No turn is left, or `release` is taken or cannot be written.
     """
     whole = benchmark.stored_content()
     found = select_turns(whole, only)
@@ -348,9 +348,9 @@ def freeze(
     notes = quality_card(content_quality(found.content))
     if found.sentence:
         notes = ["## Turns of this release", "", f"`--only {only}`: {found.sentence}.", "", *notes]
-    release = write_release(
+    written = write_release(
         benchmark,
-        Path(folder),
+        Path(release),
         version=version,
         title=title,
         notes=notes,
@@ -358,7 +358,7 @@ def freeze(
         changed=found.changed(whole),
         settings=found.counts() if found.sentence else None,
     )
-    return FreezeReport(release, found.sentence)
+    return FreezeReport(written, found.sentence)
 
 
 def export_layout(
@@ -410,14 +410,14 @@ def export_layout(
     return ExportReport(out, files, tuple(lost), tuple(left_out), found.sentence)
 
 
-def write_selection(found: Selection, out: Path) -> None:
+def write_selection(found: TurnSelection, out: Path) -> None:
     """Write which turns were left out into an export's folder, or beside its file, unless nothing is known of any."""
     if found.sentence:
         path = out / SELECTION if out.is_dir() else out.with_name(f"{out.stem}.{SELECTION}")
         write_bytes(path, write_json(found.document()).encode())
 
 
-def _export_table(found: Selection, out: Path, *, overwrite: bool) -> ExportReport:
+def _export_table(found: TurnSelection, out: Path, *, overwrite: bool) -> ExportReport:
     """One table of questions."""
     if out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")

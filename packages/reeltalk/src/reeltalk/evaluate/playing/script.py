@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.metrics.selection import Selection
+from reeltalk.metrics.selection import TurnSelection
 from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn
 from reeltalk.schema.entrances import finds_its_reference
@@ -132,7 +132,7 @@ def _kinds(settings: PlaySettings) -> tuple[UnitKind, ...]:
     return settings.units or (("path",) if settings.mode == "streaming" else ("chain", "dialogue"))
 
 
-def left_out_of_play(selection: Selection, settings: PlaySettings) -> Counter[str]:
+def left_out_of_play(selection: TurnSelection, settings: PlaySettings) -> Counter[str]:
     """The turns that would be played if all of the benchmark were, by the reason why they are left out.
 
     Args:
