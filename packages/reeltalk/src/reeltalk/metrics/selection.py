@@ -95,6 +95,11 @@ class TurnSelection:
         every = self.kept.total() + len(self.left)
         return f"left out {len(self.left):,} of {every:,} turns ({why}); the others: {stay}"
 
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing is left out and nothing that stays is flagged or, as far as anything is known, unverified."""
+        return not self.left and not (self.kept[TurnState.UNVERIFIED] or self.kept[TurnState.FLAGGED])
+
     def counts(self) -> dict[str, Json]:
         """What was chosen, in numbers."""
         return {

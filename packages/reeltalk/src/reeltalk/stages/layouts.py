@@ -411,8 +411,8 @@ def export_layout(
 
 
 def write_selection(found: TurnSelection, out: Path) -> None:
-    """Write which turns were left out into an export's folder, or beside its file, unless nothing is known of any."""
-    if found.sentence:
+    """Write which turns were left out into an export's folder, or beside its file, unless there is nothing to say."""
+    if not found.is_whole:
         path = out / SELECTION if out.is_dir() else out.with_name(f"{out.stem}.{SELECTION}")
         write_bytes(path, write_json(found.document()).encode())
 

@@ -267,3 +267,13 @@ def test_a_comparison_of_other_selections_says_so(
     told = "".join(capsys.readouterr())
     assert "only (passed and none)" in told
     assert "12 turns of both, 1 video; left out 8 of" in told
+
+
+def test_an_export_of_turns_that_all_passed_has_no_file_of_ours(benchmark: Benchmark, tmp_path: Path) -> None:
+    freeze(benchmark, tmp_path / "r", version="1.0.0")
+    chains = Benchmark.open(tmp_path / "r").content()
+    chains.dialogues, chains.gates = [], [row for row in chains.gates if row.unit == "chain"]
+    Benchmark.create(tmp_path / "passed").write_content(chains, stage="test")
+    done = export_layout(Benchmark.open(tmp_path / "passed"), "svbench", tmp_path / "out")
+    assert done.selection == "all 8 turns: 8 passed"
+    assert not (tmp_path / "out" / SELECTION).exists()
