@@ -236,23 +236,23 @@ def _chosen_turns(
 ) -> tuple["TurnSelection", list["AskedTurn"]]:
     """The turns that are asked, with the content that they are of."""
     from reeltalk.evaluate.asked_turns import list_asked_turns
-    from reeltalk.evaluate.playing.script import make_scripts
+    from reeltalk.evaluate.playing.script import scripts_of
     from reeltalk.evaluate.playing.subtitles import spoken_lines
     from reeltalk.evaluate.settings import PlaySettings
     from reeltalk.metrics.selection import select_turns
 
     found = select_turns(benchmark.stored_content(), only)
-    content = found.content
     tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
     given = {"mode": options.mode, "split": options.split, "tasks": tasks}
     play: PlaySettings = settings_of(
         PlaySettings,
         **{key: value for key, value in given.items() if value},
+        only=only,
         history="none" if options.mode == "single" else "golden",
         subtitles=options.subtitles,
     )
-    chosen = make_scripts(content, play, limit=options.limit)
-    turns = list_asked_turns(chosen, play, subtitles=spoken_lines(content) if play.subtitles else None)
+    chosen = scripts_of(found, play, limit=options.limit)
+    turns = list_asked_turns(chosen, play, subtitles=spoken_lines(found.content) if play.subtitles else None)
     return found, turns
 
 

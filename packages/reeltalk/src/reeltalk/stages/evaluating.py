@@ -18,8 +18,8 @@ from reeltalk.evaluate.playing.script import (
     available_scripts,
     draw_new_paths,
     left_out_of_play,
-    make_scripts,
     media_of,
+    scripts_of,
 )
 from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
@@ -113,7 +113,7 @@ def evaluate(
             "--temperature 0.7, or play once"
         )
     selection = select_turns(benchmark.stored_content(), config.play.only)
-    chosen = make_scripts(selection.content, config.play, limit=config.limit)
+    chosen = scripts_of(selection, config.play, limit=config.limit)
     if left_out := left_out_of_play(selection, config.play):
         hints.append(left_out_sentence(config.play.only, left_out))
     turns = (step.turn for script in chosen for step in script.steps)

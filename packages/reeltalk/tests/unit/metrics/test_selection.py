@@ -254,8 +254,17 @@ def test_a_run_signs_a_selection_that_changes_what_is_due(benchmark: Benchmark, 
     due, signed, told = played(benchmark, tmp_path / "paths", mode="streaming")
     assert (due, "|only:passed" in signed) == (5, True)
     assert "4 turns (2 flagged, 1 after a turn that is left out, 1 alone on its path)" in told
-    due, signed, told = played(benchmark, tmp_path / "chains", units=("chain",), only="all")
-    assert (due, "only:" in signed) == (10, False)
+    due, signed, told = played(benchmark, tmp_path / "sound", tasks=("memory_recall",))
+    assert (due, "|only:passed" in signed, "4 turns (" in told) == (2, True, True)
+
+
+def test_nothing_to_play_says_what_is_left_out(benchmark: Benchmark, tmp_path: Path) -> None:
+    with benchmark.writing(stage="test") as writer:
+        writer.add(GATES, [*content().gates, gate("chain", "a", 0, FLAGGED), gate("chain", "b", 0, FLAGGED)])
+    with pytest.raises(
+        BenchmarkError, match=r"nothing to play: no path .* 9 turns \(6 flagged, .*; --only all plays them"
+    ):
+        played(Benchmark.open(benchmark.path), tmp_path / "out", mode="streaming")
 
 
 def test_a_comparison_of_other_selections_says_so(

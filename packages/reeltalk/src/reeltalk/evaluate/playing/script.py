@@ -20,6 +20,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, recorded_verdicts
 from reeltalk.schema.record import PathId, Record, derive_id
+from reeltalk.schema.runs import left_out_sentence
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.rows import FieldValues, Mapped, NamedRows, rows_by
@@ -130,6 +131,22 @@ def make_scripts(
 
 def _kinds(settings: PlaySettings) -> tuple[UnitKind, ...]:
     return settings.units or (("path",) if settings.mode == "streaming" else ("chain", "dialogue"))
+
+
+def scripts_of(selection: TurnSelection, settings: PlaySettings, *, limit: int | None = None) -> Scripts:
+    """`make_scripts` of what is played of a benchmark. If that is nothing, the error says what is left out.
+
+    Raises:
+        BenchmarkError: There is nothing to play.
+        SettingError: The settings name an unknown split, task or kind.
+    """
+    try:
+        return make_scripts(selection.content, settings, limit=limit)
+    except (BenchmarkError, SettingError) as error:
+        if left_out := left_out_of_play(selection, settings):
+            told = left_out_sentence(settings.only, left_out)
+            raise type(error)(f"{error}. {told}; --only all plays them") from None
+        raise
 
 
 def left_out_of_play(selection: TurnSelection, settings: PlaySettings) -> Counter[str]:
