@@ -8,7 +8,8 @@ from pathlib import Path
 
 from reeltalk import Benchmark
 from reeltalk.errors import FrozenError
-from reeltalk.store.release import CARD, freeze
+from reeltalk.stages import freeze
+from reeltalk.store.release import CARD
 from reeltalk.store.validate import validate
 
 
@@ -17,7 +18,8 @@ def main(benchmark: str, release: str, version: str = "1.0.0") -> None:
     errors = [finding for finding in validate(Benchmark.open(benchmark)) if finding.severity == "error"]
     if errors:
         sys.exit("\n".join(map(str, errors)))
-    frozen = freeze(Benchmark.open(benchmark), Path(release), version=version, title="A household")
+    done = freeze(Benchmark.open(benchmark), Path(release), version=version, title="A household")
+    frozen = done.release
     print((frozen.path / CARD).read_text(encoding="utf-8").splitlines()[0])
     try:
         with frozen.writing(stage="mend"):

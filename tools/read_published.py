@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+OURS: Final = "reeltalk-selection.json"
+"""Says which turns an export left out; it is of no layout."""
 Counts = dict[str, int]
 
 
@@ -46,8 +48,8 @@ def is_text(value: object, place: str) -> None:
 
 
 def folders_are(folder: Path, known: set[str]) -> None:
-    """Requires that a folder has no other files."""
-    found = {path.name for path in folder.iterdir()}
+    """Requires that a folder has no other files than the layout's and ours."""
+    found = {path.name for path in folder.iterdir()} - {OURS}
     demand(found <= known, str(folder), f"holds {sorted(found - known)} too")
     demand(found, str(folder), "is empty")
 

@@ -1,5 +1,6 @@
 """A writer that plants faults of every class in what it writes: what is caught, and what good drafts it costs."""
 
+import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,12 +16,14 @@ from reeltalk.cli import run
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import FAULTS, VERIFIED, GateOutcome, GateResult
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.foreign import SELECTION
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, SCENES
 
 LEAST_CAUGHT = 0.95
 MOST_LOST = 0.05
 CLIPS = len(TASKS)
 """Clips of a video, each of which suits another task."""
+UNITS = ("chain", "dialogue")
 TURNS = 5
 """Turns of a good chain."""
 
@@ -135,6 +138,40 @@ def test_faults_of_every_class_are_caught_and_good_drafts_stay(tmp_path: Path, f
     assert found.tried.total() >= len(classes)
     assert found.caught >= LEAST_CAUGHT, {(one.kind, one.name): kept for one, kept in found.missed.items()}
     assert len(found.lost) <= MOST_LOST * found.good, found.lost
+    no_flagged_turn_leaves(tmp_path / "told", tmp_path)
+
+
+def no_flagged_turn_leaves(folder: Path, out: Path) -> None:
+    """Requires that releases, exports and questions hold what is not flagged, and count the rest."""
+    gates = list(Benchmark.open(folder).read(GATES))
+    flagged = {(g.unit_id, g.turn_index) for g in gates if g.outcome is GateOutcome.FLAGGED and g.unit in UNITS}
+    assert len(flagged) >= 10
+    assert run(["freeze", str(folder), str(out / "release"), "--version", "1.0.0"]) == 0
+    assert run(["validate", str(out / "release")]) == 0
+    release = Benchmark.open(out / "release")
+    units: list[QAChain | Dialogue] = [*release.read(CHAINS), *release.read(DIALOGUES)]
+    assert not flagged & {(unit.id, n) for unit in units for n in (None, *range(len(unit.turns)))}
+    assert not [rewrite.id for rewrite in release.read(REWRITES) if rewrite.coherent is False]
+    turns = sum(len(unit.turns) for unit in units)
+    told = release.manifest.files["chains.jsonl"].settings
+    assert (told["turns"] - told["left_out"], sum(told["kept"].values())) == (turns, turns)
+    for layout in ("svbench", "mt-video-bench", "qa", "hub", "questions"):
+        target = out / ("questions.jsonl" if layout == "questions" else layout)
+        assert run(["export", layout, str(folder), str(target)]) == 0
+        # The release has nothing left to leave out: both exports say the same.
+        assert run(["export", layout, str(out / "release"), str(out / f"again-{target.name}")]) == 0
+        beside = target / SELECTION if target.is_dir() else target.with_name(f"{target.stem}.{SELECTION}")
+        assert json.loads(beside.read_text())["left_out"] == told["left_out"]
+        if layout != "hub":
+            assert texts_in(target) == texts_in(out / f"again-{target.name}")
+
+
+def texts_in(path: Path) -> dict[str, str]:
+    """The files of an export but ours, by name."""
+    files = (
+        [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file() and file.name != SELECTION]
+    )
+    return {str(file.relative_to(path)): file.read_text(encoding="utf-8") for file in files}
 
 
 def test_without_a_judge_what_is_not_checked_is_said(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#said")).to_contain_text("confirm that it fits")
     press(page, "y", "a")
     on_link(page, "2 → 2")
-    expect(page.locator("#drafts")).to_contain_text("Not checked against the video.")
+    expect(page.locator("#drafts")).to_contain_text("Unverified: nobody compared it with the video.")
     # Deleted; and a link that nobody drafted is drawn, its two turns picked by number and by arrow.
     press(page, "r", "n", "3")
     expect(page.locator("#picking")).to_contain_text("Pick a turn of the later chain: 1–4")

@@ -9,11 +9,9 @@ from typing import Final
 
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision, FieldEdit
+from reeltalk.schema.review import WORDED, Decision, FieldEdit
 from reeltalk_review.applying.settled import DoneUnit
 
-WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
-"""Fields of a turn's wording: all that people edit except labels."""
 LABELS: Final = "labels"
 CHANGES: Final = ("turns", "links", "tagging", "types")
 """Kinds of work that change turns and links, in the order in which they are applied."""

@@ -19,29 +19,21 @@ from reeltalk.schema.gates import GateResult
 from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import LONGEST_NAME, Json, Record, derive_id
-from reeltalk.schema.review import Decision, FieldEdit, Review
+from reeltalk.schema.review import PLACE, SETTLED, TASK, WORDING, Decision, FieldEdit, Review, wording_hash
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
 from reeltalk.store.rows import FieldValues, SpooledRows, rows_by
 from reeltalk.store.tables import TABLES, Table
-from reeltalk_review.applying.decisions import WORDED, decision_of, place_order
-from reeltalk_review.applying.settled import DoneUnit, value_hash
+from reeltalk_review.applying.decisions import decision_of, place_order
+from reeltalk_review.applying.settled import DoneUnit
 from reeltalk_review.importing import WRITTEN, latest_revision
 from reeltalk_review.tasks.task import spoken_place
 
 R = TypeVar("R", bound=Record)
 
-TASK: Final = "task"
-"""Key in a review's `extra`: the kind of work."""
-PLACE: Final = "place"
-"""The turn's index in the first draft, from 0; or another name of a place."""
-WORDING: Final = "wording"
-"""Hash of the turn's new wording, if the review settled and changed it."""
 RESULT: Final = "result"
 """Hash of the settled value. It shows that the value was applied."""
-SETTLED: Final = "settled"
-"""How the place was settled; only in the one review of a place that counted."""
 EMPTY: Final = "review left none of its turns"
 Key = tuple[str, str]
 """Table and id of a chain, dialogue or path."""
@@ -68,12 +60,6 @@ class SetAside:
         """For people, who count turns from 1."""
         at = f", {spoken_place(self.place)}" if self.place is not None else ""
         return f"{self.title}{at}: {self.problem}"
-
-
-def wording_hash(turn: Turn) -> str:
-    """Identifies a turn by its wording; labels and checks may change meanwhile."""
-    stored = turn.model_dump(mode="json")
-    return value_hash({name: stored[name] for name in WORDED})
 
 
 class RecordHistory:

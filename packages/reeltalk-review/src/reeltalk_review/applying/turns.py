@@ -9,11 +9,11 @@ from typing import Final
 
 from reeltalk.schema.dialogue import MADE_FOR_WORDING, REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision, FieldEdit
+from reeltalk.schema.review import WORDED, Decision, FieldEdit, wording_hash
 from reeltalk.schema.turn_sense import KEPT_BECAUSE
 from reeltalk.store.rows import rows_by
-from reeltalk_review.applying.decisions import LABELS, WORDED, decision_of
-from reeltalk_review.applying.next_revision import Key, NextRevision, wording_hash
+from reeltalk_review.applying.decisions import LABELS, decision_of
+from reeltalk_review.applying.next_revision import Key, NextRevision
 from reeltalk_review.applying.settled import DoneUnit
 
 

@@ -374,7 +374,7 @@ function Drafted({ view, draft, first }) {
   const { question, references, checked, problems } = draft;
   return html`<div class="draft">
     <p><q>${question}</q> <span class="soft">${references[0]}</span></p>
-    ${checked === false && html`<p class="small soft">Not checked against the video.</p>`}
+    ${checked === false && html`<p class="small soft">Unverified: nobody compared it with the video.</p>`}
     ${problems.length > 0 && html`<p class="small warn">${problems.join("; ")}.</p>`}
     <button type="button" class="second" onClick=${() => view.takeDraft(draft)}>Start from this draft${first && html`<kbd aria-hidden="true">${view.editor.keys.shown("draft")?.text}</kbd>`}</button>
   </div>`;

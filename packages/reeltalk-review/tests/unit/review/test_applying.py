@@ -13,9 +13,10 @@ from people_at_work import decide, full_content, member, ref, send_back, talk_in
 from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError, FrozenError
+from reeltalk.metrics.selection import select_turns
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome
-from reeltalk.schema.review import Decision
+from reeltalk.schema.review import SETTLED, Decision
 from reeltalk.store.benchmark import Benchmark, BenchmarkWriter
 from reeltalk.store.content import Content
 from reeltalk.store.release import freeze
@@ -106,6 +107,19 @@ def test_checks_of_an_edited_turn_say_that_they_must_be_made_again(tmp_path: Pat
     about = {gate.turn_index: gate for gate in content.gates if gate.gate == "gates:leak.blind" and gate.unit_id == "a"}
     assert (about[0].outcome, about[1].outcome) == (GateOutcome.FLAGGED, GateOutcome.UNCHECKED)
     assert about[1].extra["before_review"]["outcome"] == "flagged"
+
+
+def test_turns_that_people_accepted_or_edited_are_those_that_only_reviewed_takes(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    review(project, "a", {"1": {"decision": "edit", "question": "Why?"}, "2": {"decision": "skip"}})
+    review(project, "b", {"0": {"decision": "reject", "reasons": ["leaks"]}})
+    _, content = applied(project)
+    found = select_turns(content, "reviewed")
+    kept = {unit.id: [turn.question for turn in unit.turns] for unit in found.content.chains}
+    assert kept == {"a": ["a0?", "Why?"], "b": ["b1?", "b2?"]}, "also flagged ones: people overrule checks"
+    counted = next(row for row in content.reviews if SETTLED in row.extra and row.decision is Decision.EDIT)
+    content.reviews.append(counted.model_copy(update={"decision": Decision.SKIP}))
+    assert select_turns(content, "reviewed").kept.total() < found.kept.total(), "what they said last counts"
 
 
 def test_answers_to_an_edited_turn_say_what_was_asked(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.formats import FORMATS, TRAINING, WRITTEN
 from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
 from reeltalk.plugins import needed
+from reeltalk.schema.gates import Only
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.asked_turns import AskedTurn
     from reeltalk.formats.training_samples import SampleLayout
+    from reeltalk.metrics.selection import TurnSelection
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.content import Content
@@ -115,7 +117,7 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
     return 1 if errors else 0
 
 
-def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None = None) -> int:
+def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None = None, only: Only = "passed") -> int:
     """Write an immutable release with a card: checks that were made and missed, counts, licences, splits, a canary.
 
     Example: `reeltalk freeze benchmarks/kitchen releases/kitchen-1.0.0 --version 1.0.0`.
@@ -130,16 +132,14 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
         Version of the release, such as 1.0.0.
     title
         Title of the card; the benchmark's name by default.
+    only
+        passed: all turns but those that a check flags; reviewed: those that people accepted; all. The card lists what
+        is left out. Turns that nobody checked are unverified, and stay.
     """
-    from reeltalk.metrics.turn_checks import benchmark_quality, quality_card
-    from reeltalk.stages.layouts import describe_counts
+    from reeltalk.stages.layouts import freeze as run_stage
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.release import CARD
-    from reeltalk.store.release import freeze as write_release
 
-    opened = Benchmark.open(benchmark)
-    frozen = write_release(opened, release, version=version, title=title, notes=quality_card(benchmark_quality(opened)))
-    print(f"release {version} of {describe_counts(frozen.manifest)}: {release / CARD}")
+    print(run_stage(Benchmark.open(benchmark), release, version=version, title=title, only=only).overview().title)
     return 0
 
 
@@ -152,6 +152,7 @@ def export(
     part: Part = PART_DEFAULTS,
     hub: Hub = HUB_DEFAULTS,
     training: Training = TRAINING_DEFAULTS,
+    only: Only = "passed",
     strict: Annotated[bool, FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
@@ -178,6 +179,9 @@ def export(
         Folder of the benchmark.
     out
         Folder or file to create.
+    only
+        passed: all turns but those that a check flags; reviewed: those that people accepted; all. What is left out is
+        listed in reeltalk-selection.json. Turns that nobody checked are unverified, and stay.
     strict
         Stop at the first media file that is damaged.
     overwrite
@@ -193,18 +197,18 @@ def export(
             f"--units, --fps, --budget and the other options of training data are for {', '.join(TRAINING)} only"
         )
     if format in TRAINING:
-        return _export_training(format, benchmark, out, part, training, overwrite=overwrite)
+        return _export_training(format, benchmark, out, part, training, only=only, overwrite=overwrite)
     if format == QUESTIONS:
-        return _export_questions(benchmark, out, part, overwrite=overwrite)
+        return _export_questions(benchmark, out, part, only=only, overwrite=overwrite)
     if format not in WRITTEN:
         what = f"{format} is only read" if format in FORMATS else f"unknown format {format!r}"
         known = f"{what}; written are {', '.join((*WRITTEN, *TRAINING, QUESTIONS))}"
         raise SettingError(needed("reeltalk.formats", format) or known)
     if part != PART_DEFAULTS:
-        only = "--overwrite is its only option"
-        if format == "hub":
-            only = "--cite-as, --date-published and --overwrite are its only options"
-        raise SettingError(f"{format} is a layout, which holds the whole benchmark; {only}")
+        own = "--cite-as, --date-published, " if format == "hub" else ""
+        raise SettingError(
+            f"{format} is a layout, which holds all splits and tasks; {own}--only and --overwrite are its only options"
+        )
     opened = Benchmark.open(benchmark)
     write = None
     if format == "hub":
@@ -213,63 +217,83 @@ def export(
         def write(content: "Content", folder: Path) -> list[str]:
             return write_hub(content, folder, version=opened.manifest.release, **hub.model_dump())
 
-    done = export_layout(opened, format, out, write=write, strict=strict, overwrite=overwrite)
+    done = export_layout(opened, format, out, write=write, strict=strict, overwrite=overwrite, only=only)
     for line in done.lost:
         print(f"not expressed: {line}")
     for line in done.left_out:
         print(f"left out: {line}")
-    print(f"{out}" if out.is_file() else f"{done.files:,} files in {out}")
+    _print_last(f"{out}" if out.is_file() else f"{done.files:,} files in {out}", done.selection)
     return 1 if done.left_out else 0
 
 
-def _chosen_turns(benchmark: "Benchmark", options: PartOptions) -> tuple["Content", list["AskedTurn"]]:
-    """The turns that are asked, with the content."""
+def _print_last(line: str, selection: str) -> None:
+    """Print what was written, and which turns were left out."""
+    print(f"{line}; {selection}" if selection else line)
+
+
+def _chosen_turns(
+    benchmark: "Benchmark", options: PartOptions, only: Only
+) -> tuple["TurnSelection", list["AskedTurn"]]:
+    """The turns that are asked, with the content that they are of."""
     from reeltalk.evaluate.asked_turns import list_asked_turns
-    from reeltalk.evaluate.playing.script import make_scripts
+    from reeltalk.evaluate.playing.script import scripts_of
     from reeltalk.evaluate.playing.subtitles import spoken_lines
     from reeltalk.evaluate.settings import PlaySettings
+    from reeltalk.metrics.selection import select_turns
 
-    content = benchmark.stored_content()
+    found = select_turns(benchmark.stored_content(), only)
     tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
     given = {"mode": options.mode, "split": options.split, "tasks": tasks}
     play: PlaySettings = settings_of(
         PlaySettings,
         **{key: value for key, value in given.items() if value},
+        only=only,
         history="none" if options.mode == "single" else "golden",
         subtitles=options.subtitles,
     )
-    chosen = make_scripts(content, play, limit=options.limit)
-    turns = list_asked_turns(chosen, play, subtitles=spoken_lines(content) if play.subtitles else None)
-    return content, turns
+    chosen = scripts_of(found, play, limit=options.limit)
+    turns = list_asked_turns(chosen, play, subtitles=spoken_lines(found.content) if play.subtitles else None)
+    return found, turns
 
 
-def _export_questions(benchmark: Path, out: Path, options: PartOptions, *, overwrite: bool) -> int:
+def _export_questions(benchmark: Path, out: Path, options: PartOptions, *, only: Only, overwrite: bool) -> int:
     """Write the turns that are asked as a table for somebody's own inference script."""
     from reeltalk.evaluate.asked_turns import question_rows
     from reeltalk.evaluate.playing.script import media_of
-    from reeltalk.stages.layouts import write_table_file
+    from reeltalk.stages.layouts import write_selection, write_table_file
     from reeltalk.store.benchmark import Benchmark
 
     if options.name is not None:
         raise SettingError("--name is for training data")
     opened = Benchmark.open(benchmark)
-    content, turns = _chosen_turns(opened, options)
-    rows = question_rows(turns, content, media_of(opened, content), start=out.resolve().parent)
+    found, turns = _chosen_turns(opened, options, only)
+    rows = question_rows(turns, found.content, media_of(opened, found.content), start=out.resolve().parent)
     write_table_file(rows, out, overwrite=overwrite)
+    write_selection(found, out)
     without = len({row["video_id"] for row in rows if row["video"] is None})
     if without:
         say(f"{without:,} videos are not available; 'reeltalk attach' puts them into the benchmark")
-    print(f"{out}: {len(rows):,} questions; answer them, then run 'reeltalk evaluate {benchmark} --model answers:FILE'")
+    way_on = f"answer them, then run 'reeltalk evaluate {benchmark} --model answers:FILE'"
+    _print_last(f"{out}: {len(rows):,} questions; {way_on}", found.sentence)
     return 0
 
 
 def _export_training(
-    layout: str, benchmark: Path, out: Path, options: PartOptions, training: TrainingOptions, *, overwrite: bool
+    layout: str,
+    benchmark: Path,
+    out: Path,
+    options: PartOptions,
+    training: TrainingOptions,
+    *,
+    only: Only,
+    overwrite: bool,
 ) -> int:
     """Write training data and print what was written; folders of several layouts share their pictures."""
     from reeltalk.formats.training import Selection, export_training
+    from reeltalk.metrics.selection import select_turns
     from reeltalk.parallel import LocalExecutor
     from reeltalk.schema.media import Video
+    from reeltalk.stages.layouts import write_selection
     from reeltalk.store.benchmark import Benchmark
 
     ours = {"name": None, "split": None, "tasks": (), "limit": None}
@@ -279,7 +303,7 @@ def _export_training(
         raise BenchmarkError(f"{out} is a file; choose a folder")
     count = _counter(training.tokenizer)
     opened = Benchmark.open(benchmark)
-    content = opened.stored_content()
+    chosen = select_turns(opened.stored_content(), only)
 
     def media(video: Video) -> Path | None:
         here = video.sha256 is not None and opened.media.has(video.sha256)
@@ -290,7 +314,7 @@ def _export_training(
     with ProgressBar() as bar:
         done = export_training(
             cast("SampleLayout", layout),
-            content,
+            chosen.content,
             media,
             out,
             Selection(name, options.split, tasks, options.limit),
@@ -312,7 +336,8 @@ def _export_training(
     )
     how = "by the tokenizer" if training.tokenizer else "at most: without --tokenizer a byte of text is a token"
     print(f"longest sample: {done.most_frames:,} frames; {done.most_tokens:,} tokens, {how}")
-    print(f"{done.file}")
+    write_selection(chosen, out)
+    _print_last(f"{done.file}", chosen.sentence)
     return 0
 
 

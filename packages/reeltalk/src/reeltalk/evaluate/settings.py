@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm.model import Effort, Temperature
+from reeltalk.schema.gates import Only
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.server_address import ServerAddress
 from reeltalk.schema.settings import Count, Money, settings_of
@@ -122,6 +123,9 @@ class PlaySettings(BaseModel):
     """Split of the videos. The default is `test` if there is one, else all; `all` for all."""
     tasks: tuple[str, ...] = ()
     """Tasks of dialogues; all by default."""
+    only: Annotated[Only, Field(exclude_if=lambda only: only == "passed")] = "passed"
+    """Which turns are played: all but those that a check flags (`passed`), those that people accepted (`reviewed`), or
+    `all`. The turns after one that is left out go with it, and a dialogue of a task goes as a whole."""
     rounds: Literal["all", "mt-video-bench"] = "all"
     """Which turns are answered: all, or those that MT-Video-Bench's protocol asks."""
     rejump: Annotated[int, Field(ge=0)] | None = None
@@ -295,7 +299,19 @@ class Preset:
 
 
 FREE: Final = (
-    *("units", "split", "tasks", "seed", "epochs", "compat", "language", "option_order", "null_units", "control"),
+    *(
+        "units",
+        "split",
+        "tasks",
+        "only",
+        "seed",
+        "epochs",
+        "compat",
+        "language",
+        "option_order",
+        "null_units",
+        "control",
+    ),
 )
 """Settings that select a part of a benchmark, have their own place in a signature, or change no number of a model."""
 

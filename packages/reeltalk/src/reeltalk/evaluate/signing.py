@@ -89,6 +89,7 @@ def run_signature(
     wrong: WrongAnswers | None,
     subtitles: Subtitles | None,
     origins: Iterable[ReplyOrigin] = (),
+    left_out: bool = False,
 ) -> tuple[tuple[str, str], ...]:
     """How the answers of a run were produced: the parts of its signatures that do not depend on a judge or metric.
 
@@ -100,6 +101,7 @@ def run_signature(
         wrong: Gives the wrong answers of corrupted histories; None if histories are not corrupted.
         subtitles: Gives the spoken lines; None if they were not shown.
         origins: Who gave the replies.
+        left_out: Whether `play.only` left out turns that would have been played.
     """
     play = config.play
     # The first epoch's; what is shown in another one differs by the model's own answers alone.
@@ -107,6 +109,7 @@ def run_signature(
     return (
         *(config.preset.signed(play, config.judging) if config.preset else ()),
         *play.signature,
+        *((("only", play.only),) if left_out else ()),
         *((("planted", planted_hash(scripts, wrong, play.corrupt_turn)),) if wrong is not None else ()),
         (
             "shown",

@@ -27,8 +27,7 @@ from pydantic_core import PydanticSerializationError
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS
 from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_parquet
-from reeltalk.metrics.turn_checks import Quality, measure_quality, quality_card, quality_sentences
-from reeltalk.metrics.turn_sheet import sheet_turns
+from reeltalk.metrics.turn_checks import Quality, content_quality, quality_card, quality_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json, Record
@@ -552,9 +551,7 @@ def write(
     if content.media:
         _write_table(folder / f"data/{MEDIA}.parquet", _write_media(content, folder), arrow_schema(MediaFile))
         configs[MEDIA] = [(FULL, f"data/{MEDIA}.parquet")]
-    units = chain[QAChain | Dialogue](content.chains, content.dialogues)
-    read = sheet_turns(content.chains, content.dialogues, content.paths)
-    quality = measure_quality(units, content.gates, content.rewrites, content.videos, read)
+    quality = content_quality(content)
     (folder / "README.md").write_text(_card(content, configs, quality, cite_as), encoding="utf-8", newline="\n")
     checked = " ".join(quality_sentences(quality)) if quality.turns and quality.results else ""
     document = croissant(

@@ -211,8 +211,9 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
         if counts:
             yield f"{title}: {', '.join(f'{name} {n:,}' for name, n in counts.most_common())}"
     if found.skills:
-        unchecked = f"; {found.unchecked:,} are not checked" if found.unchecked else ""
-        yield f"drafts coherent with their neighbours: {found.coherent:,} of {found.skills.total():,}{unchecked}"
+        unverified = f"; {found.unchecked:,} more are unverified" if found.unchecked else ""
+        verified = found.skills.total() - found.unchecked
+        yield f"drafts coherent with their neighbours: {found.coherent:,} of {verified:,}{unverified}"
     if found.relations:
         yield f"linkages that name what both turns share: {found.grounded:,} of {found.relations.total():,}"
     if found.not_offered:

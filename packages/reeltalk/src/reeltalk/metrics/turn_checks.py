@@ -39,9 +39,9 @@ from reeltalk.schema.gates import (
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
 from reeltalk.store.identical import IdenticalUnits, SaidTexts, film_key
 from reeltalk.store.rows import rows_by
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 
 if TYPE_CHECKING:
@@ -152,6 +152,13 @@ class CheckedTurn:
     """Results about this turn as it stands, those about its whole unit included."""
     outcomes: Mapping[CheckName, GateOutcome]
     """`flagged`, `passed` or `unchecked` for each check with a result."""
+    by_graph: bool = False
+    """True if a graph wrote it."""
+
+    @property
+    def verified(self) -> bool:
+        """True if the answer was compared with the video: by a judge, or by the graph that wrote it."""
+        return self.by_graph or self.outcomes.get("verified", GateOutcome.UNCHECKED) is not GateOutcome.UNCHECKED
 
     @property
     def made(self) -> bool:
@@ -160,8 +167,8 @@ class CheckedTurn:
 
     @property
     def passed(self) -> bool:
-        """True if no check that was made found a fault, and at least one was made."""
-        return self.made and GateOutcome.FLAGGED not in self.outcomes.values()
+        """True if the answer is verified and no check that was made found a fault."""
+        return self.verified and GateOutcome.FLAGGED not in self.outcomes.values()
 
     @property
     def needs_video(self) -> bool | None:
@@ -211,6 +218,7 @@ def checked_turns(units: Iterable[QAChain | Dialogue], gates: Sequence[GateResul
                 turn,
                 results,
                 _outcomes(results),
+                by_graph=writer_of(unit) == GRAPH,
             )
 
 
@@ -230,7 +238,9 @@ def checked_rewrites(
         results = tuple(gate for gate in found if gate.unit == "linkage" and gate.outcome not in GONE)
         index = rewrite.linkage.target.turn_index
         video_id = videos.get(rewrite.linkage.source.unit_id, "")
-        yield CheckedTurn("rewrite", rewrite.id, index, video_id, None, rewrite.draft, results, _outcomes(results))
+        by_graph = model_of(rewrite.writer) == GRAPH
+        outcomes = _outcomes(results)
+        yield CheckedTurn("rewrite", rewrite.id, index, video_id, None, rewrite.draft, results, outcomes, by_graph)
 
 
 _WEIGHT: Final = (GateOutcome.UNCHECKED, GateOutcome.PASSED, GateOutcome.FLAGGED)
@@ -287,7 +297,7 @@ class Quality:
     results: int = 0
     """Results of checks, those about drafts that are gone included."""
     passed: MeanInterval | None = None
-    """Share of the turns with a check that passed all checks that were made on them."""
+    """Share of the verified turns that passed all checks that were made on them."""
     checks: list[CheckCount] = field(default_factory=list)
     """All of `CHECKS` that were made on a turn."""
     not_made: list[CheckCount] = field(default_factory=list)
@@ -310,8 +320,8 @@ class Quality:
     """What people said about turns on sheets."""
 
     @property
-    def unseen(self) -> int:
-        """Turns on which no check was made."""
+    def unverified(self) -> int:
+        """Turns whose answers nobody compared with the video. They are in no share of turns that passed."""
         return self.turns - (self.passed.n if self.passed else 0)
 
     @property
@@ -347,8 +357,8 @@ def measure_quality(
     def noted() -> Iterator[QAChain | Dialogue]:
         for unit in units:
             said.add(unit)
-            if "writer" in unit.extra:
-                writers.add(model_of(str(unit.extra["writer"])))
+            if writer := writer_of(unit):
+                writers.add(writer)
             yield unit
 
     def counted() -> Iterator[CheckedTurn]:
@@ -404,21 +414,25 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
     Raises:
         InputError: A table is damaged.
     """
-    chains, dialogues = benchmark.table(CHAINS), benchmark.table(DIALOGUES)
-    units = chain[QAChain | Dialogue](chains, dialogues)
-    return measure_quality(
-        units,
-        benchmark.table(GATES),
-        benchmark.read(REWRITES),
-        benchmark.read(VIDEOS),
-        sheet_turns(chains, dialogues, benchmark.read(PATHS)),
-    )
+    return content_quality(benchmark.stored_content())
+
+
+def content_quality(content: Content) -> Quality:
+    """How far the turns of a benchmark's content were checked."""
+    units = chain[QAChain | Dialogue](content.chains, content.dialogues)
+    read = sheet_turns(content.chains, content.dialogues, content.paths)
+    return measure_quality(units, content.gates, content.rewrites, content.videos, read)
 
 
 def is_supported(turn: CheckedTurn) -> bool | None:
     """True if a judge saw that the video supports the reference answer; None if no judge looked."""
     outcome = turn.outcomes.get("verified")
     return None if outcome in (None, GateOutcome.UNCHECKED) else outcome is GateOutcome.PASSED
+
+
+def writer_of(unit: QAChain | Dialogue) -> str:
+    """The name of the model that wrote a chain or dialogue, or `graph`; empty if it was imported."""
+    return model_of(str(unit.extra.get("writer", "")))
 
 
 def model_of(signature: str) -> str:
@@ -435,7 +449,7 @@ def _frame(turns: Iterable[CheckedTurn]) -> "pl.DataFrame":
     schema: dict[str, pl.DataType] = {"video_id": name, "class": name, "passed": flag, "needs_video": flag,
                                       "supported": flag, **dict.fromkeys(names, name)}  # fmt: skip
     rows = (
-        (turn.video_id, _class_of(turn), turn.passed if turn.made else None, turn.needs_video, is_supported(turn),
+        (turn.video_id, _class_of(turn), turn.passed if turn.verified else None, turn.needs_video, is_supported(turn),
          *map(turn.outcomes.get, names))
         for turn in turns
     )  # fmt: skip
@@ -489,13 +503,14 @@ def quality_sentences(found: Quality) -> Iterator[str]:
     for count in found.checks:
         if count.unchecked:
             yield f"Not checked on {count.unchecked:,} of {found.turns:,} turns: {count.check.missing}."
+    if found.unverified:
+        why = "no judge compared their answers with the video"
+        yield f"Unverified: {found.unverified:,} of {found.turns:,} turns; {why}."
     if found.passed is None:
-        yield f"None of the {found.turns:,} turns was checked."
         return
-    if found.unseen:
-        yield f"Not checked at all: {found.unseen:,} of {found.turns:,} turns."
     made = "; ".join(count.check.title[0].lower() + count.check.title[1:] for count in found.checks)
-    yield f"{format_share(found.passed)} of the turns passed every check that was made on them. Checks made: {made}."
+    share = format_share(found.passed)
+    yield f"{share} of the verified turns passed every check that was made on them. Checks made: {made}."
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
     for name in found.own_judges:
@@ -529,7 +544,7 @@ def quality_card(found: Quality) -> list[str]:
             (count.check.title, format_share(count.passed), f"{count.flagged:,}", f"{count.unchecked:,}")
             for count in found.checks
         ]
-        head = ("Check", "Turns that passed", "Flagged", "Could not be checked")
+        head = ("Check", "Turns that passed", "Flagged", "Unverified")
         lines += ["", *markdown_table(head, rows, numbers=(False, False, True, True))]
     if len(found.classes) > 1:
         classes = [
@@ -543,6 +558,10 @@ def quality_card(found: Quality) -> list[str]:
         lines += ["", *markdown_table(("Flag", "Turns"), faults, numbers=(False, True))]
     who = [f"Written by {', '.join(map(escape_card, found.writers))}." if found.writers else ""]
     who.append(f"Judged by {', '.join(map(escape_card, found.judges))}." if found.judges else "No model judged it.")
-    lines += ["", " ".join(filter(None, who)), "Intervals are 95 %, clustered by video. A flagged turn stays; a turn "]
-    lines[-1] += "that a judge found to contradict the video does not."
+    lines += [
+        "",
+        " ".join(filter(None, who)),
+        "Intervals are 95 %, clustered by video. Turns that contradict the video ",
+    ]
+    lines[-1] += "are gone; releases and exports leave out flagged ones, too, unless they say otherwise."
     return [*lines, "", *text_bias_card(found.text)]

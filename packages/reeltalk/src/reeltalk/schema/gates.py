@@ -14,6 +14,9 @@ from reeltalk.schema.record import Finite, Name, Record
 GateUnit = Literal["chain", "dialogue", "linkage", "path", "scene", "clip", "video", "kind"]
 """What is checked; `kind` is a kind of question, over all its turns."""
 
+Only = Literal["passed", "reviewed", "all"]
+"""Which turns leave a benchmark: all but those that a check flags, those that people accepted, or all."""
+
 LEAK: Final = "leak."
 """Prefix of the names of gates that ask a turn without the video."""
 VERIFIED: Final = "verified"

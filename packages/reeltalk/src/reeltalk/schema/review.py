@@ -1,12 +1,28 @@
 """People's verdicts on one revision of one record."""
 
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
+from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json, Name, Record
+
+WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
+"""Fields of a turn's wording: all that people edit except labels."""
+TASK: Final = "task"
+"""Key in a review's `extra`: the kind of work."""
+PLACE: Final = "place"
+"""The turn's index in the first draft, from 0; or another name of a place."""
+WORDING: Final = "wording"
+"""Hash of the wording that the review gave a turn or accepted."""
+SETTLED: Final = "settled"
+"""How the place was settled; only in the one review of a place that counted."""
 
 
 class Decision(StrEnum):
@@ -76,3 +92,24 @@ class Review(Record):
     edits: tuple[FieldEdit, ...] = ()
     comment: str = ""
     created_at: Annotated[datetime, AfterValidator(_has_zone)]
+
+
+def wording_hash(turn: Turn) -> str:
+    """Identifies a turn by its wording; labels and checks may change meanwhile."""
+    stored = turn.model_dump(mode="json", include=set(WORDED))
+    return hashlib.sha256(json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
+def accepted_wordings(reviews: Iterable[Review]) -> Mapping[tuple[str, str], frozenset[str]]:
+    """The wordings that people accepted last, as hashes, by table and id of the chain or dialogue.
+
+    Args:
+        reviews: Rows of the table, in their order.
+    """
+    last: dict[tuple[str, str], dict[Json, str | None]] = defaultdict(dict)
+    for review in reviews:
+        if SETTLED in review.extra and review.extra.get(TASK) == "turns":
+            is_accepted = review.decision in (Decision.ACCEPT, Decision.EDIT)
+            wording = review.extra.get(WORDING) if is_accepted else None
+            last[review.target_table, review.target_id][review.extra.get(PLACE)] = wording
+    return {key: frozenset(filter(None, places.values())) for key, places in last.items()}

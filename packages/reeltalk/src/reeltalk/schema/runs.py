@@ -5,6 +5,7 @@ A run lies outside the benchmark: `run.json`, `answers.jsonl`, `scores/items.jso
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -26,6 +27,8 @@ REPLIES: Final = "replies"
 JUMPS: Final = "jumps"
 """Key of `RunInfo.settings`: `jumps` and `chances` of the paths that were played."""
 
+SELECTED: Final = "selected"
+"""Key of `RunInfo.settings`: setting `only` and the number of turns that it leaves out, by reason, if it does."""
 EPOCHS: Final = "epochs"
 """Key of `RunInfo.settings`: number of plays of each dialogue, if there were several, and `EpochSpread` of measures."""
 
@@ -204,6 +207,17 @@ class Unscored(Record):
     reason: str
 
 
+def left_out_sentence(only: str, left_out: Mapping[str, int]) -> str:
+    """Which turns of a benchmark a run leaves out.
+
+    Args:
+        only: Setting of the run.
+        left_out: Number of turns by reason.
+    """
+    why = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+    return f"Left out by --only {only}: {sum(left_out.values()):,} turns ({why})"
+
+
 class RunInfo(Record):
     """`run.json`: the verb, settings, inputs and counts of a run."""
 
@@ -228,6 +242,9 @@ class RunInfo(Record):
         if jumps and jumps["chances"]:
             rate = jumps["jumps"] / jumps["chances"]
             found.append(f"Its paths jump at {rate:.2f} of the {jumps['chances']:,} turns at which they can.")
+        selected: Any = self.settings.get(SELECTED)
+        if selected:
+            found.append(f"{left_out_sentence(selected['only'], selected['left_out'])}.")
         if epochs := self.epochs:
             found.append(f"Every dialogue was played {epochs} times; the value of a turn is the mean of its answers.")
         for one in self.spreads:

@@ -33,7 +33,14 @@ if TYPE_CHECKING:
     from reeltalk.stages.calibrating import attack, attack_style, calibrate, write_rating_sheet
     from reeltalk.stages.evaluating import evaluate
     from reeltalk.stages.judging import judge
-    from reeltalk.stages.layouts import ExportReport, export_layout, import_layout, import_questions
+    from reeltalk.stages.layouts import (
+        ExportReport,
+        FreezeReport,
+        export_layout,
+        freeze,
+        import_layout,
+        import_questions,
+    )
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.stages.reporting import compare, report, runs_table
     from reeltalk.stages.retrying import retry
@@ -45,6 +52,7 @@ __all__ = [
     "CompareSettings",
     "ExportReport",
     "FrameSettings",
+    "FreezeReport",
     "JudgeModelSettings",
     "JudgeSettings",
     "LimitSettings",
@@ -60,6 +68,7 @@ __all__ = [
     "compare",
     "evaluate",
     "export_layout",
+    "freeze",
     "import_layout",
     "import_questions",
     "judge",
@@ -78,6 +87,8 @@ _HOMES: Final = {
     "import_questions": "reeltalk.stages.layouts",
     "export_layout": "reeltalk.stages.layouts",
     "ExportReport": "reeltalk.stages.layouts",
+    "FreezeReport": "reeltalk.stages.layouts",
+    "freeze": "reeltalk.stages.layouts",
     "FrameSettings": "reeltalk.evaluate.settings",
     "JudgeModelSettings": "reeltalk.judge.settings",
     "JudgeSettings": "reeltalk.judge.settings",

@@ -1,7 +1,7 @@
 """Evaluate: play a benchmark to a model or baseline, judge the answers and write a run, and those of its controls."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,15 @@ from reeltalk.evaluate.models import CreatedPlayer, create_player
 from reeltalk.evaluate.playing.chat import form_notice
 from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
 from reeltalk.evaluate.playing.play import WrongAnswers
-from reeltalk.evaluate.playing.script import Script, Scripts, available_scripts, draw_new_paths, make_scripts, media_of
+from reeltalk.evaluate.playing.script import (
+    Script,
+    Scripts,
+    available_scripts,
+    draw_new_paths,
+    left_out_of_play,
+    media_of,
+    scripts_of,
+)
 from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
 from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
@@ -23,11 +31,12 @@ from reeltalk.formats.answer_table import read_answer_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES
 from reeltalk.judge.judge import UnitKey
 from reeltalk.llm import Budget, ReplyStore
+from reeltalk.metrics.selection import select_turns
 from reeltalk.metrics.uncertainty import wilson
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.paths import WALK, PathStatistics
-from reeltalk.schema.runs import CONTROLS, JUMPS, Control
+from reeltalk.schema.runs import CONTROLS, JUMPS, SELECTED, Control, left_out_sentence
 from reeltalk.stages.run import (
     EvaluationCommand,
     RunReport,
@@ -103,10 +112,15 @@ def evaluate(
             f"temperature 0 gives nearly the same answers in all {config.play.epochs} epochs; sample them with "
             "--temperature 0.7, or play once"
         )
-    chosen = make_scripts(benchmark.stored_content(), config.play, limit=config.limit)
+    selection = select_turns(benchmark.stored_content(), config.play.only)
+    chosen = scripts_of(selection, config.play, limit=config.limit)
+    if left_out := left_out_of_play(selection, config.play):
+        hints.append(left_out_sentence(config.play.only, left_out))
     turns = (step.turn for script in chosen for step in script.steps)
     evaluation = _Evaluation(
         benchmark=benchmark,
+        content=selection.content,
+        left_out=left_out,
         scripts=chosen,
         config=config.model_copy(update={"judging": resolve_judging(config.judging, turns, tell=hints.append)}),
         train=train,
@@ -143,6 +157,10 @@ class _Evaluation:
     """One model on one benchmark: the main run with the videos' own pictures, and the runs of the controls."""
 
     benchmark: Benchmark
+    content: Content
+    """What is played of the benchmark."""
+    left_out: Mapping[str, int]
+    """Turns that would be played if all of the benchmark were, by reason."""
     scripts: Scripts
     """The scripts that are played. Those without an available video may be left out."""
     config: RunConfig
@@ -174,7 +192,7 @@ class _Evaluation:
     ) -> RunReport:
         """Play, judge and write one run. An existing run with the same settings is made again."""
         config, benchmark = self.config.under(control), self.benchmark
-        content, play, judging = benchmark.stored_content(), config.play, config.judging
+        content, play, judging = self.content, config.play, config.judging
         request = self.request(config)
         chosen = self.scripts
         if play.rejump is not None:
@@ -256,7 +274,9 @@ class _Evaluation:
                     wrong=wrong_answers(content, play),
                     subtitles=spoken_lines(content) if play.subtitles else None,
                     origins=origins_of(evaluation.turns.raw()),
+                    left_out=bool(self.left_out),
                 )
+                chosen_turns = {SELECTED: {"only": play.only, "left_out": dict(self.left_out)}} if self.left_out else {}
                 return finish(
                     folder,
                     evaluation,
@@ -265,7 +285,10 @@ class _Evaluation:
                     signed={name: signed},
                     sources={name: player.source},
                     content=content,
-                    settings=request | {"benchmark_path": str(benchmark.path)} | _jumps(content, play, chosen),
+                    settings=request
+                    | {"benchmark_path": str(benchmark.path)}
+                    | _jumps(content, play, chosen)
+                    | chosen_turns,
                     kind="evaluate",
                     usage=usage,
                     tell=self.tell,

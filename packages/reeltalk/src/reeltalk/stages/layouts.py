@@ -1,11 +1,11 @@
-"""Import and export: read a benchmark from a published layout, or write it in one."""
+"""Import, export and freeze: read a benchmark from a published layout, write it in one, or write a release."""
 
 import re
 import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -15,8 +15,11 @@ from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.formats import load_format
 from reeltalk.formats.qa import QuestionTable, read_questions, write_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
+from reeltalk.metrics.selection import TurnSelection, select_turns
+from reeltalk.metrics.turn_checks import content_quality, quality_card
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.gates import Only
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import StageReport
@@ -27,9 +30,12 @@ from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes, writing, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.foreign import visible_files
+from reeltalk.store.documents import write_json
+from reeltalk.store.foreign import SELECTION, visible_files
 from reeltalk.store.invariants import check_characters
 from reeltalk.store.manifest import Manifest, hash_source
+from reeltalk.store.release import CARD
+from reeltalk.store.release import freeze as write_release
 from reeltalk.store.tables import VIDEOS
 from reeltalk.store.validate import validate
 
@@ -287,12 +293,72 @@ class ExportReport(HasOverview):
     """Data that the layout cannot hold, one line each."""
     left_out: tuple[str, ...] = ()
     """Media files that are damaged, and why."""
+    selection: str = ""
+    """Which turns were left out, and why; empty if the benchmark has neither checks nor reviews."""
 
     def overview(self) -> Overview:
-        """The files written, and the data that is lost."""
+        """The files written, the turns that were left out, and the data that is lost."""
         lost = f"; the layout cannot hold {len(self.lost):,} kinds of data" if self.lost else "; nothing is lost"
+        chosen = f"; {self.selection}" if self.selection else ""
         notes = (*(f"left out: {line}" for line in self.left_out), *self.lost)
-        return Overview(f"export: {self.files:,} files in {self.folder}{lost}", notes=notes)
+        return Overview(f"export: {self.files:,} files in {self.folder}{chosen}{lost}", notes=notes)
+
+
+@dataclass(frozen=True, repr=False)
+class FreezeReport(HasOverview):
+    """Result of a freeze."""
+
+    release: Benchmark
+    """The release, opened."""
+    selection: str
+    """Which turns were left out, and why; empty if the benchmark has neither checks nor reviews."""
+
+    def overview(self) -> Overview:
+        """What the release holds, and the turns that were left out."""
+        manifest = self.release.manifest
+        chosen = f"; {self.selection}" if self.selection else ""
+        return Overview(
+            f"release {manifest.release} of {describe_counts(manifest)}: {self.release.path / CARD}{chosen}"
+        )
+
+
+def freeze(
+    benchmark: Benchmark, release: Path | str, *, version: str, title: str | None = None, only: Only = "passed"
+) -> FreezeReport:
+    """Write an immutable release of a benchmark with a card.
+
+    Args:
+        benchmark: The benchmark. It must validate without errors.
+        release: Folder of the release; it must not exist, or must be empty. It is written whole or not at all.
+        version: Semantic version of the release, such as `1.0.0`.
+        title: Heading of the card; the benchmark's name by default.
+        only: `passed`: all turns but those that are flagged; `reviewed`: those that people accepted; `all`. What is
+            left out is listed on the card and in the table `rejected`.
+
+    Raises:
+        SettingError: `version` is not a semantic version.
+        BrokenInvariantError: The benchmark has errors; names the first and counts the others.
+        BenchmarkError: No turn is left, or `release` is taken or cannot be written.
+    """
+    whole = benchmark.stored_content()
+    found = select_turns(whole, only)
+    if found.left:
+        rejected = [*whole.rejected, *found.rejected()]
+        found = replace(found, content=replace(found.content, rejected=rejected))
+    notes = quality_card(content_quality(found.content))
+    if found.sentence:
+        notes = ["## Turns of this release", "", f"`--only {only}`: {found.sentence}.", "", *notes]
+    written = write_release(
+        benchmark,
+        Path(release),
+        version=version,
+        title=title,
+        notes=notes,
+        content=found.content,
+        changed=found.changed(whole),
+        settings=found.counts() if found.sentence else None,
+    )
+    return FreezeReport(written, found.sentence)
 
 
 def export_layout(
@@ -303,6 +369,7 @@ def export_layout(
     write: Callable[[Content, Path], list[str]] | None = None,
     strict: bool = False,
     overwrite: bool = False,
+    only: Only = "passed",
 ) -> ExportReport:
     """Write a benchmark in a published layout.
 
@@ -313,13 +380,16 @@ def export_layout(
         write: Function that replaces the layout's own writer, for example to pass other options.
         strict: Raise the fault of the first media file that is damaged, in place of leaving the file out.
         overwrite: Replace existing files.
+        only: `passed`: all turns but those that are flagged; `reviewed`: those that people accepted; `all`. What is
+            left out is listed in `reeltalk-selection.json` in the folder, or beside the file.
 
     Raises:
         SettingError: There is no such layout, or it is only read.
-        BenchmarkError: `out` exists, or the layout needs data that the benchmark does not hold.
+        BenchmarkError: `out` exists, no turn is left, or the layout needs data that the benchmark does not hold.
     """
     out, layout = Path(out), load_format(format)
-    content = benchmark.stored_content()
+    found = select_turns(benchmark.stored_content(), only)
+    content = found.content
     left_out = []
     for sha256 in list(content.media) if format not in WITHOUT_MEDIA else ():
         try:
@@ -330,27 +400,36 @@ def export_layout(
             del content.media[sha256]
             left_out.append(str(fault))
     if format == "qa" and out.suffix.lower() in TABLE_SUFFIXES:
-        return _export_table(content, out, overwrite=overwrite)
+        return _export_table(found, out, overwrite=overwrite)
     pictures = sum("/" in name and not name.startswith("graphs/") for name in benchmark.manifest.files)
     with writing_directory(out, overwrite=overwrite) as folder:
         lost = (write or layout.write)(content, folder)
         lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
         files = sum(path.is_file() for path in folder.rglob("*"))
-    return ExportReport(out, files, tuple(lost), tuple(left_out))
+        write_selection(found, folder)
+    return ExportReport(out, files, tuple(lost), tuple(left_out), found.sentence)
 
 
-def _export_table(content: Content, out: Path, *, overwrite: bool) -> ExportReport:
+def write_selection(found: TurnSelection, out: Path) -> None:
+    """Write which turns were left out into an export's folder, or beside its file, unless there is nothing to say."""
+    if not found.is_whole:
+        path = out / SELECTION if out.is_dir() else out.with_name(f"{out.stem}.{SELECTION}")
+        write_bytes(path, write_json(found.document()).encode())
+
+
+def _export_table(found: TurnSelection, out: Path, *, overwrite: bool) -> ExportReport:
     """One table of questions."""
     if out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
     with tempfile.TemporaryDirectory() as work:
         made = Path(work) / out.name
-        lost = write_table(content, made)
+        lost = write_table(found.content, made)
         if not made.is_file():
             raise BenchmarkError("; ".join(lost))
         with writing(out) as stream, made.open("rb") as source:
             shutil.copyfileobj(source, stream)
-    return ExportReport(out, 1, tuple(lost))
+    write_selection(found, out)
+    return ExportReport(out, 1, tuple(lost), selection=found.sentence)
 
 
 def write_table_file(rows: list[dict[str, Json]], out: Path, *, overwrite: bool) -> None:

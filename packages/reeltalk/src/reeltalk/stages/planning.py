@@ -8,10 +8,11 @@ from reeltalk.evaluate.models import create_judges, find_added, pick_summary
 from reeltalk.evaluate.playing.chat import SummaryPlayer, chat_player
 from reeltalk.evaluate.playing.other_players import AnswersPlayer
 from reeltalk.evaluate.playing.play import Player
-from reeltalk.evaluate.playing.script import available_scripts, make_scripts, media_of
+from reeltalk.evaluate.playing.script import available_scripts, media_of, scripts_of
 from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluate.settings import RunConfig, config_of
 from reeltalk.llm import AsyncModel
+from reeltalk.metrics.selection import select_turns
 from reeltalk.progress import Tell, silent
 from reeltalk.stages.evaluating import read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
@@ -37,8 +38,9 @@ def plan_evaluation(
     """
     config = config_of(config, settings)
     check_run(config, kept=True)
-    play, asking, content = config.play, config.asking, benchmark.stored_content()
-    chosen = make_scripts(content, play, limit=config.limit)
+    play, asking = config.play, config.asking
+    selection = select_turns(benchmark.stored_content(), play.only)
+    content, chosen = selection.content, scripts_of(selection, play, limit=config.limit)
     if told := speech_notice(content, chosen, shown=play.subtitles):
         tell(told)
     judging = resolve_judging(config.judging, (step.turn for script in chosen for step in script.steps), tell=tell)

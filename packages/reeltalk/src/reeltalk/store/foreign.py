@@ -26,6 +26,8 @@ LEAST_WRITTEN: Final = 0.01
 """Least written share of such a file. A file with holes is cheap to write and takes hours to read."""
 MOST_EXTENTS: Final = 100_000
 
+SELECTION: Final = "reeltalk-selection.json"
+"""File of an export that says which turns were left out. It is ours, so no layout reads it."""
 UNREADABLE: Final = "cannot be read"
 
 _KINDS: Final = {
@@ -101,7 +103,7 @@ def visible_files(folder: Path, faults: list[InputError] | None = None) -> list[
     """
     found = []
     for path, problem in walk(folder):
-        if problem == NOWHERE:
+        if problem == NOWHERE or path.name == SELECTION:
             continue
         if problem is None:
             found.append(path)

@@ -5,18 +5,19 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, SettingError
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import Json
 from reeltalk.store.atomic import writing_directory
-from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import ReadsTables
+from reeltalk.store.benchmark import Benchmark, BenchmarkWriter
+from reeltalk.store.content import Content, ReadsTables
 from reeltalk.store.foreign import open_file, path_inside
-from reeltalk.store.manifest import MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
+from reeltalk.store.manifest import MANIFEST, MEDIA, PART_BYTES, REMOTE, hash_file
 from reeltalk.store.tables import CHAINS, DIALOGUES, REJECTED, TABLES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 from reeltalk.store.validate import validate
@@ -28,7 +29,15 @@ CANARY_NAMESPACE: Final = uuid.UUID("5e0b8f3c-2f0e-4a64-9f5e-7f6a3a9d2c11")
 
 
 def freeze(
-    benchmark: Benchmark, folder: Path, *, version: str, title: str | None = None, notes: Sequence[str] = ()
+    benchmark: Benchmark,
+    folder: Path,
+    *,
+    version: str,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    content: Content | None = None,
+    changed: Collection[str] = (),
+    settings: dict[str, Json] | None = None,
 ) -> Benchmark:
     """Write an immutable release of a benchmark.
 
@@ -38,6 +47,9 @@ def freeze(
         version: Semantic version of the release, such as `1.0.0`.
         title: Heading of the card; the benchmark's name by default.
         notes: Lines of Markdown for the card, before its counts.
+        content: What the release holds of the benchmark; all of it by default.
+        changed: Names of the tables in which `content` differs from the benchmark.
+        settings: How `content` was chosen; recorded with the card and with these tables.
 
     Returns:
         The release, opened. Its files cannot be written, and `Benchmark.writing` refuses it.
@@ -56,28 +68,42 @@ def freeze(
             f"{benchmark.path} has errors, so it is not released: {errors[0].where}: {errors[0].problem}{more}; "
             f"'reeltalk validate {benchmark.path}' lists them"
         )
-    canary = f"reeltalk-canary-{uuid.uuid5(CANARY_NAMESPACE, f'{benchmark.manifest.content_hash} {version}')}"
+    replaced = [TABLES[name] for name in changed]
+    listed = dict(benchmark.manifest.files)
     with writing_directory(folder) as partial:
-        for listed in benchmark.manifest.files:
-            for stored, path in benchmark.stored_files(listed).items():
+        for table in replaced:
+            listed.pop(table.file_name, None)
+        for name in listed:
+            for stored, path in benchmark.stored_files(name).items():
                 _copy(path, partial / stored)
         for sha256 in benchmark.media.names():
             _copy(benchmark.media.whole(sha256), partial / MEDIA / sha256)
         if (remote := path_inside(benchmark.path, REMOTE)).is_file():
             _copy(remote, partial / REMOTE)
+        parents = {
+            table.file_name: entry.sha256
+            for table in replaced
+            if (entry := benchmark.manifest.files.get(table.file_name)) is not None
+        }
+        writer = BenchmarkWriter(
+            partial,
+            stage="freeze",
+            settings=settings or {},
+            parents=parents,
+            part_bytes=benchmark.manifest.part_bytes or PART_BYTES,
+        )
+        rows: ReadsTables = content or benchmark
+        for table in replaced:
+            if (first := next(left := rows.read(table), None)) is not None:
+                writer.add(table, chain([first], left))
+        manifest = benchmark.manifest.model_copy(update={"files": dict(sorted((listed | writer.entries).items()))})
+        canary = f"reeltalk-canary-{uuid.uuid5(CANARY_NAMESPACE, f'{manifest.content_hash} {version}')}"
         name = title or benchmark.manifest.name
         media = frozenset(benchmark.media.names())
-        card = write_card(benchmark, media, title=name, version=version, canary=canary, notes=notes)
-        (partial / CARD).write_text(card, encoding="utf-8")
-        sha256, size_bytes = hash_file(partial / CARD)
-        entry = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=Origin(stage="freeze", version=__version__))
-        manifest = benchmark.manifest.model_copy(
-            update={
-                "release": version,
-                "canary": canary,
-                "files": {**benchmark.manifest.files, CARD: entry},
-            }
-        )
+        card = write_card(rows, media, title=name, version=version, canary=canary, notes=notes)
+        writer.add_file(CARD, card.encode())
+        files = {**manifest.files, CARD: writer.entries[CARD]}
+        manifest = manifest.model_copy(update={"release": version, "canary": canary, "files": files})
         (partial / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
         for directory, _, names in os.walk(partial):
             for name in names:

@@ -84,6 +84,9 @@ def test_what_was_not_checked_comes_first_and_is_never_passed(tmp_path: Path) ->
     units, gates = tables(written(tmp_path / "b", "alone-7b", careful=True, judged=False))
     found = measure_quality(units, gates)
     sentences = list(quality_sentences(found))
+    unverified = "Unverified: 72 of 72 turns; no judge compared their answers with the video."
+    assert sentences[-1] == unverified, "rules alone pass no turn"
+    assert any(count.check.name == "rules" and count.passed for count in found.checks)
     assert sentences[0].startswith("Not checked: whether the video supports the reference answers")
     assert "name one as --judge" in sentences[0]
     names = {count.check.name for count in found.not_made}
@@ -91,8 +94,20 @@ def test_what_was_not_checked_comes_first_and_is_never_passed(tmp_path: Path) ->
     assert not names & {count.check.name for count in found.checks}
     only = [gate for gate in gates if gate.outcome is GateOutcome.UNCHECKED]
     nothing = measure_quality(units, only)
-    assert nothing.passed is None
-    assert "None of the 72 turns was checked." in list(quality_sentences(nothing))
+    assert nothing.passed is found.passed is None
+    assert unverified in list(quality_sentences(nothing))
+
+
+def test_unverified_turns_are_in_no_share_of_those_that_passed(careless: Path) -> None:
+    units, gates = tables(careless)
+    skipped = {units[0].id, units[1].id}
+    rows = [gate for gate in gates if gate.unit_id not in skipped or not gate.gate.endswith((":verified", ":faults"))]
+    found, whole = measure_quality(units, rows), measure_quality(units, gates)
+    assert found.passed is not None
+    assert whole.passed is not None
+    assert found.unverified == sum(len(unit.turns) for unit in units if unit.id in skipped) > 0
+    assert found.passed.n == whole.passed.n - found.unverified
+    assert f"Unverified: {found.unverified} of 69 turns; no judge" in " ".join(quality_sentences(found))
 
 
 def test_a_judge_of_its_own_work_is_named_on_the_card(tmp_path: Path) -> None:
@@ -113,12 +128,13 @@ def test_a_card_of_imported_turns_has_no_such_section(careless: Path) -> None:
 
 
 def test_releases_and_exports_carry_the_card(careless: Path, tmp_path: Path) -> None:
-    assert run(["freeze", str(careless), str(tmp_path / "release"), "--version", "1.0.0"]) == 0
-    assert run(["export", "hub", str(careless), str(tmp_path / "hub")]) == 0
+    every = ("--only", "all")
+    assert run(["freeze", str(careless), str(tmp_path / "release"), "--version", "1.0.0", *every]) == 0
+    assert run(["export", "hub", str(careless), str(tmp_path / "hub"), *every]) == 0
     for card in (tmp_path / "release" / "README.md", tmp_path / "hub" / "README.md"):
         text = card.read_text()
         assert "## How far it was checked" in text
-        assert "of the turns passed every check that was made on them. Checks made: answer verified;" in text
+        assert "of the verified turns passed every check that was made on them. Checks made: answer verified;" in text
         assert "| `verified: cannot tell` | 23 |" in text
     croissant = json.loads((tmp_path / "hub" / "croissant.json").read_text())
     assert "passed every check that was made" in croissant["description"]

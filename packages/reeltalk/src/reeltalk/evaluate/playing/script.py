@@ -4,7 +4,7 @@ Modes decide the scripts: chains and dialogues, streams along paths, or question
 """
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.metrics.selection import TurnSelection
 from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn
 from reeltalk.schema.entrances import finds_its_reference
@@ -19,6 +20,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.paths import PathStatistics, draw_paths, links_by_video, recorded_verdicts
 from reeltalk.schema.record import PathId, Record, derive_id
+from reeltalk.schema.runs import left_out_sentence
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.rows import FieldValues, Mapped, NamedRows, rows_by
@@ -107,9 +109,7 @@ def make_scripts(
     """
     videos = _videos(content, settings.split)
     clips = clip_intervals(content)
-    kinds: tuple[UnitKind, ...] = settings.units or (
-        ("path",) if settings.mode == "streaming" else ("chain", "dialogue")
-    )
+    kinds = _kinds(settings)
     found: list[tuple[Callable[[int], Script], Sequence[int]]] = []
     if "path" in kinds:
         found.append(_paths(content, settings, paths_per_video, clips, videos))
@@ -127,6 +127,45 @@ def make_scripts(
     made = [(make, place) for make, places in found for place in places][:limit]
     plays = [(*one, epoch) for epoch in range(settings.epochs) for one in made]
     return Scripts(plays, lambda one: replace(one[0](one[1]), epoch=one[2]) if one[2] else one[0](one[1]))
+
+
+def _kinds(settings: PlaySettings) -> tuple[UnitKind, ...]:
+    return settings.units or (("path",) if settings.mode == "streaming" else ("chain", "dialogue"))
+
+
+def scripts_of(selection: TurnSelection, settings: PlaySettings, *, limit: int | None = None) -> Scripts:
+    """`make_scripts` of what is played of a benchmark. If that is nothing, the error says what is left out.
+
+    Raises:
+        BenchmarkError: There is nothing to play.
+        SettingError: The settings name an unknown split, task or kind.
+    """
+    try:
+        return make_scripts(selection.content, settings, limit=limit)
+    except (BenchmarkError, SettingError) as error:
+        if left_out := left_out_of_play(selection, settings):
+            told = left_out_sentence(settings.only, left_out)
+            raise type(error)(f"{error}. {told}; --only all plays them") from None
+        raise
+
+
+def left_out_of_play(selection: TurnSelection, settings: PlaySettings) -> Counter[str]:
+    """The turns that would be played if all of the benchmark were, by the reason why they are left out.
+
+    Args:
+        selection: What is played of the benchmark.
+        settings: Mode, and which split, kinds of units and tasks are played.
+    """
+    videos = _videos(selection.content, settings.split)
+    # New paths are drawn along the chains that are left.
+    kinds = ("chain",) if settings.rejump is not None else _kinds(settings)
+    return Counter(
+        row.kind
+        for row in (*selection.left, *selection.steps)
+        if row.table.removesuffix("s") in kinds
+        and (videos is None or row.video_id in videos)
+        and (not settings.tasks or row.task in settings.tasks)
+    )
 
 
 ClipOf = Callable[[str], Interval | None]
