@@ -93,6 +93,9 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "max_calls": ("--max-calls", "2"),
     "max_tokens": ("--max-tokens", "2"),
     "max_cost": ("--max-cost", "0.0001"),
+    "more": ("--more", "2"),
+    "more_tokens": ("--more-tokens", "2"),
+    "more_cost": ("--more-cost", "0.0001"),
     "price_in": PRICES,
     "price_out": PRICES,
     "image_tokens": ("--image-tokens", "90000"),
@@ -104,6 +107,7 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "object_captions_per_video": ("--object-captions",),
     "frames": ("--frames", "8"),
     "max_cost": PRICES,
+    "more_cost": PRICES,
     "image_tokens": ("--max-tokens", "80000"),
 }
 """What an option is about, or is counted against. It is given with the option and without it."""

@@ -38,7 +38,7 @@ ASKING_GROUPS: Final = {
     CHECKS: ("samples", "attacker", "probe"),
     BUDGET: (
         *("connections", "timeout_s", "give_up_after_s", "preflight"),
-        *("max_tokens", "max_cost", "price_in", "price_out", "image_tokens"),
+        *("max_tokens", "max_cost", "more", "more_tokens", "more_cost", "price_in", "price_out", "image_tokens"),
     ),
 }
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ def construct(
             executor=opened,
             progress=bar.show,
             tell=say,
+            note=lambda text: setattr(bar, "note", text),
         )
     print_report(done, benchmark)
     print(f"benchmark: {benchmark}")

@@ -48,7 +48,7 @@ ONLY_WITH: Final[Mapping[str, str]] = {
     "targets": "`--balance`",
     "frames": "`--sees images`",
     "frame_width_px": "`--sees images`",
-    "max_cost": "prices",
+    **dict.fromkeys(("max_cost", "more_cost"), "prices"),
 }
 """Options that have an effect only with another one."""
 
