@@ -22,7 +22,7 @@ from reeltalk.llm import ReplyStore
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.labels import Task
 from reeltalk.store.benchmark import WORK, Benchmark
-from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES, SIGHTINGS
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
 from reeltalk.store.validate import validate
 from reeltalk_build.construct.context import frame_count
 from reeltalk_build.construct.retries import FIRST
@@ -176,17 +176,6 @@ def test_requests_about_a_clip_begin_with_the_same_frames(filmed: Path, tmp_path
     assert sum(map(len, shown["QualityReply"])) > sum(map(len, shown["ChainReply"]))
 
 
-def test_a_vision_model_says_what_objects_look_like(filmed_video: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "described"
-    shutil.copytree(filmed_video, folder)
-    with serve(scripted_vision.reply) as server:
-        assert construct(folder, server.base_url, "--steps", "objects", "--object-captions") == 0
-        assert server.images == server.count > 0
-        captions = [row.caption or "" for row in Benchmark.open(folder).read(SIGHTINGS) if row.crop]
-        assert sum("A person takes a" in caption for caption in captions) == server.count <= 12
-    assert run(["construct", str(folder), "--steps", "objects", "--object-captions"]) == 2
-
-
 def test_a_budget_stops_in_order_and_a_larger_one_goes_on(
     filmed: Path, written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -314,7 +303,7 @@ def tables_of_steps(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in ("chains.jsonl", "scenes.jsonl", "gates.jsonl")}
 
 
-ASKING_STEPS = ("objects", "chains", "linkages", "scenes", "dialogues")
+ASKING_STEPS = ("chains", "linkages", "scenes", "dialogues")
 """Steps that ask for records; `paths` asks for verdicts on links that are few here."""
 
 
@@ -324,7 +313,7 @@ def test_each_step_whose_first_replies_are_useless_stops_with_code_1(
     folder = tmp_path / "stopped"
     shutil.copytree(filmed_household, folder)
     for step in ASKING_STEPS if full else ("chains",):
-        options = ["--steps", step, "--object-captions"]
+        options = ["--steps", step]
         before, kept = Benchmark.open(folder).manifest, replies_in(folder)
         with serve(lambda body: "I would rather not.") as useless:
             assert construct(folder, useless.base_url, *options) == 1

@@ -29,7 +29,9 @@ SETTINGS_GROUPS: Final = {
         *("suitability", "dialogues", "merge_similarity", "theme_similarity", "cross_per_video"),
     ),
     Group("Objects and frames", sort_key=5): (
-        *("detector", "object_captions", "object_captions_per_video", "frames", "frame_width_px"),
+        "detector",
+        "frames",
+        "frame_width_px",
     ),
     CHECKS: ("quality", "attempts", "max_leaking", "easy_runs", "easy"),
 }

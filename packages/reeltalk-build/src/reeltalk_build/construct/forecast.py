@@ -30,7 +30,7 @@ TURNS_A_CHAIN: Final = 5
 DIALOGUES_A_VIDEO: Final = 12
 TURNS_A_DIALOGUE: Final = 6
 
-Unit = Literal["clip", "neighbours", "dialogue", "turn", "object"]
+Unit = Literal["clip", "neighbours", "dialogue", "turn"]
 """Of what a prompt is sent for each; neighbours are clips that follow each other."""
 
 
@@ -133,7 +133,7 @@ def forecast_construction(
         if step == "chains" and usual.prompt.startswith("caption") and step not in steps:
             # The first of both steps to run asks.
             step = "scenes"
-        if step not in steps or not models[usual.asks] or (usual.unit == "object" and asking.sees == "text"):
+        if step not in steps or not models[usual.asks]:
             continue
         # A judge is shown two fifths more frames than `--frames`, and as many as these again of the evidence.
         most = math.ceil(settings.frames * (2.4 if usual.asks == "judges" else 1.0))
@@ -165,7 +165,6 @@ def _count_units(
         "neighbours": sum(max(0, count - 1) for count in counts),
         "dialogue": dialogues,
         "turn": turns,
-        "object": len(videos) * settings.object_captions_per_video if settings.object_captions else 0,
     }
 
 

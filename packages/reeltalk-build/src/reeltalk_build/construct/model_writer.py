@@ -345,17 +345,6 @@ class ModelWriter(Writer):
         said = [(name, (one.record,)) for name, one in asked if one.record is not None]
         return combine_checks(said)[0] if said else _no_verdict([one for _, one in asked])
 
-    def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
-        """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays."""
-        if not self._writer.model.sees_images:
-            return Unwritten("a model without sight cannot describe what an object looks like")
-        complaint = self._caption_complaint()
-        asked = self._writer.ask(
-            "object_caption", CaptionReply, images=(picture,), data={"kind": kind}, check=complaint
-        )
-        reply = record_or_unwritten(asked)
-        return reply if isinstance(reply, Unwritten) else reply.caption
-
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
         reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
         return reply if isinstance(reply, Unwritten) else reply.same_scene

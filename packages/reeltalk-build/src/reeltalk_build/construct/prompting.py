@@ -40,7 +40,6 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "equivalence": replies.EquivalenceReply,
     "linkages": replies.LinkageReply,
     "merge": replies.MergeReply,
-    "object_caption": replies.CaptionReply,
     "quality": replies.QualityReply,
     "rewrite": replies.RewriteReply,
     "rewrite_check": replies.RewriteCheckReply,
@@ -166,7 +165,6 @@ class PromptedModel:
         kind: type[T],
         *,
         seen: VisualContext | None = None,
-        images: tuple[bytes, ...] = (),
         data: Mapping[str, str] | None = None,
         parts: Mapping[str, str] | None = None,
         before: Sequence[Message] = (),
@@ -178,7 +176,6 @@ class PromptedModel:
             name: Name of the prompt.
             kind: Type of the record.
             seen: Fills the prompt's `{seen}`.
-            images: Images to send without a text about them.
             data: Foreign text by field.
             parts: Our own text by field.
             before: The conversation to continue.
@@ -187,7 +184,7 @@ class PromptedModel:
         Returns:
             The record with the replies; without a record and replies, but with a reason, if there was nothing to show.
         """
-        ours = dict(parts or {})
+        ours, images = dict(parts or {}), tuple[bytes, ...]()
         if seen is not None:
             if missing := self._missing(seen):
                 return RecordResult(None, (), (missing,))

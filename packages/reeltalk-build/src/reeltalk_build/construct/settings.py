@@ -57,11 +57,6 @@ class ConstructSettings(BaseModel):
     a time."""
     detector: str | None = None
     """How objects are found: `known` boxes of filmed videos, yolo11:PATH or rtdetr:PATH."""
-    object_captions: bool = False
-    """Ask the writer, a vision model, what large, sharp and lasting objects look like; class, colour and place
-    otherwise."""
-    object_captions_per_video: Annotated[int, Field(ge=0)] = 12
-    """Most objects of a video that the writer describes, the largest first."""
     frames: Count = 16
     """Most frames of a clip or scene that a writer is shown: 5 of 10 seconds, 9 of 30, 12 of 60, and up to twice as
     many where much moves; a judge is shown two fifths more."""

@@ -147,7 +147,6 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "chain": (lambda w: w.chain(VIDEO, CLIP), [chain_reply()]),
     "judge": (lambda w: w.judge(VIDEO, CLIP, a_chain()), [quality_reply(92)]),
     "caption": (lambda w: w.caption(VIDEO, CLIP)[0], [{"caption": "A man unpacks."}, check()]),
-    "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug with a chipped rim."}]),
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
     "suitability": (lambda w: w.suitability(VIDEO, SCENE), [SUITED]),
     "dialogue": (lambda w: w.dialogue(VIDEO, SCENE, Task.CONTENT_SUMMARY, number=0), [SUMMARY_REPLY]),
@@ -170,8 +169,6 @@ def test_a_good_reply_is_taken_at_once(name: str, language: Language) -> None:
     call, replies = CALLS[name]
     if language == "zh":
         replies = [reply | {"caption": "一个男人打开了木箱。"} if "caption" in reply else reply for reply in replies]
-    if (name, language) == ("object_caption", "zh"):
-        replies = [{"caption": "一只杯口有缺口的红色马克杯。"}]
     model = Scripted(*replies)
     assert not isinstance(call(judged(model, language=language)), Unwritten)
     assert len(model.seen) == len(replies)
@@ -231,22 +228,6 @@ def test_a_blind_model_gets_detected_objects_and_says_so() -> None:
     assert model.seen[0][-1].images == ()
     assert "=====\nmug: 1.0 to 4.0 s\n=====" in model.prompt()
     assert blind.signature.endswith("|writer:text-only")
-    assert blind.object_caption("mug", b"jpeg") == Unwritten(
-        "a model without sight cannot describe what an object looks like"
-    )
-
-
-def test_the_caption_of_an_object_goes_back_once_and_never_stays_with_a_grave_fault() -> None:
-    framed, refused = "In the second frame a red mug stands.", "As an AI, I cannot see the object."
-    model = Scripted({"caption": framed}, {"caption": "A red mug with a chipped rim."})
-    assert writer(model).object_caption("mug", b"jpeg") == "A red mug with a chipped rim."
-    assert "frame" in model.prompt()
-    # A light fault stays; class, colour and place replace a grave one.
-    model = Scripted({"caption": refused}, {"caption": framed})
-    assert writer(model).object_caption("mug", b"jpeg") == framed
-    said = writer(Scripted({"caption": refused}, {"caption": refused})).object_caption("mug", b"jpeg")
-    assert isinstance(said, Unwritten)
-    assert "As an AI" in said.reason
 
 
 @pytest.mark.parametrize("sees_images", [True, False])
