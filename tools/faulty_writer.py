@@ -154,9 +154,11 @@ class Cast:
             question, answer = fault.plant(story, (good["user"], good["assistant"]))
             rounds[fault.turn] = good | {"user": question, "assistant": answer}
             self.planted[question, answer] = fault
-        for round_ in rounds:
+        step_s = (end_s - start_s) / len(rounds)
+        for n, round_ in enumerate(rounds):
             seen = round_["about"] == "video" and round_["ability"] not in ("Answer Refusal", "Summary")
-            round_ |= {"start_s": start_s if seen else None, "end_s": end_s if seen else None}
+            first_s, last_s = start_s + n * step_s, start_s + (n + 1) * step_s
+            round_ |= {"start_s": first_s if seen else None, "end_s": last_s if seen else None}
         return {"rounds": rounds}
 
     def _DialogueCheckReply(self, text: str) -> Any:

@@ -96,9 +96,7 @@ def _chain(text: str, draw: int) -> dict[str, Any]:
 
 def _checks(text: str, count: int) -> list[dict[str, Any]]:
     """A judge who finds all turns true and without a fault."""
-    shown = re.search(
-        r"(?:seconds of the video|视频的以下秒数)[:：] ?(\d+(?:\.\d+)?)|^([\d.]+) s: ", text, re.MULTILINE
-    )
+    shown = re.search(r"^<([\d.]+) seconds>$|^([\d.]+) s: ", text, re.MULTILINE)
     at_s = float(shown[1] or shown[2]) if shown else None
     seen = "It is seen as it is told."
     return [
@@ -263,8 +261,7 @@ def _filled(form: str, dice: random.Random) -> str:
 
 def _moments(text: str) -> list[float]:
     """The seconds of the pictures that a prompt shows."""
-    told = re.search(r"(?:seconds of the video|秒数|秒)\D{0,12}?((?:\d+(?:\.\d+)?(?:, |、)?)+)", text)
-    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", told[1])] if told else []
+    return [float(time) for time in re.findall(r"^<([\d.]+) seconds>$", text, re.MULTILINE)]
 
 
 def _dialogue(text: str, draw: int) -> dict[str, Any]:

@@ -70,8 +70,6 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "cross_per_video": ("--cross-per-video", "0"),
     "block": ("--block", "1"),
     "detector": ("--detector", "python:OWN:Nothing"),
-    "object_captions": ("--object-captions",),
-    "object_captions_per_video": ("--object-captions-per-video", "1"),
     "frames": ("--frames", "1"),
     "frame_width_px": ("--frame-width-px", "64"),
     "max_leaking": ("--max-leaking", "0.5"),
@@ -93,6 +91,9 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "max_calls": ("--max-calls", "2"),
     "max_tokens": ("--max-tokens", "2"),
     "max_cost": ("--max-cost", "0.0001"),
+    "more": ("--more", "2"),
+    "more_tokens": ("--more-tokens", "2"),
+    "more_cost": ("--more-cost", "0.0001"),
     "price_in": PRICES,
     "price_out": PRICES,
     "image_tokens": ("--image-tokens", "90000"),
@@ -101,9 +102,9 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
 BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "quality": ("--judge", "vision-2"),
     "samples": ("--judge", "vision-2"),
-    "object_captions_per_video": ("--object-captions",),
     "frames": ("--frames", "8"),
     "max_cost": PRICES,
+    "more_cost": PRICES,
     "image_tokens": ("--max-tokens", "80000"),
 }
 """What an option is about, or is counted against. It is given with the option and without it."""
@@ -118,8 +119,6 @@ STEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "theme_similarity": ("scenes",),
     "cross_per_video": ("scenes",),
     "detector": ("objects",),
-    "object_captions": ("objects",),
-    "object_captions_per_video": ("objects",),
 }
 """The steps that show the effect of an option; `chains` for the others."""
 QUICK: Final = (("limit", "graph"), ("max_reply_tokens", "server"), ("sees", "server"))
@@ -135,9 +134,6 @@ class Mine(GraphWriter):
     def __init__(self, benchmark, settings):
         super().__init__(benchmark, settings)
         self.signature = f"mine {settings.model_dump_json()}"
-
-    def object_caption(self, kind, picture):
-        return "A thing."
 
 
 class Nothing:
@@ -336,7 +332,6 @@ def test_an_option_has_an_effect_on_models_that_check_what_the_graph_writes(
         (("--samples", "2"), "--samples has no effect on vision-1: it needs `--judge`"),
         (("--sees", "text", "--frames", "2"), "--frames has no effect on vision-1: it needs `--sees images`"),
         (("--sees", "text", "--frame-width-px", "64"), "--frame-width-px has no effect on vision-1: it needs `--sees"),
-        (("--object-captions-per-video", "2"), "it needs `--object-captions`"),
         (("--easy-runs", "2", "--probe", "vision-2"), "--easy-runs has no effect on vision-1: it needs `--run`"),
         (("--easy", "drop"), "--easy has no effect on vision-1: it needs `--run`"),
         (("--rubrics", "--judge", "vision-2"), "--judge has no effect on vision-1: --rubrics"),

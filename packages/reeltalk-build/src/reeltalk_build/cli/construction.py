@@ -29,7 +29,9 @@ SETTINGS_GROUPS: Final = {
         *("suitability", "dialogues", "merge_similarity", "theme_similarity", "cross_per_video"),
     ),
     Group("Objects and frames", sort_key=5): (
-        *("detector", "object_captions", "object_captions_per_video", "frames", "frame_width_px"),
+        "detector",
+        "frames",
+        "frame_width_px",
     ),
     CHECKS: ("quality", "attempts", "max_leaking", "easy_runs", "easy"),
 }
@@ -38,7 +40,7 @@ ASKING_GROUPS: Final = {
     CHECKS: ("samples", "attacker", "probe"),
     BUDGET: (
         *("connections", "timeout_s", "give_up_after_s", "preflight"),
-        *("max_tokens", "max_cost", "price_in", "price_out", "image_tokens"),
+        *("max_tokens", "max_cost", "more", "more_tokens", "more_cost", "price_in", "price_out", "image_tokens"),
     ),
 }
 if TYPE_CHECKING:
@@ -135,6 +137,7 @@ def construct(
             executor=opened,
             progress=bar.show,
             tell=say,
+            note=lambda text: setattr(bar, "note", text),
         )
     print_report(done, benchmark)
     print(f"benchmark: {benchmark}")

@@ -23,7 +23,7 @@ REPLIES = "tag-replies.sqlite"
 TAGS_SHOWN = 19
 LIMIT_GROUPS = {
     BUDGET: (
-        *("max_calls", "max_tokens", "max_cost", "price_in", "price_out"),
+        *("max_calls", "max_tokens", "max_cost", "more", "more_tokens", "more_cost", "price_in", "price_out"),
         *("connections", "timeout_s", "give_up_after_s", "preflight"),
     )
 }

@@ -4,6 +4,7 @@ import math
 import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -38,6 +39,8 @@ KEPT: Final = 32
 """Parts whose frames are cached. A scene is asked about once for every task; its frames are decoded once."""
 MOST_SIGHTINGS: Final = 60
 """Most lines of objects in the text for a model that sees no images."""
+INSIDE: Final = 3
+"""Frames that a judge sees of each stretch that a turn rests on, at least; a short one gets a denser look."""
 MOST_SPEECH_CHARACTERS: Final = 20_000
 """Most characters of the speech of one part, about half an hour of talk."""
 
@@ -72,12 +75,34 @@ class VideoContext:
         self._speech: Speech | None = None
         self._kept: OrderedDict[tuple[str, tuple[Interval, ...]], VisualContext] = OrderedDict()
 
-    def __call__(self, video: Video, intervals: Sequence[Interval]) -> VisualContext:
+    def __call__(
+        self, video: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()
+    ) -> VisualContext:
         """Frames from inside the intervals, or the objects in them, or why there are none: `VisualContext.unseen`.
+
+        Args:
+            video: The video.
+            intervals: Its parts.
+            stretches: What turns rest on: of each, `INSIDE` frames are shown at least, as far as the most allows.
 
         Raises:
             BenchmarkError: The benchmark has no file of any video.
         """
+        seen = self._whole(video, intervals)
+        times = closer_times(stretches, seen.times_s, self._frames) if seen.images else []
+        if not times:
+            return seen
+        found, unseen = self._read(video, times)
+        new = [frame for frame in {frame.pts_s: frame for frame in found}.values() if frame.pts_s not in seen.times_s]
+        return replace(
+            seen,
+            images=(*seen.images, *(frame.jpeg for frame in new)),
+            times_s=(*seen.times_s, *(frame.pts_s for frame in new)),
+            closer=len(new),
+            unseen=unseen,
+        )
+
+    def _whole(self, video: Video, intervals: Sequence[Interval]) -> VisualContext:
         if not self._sees:
             return VisualContext(
                 objects_text=self._told(video, intervals),
@@ -91,15 +116,7 @@ class VideoContext:
                 return self._kept[key]
         flows = [self._flow(video, interval) for interval in intervals]
         times = frame_times(intervals, self._frames, flows_px=flows, denser=self._denser)
-        unseen, found = "", list[FrameJpeg]()
-        try:
-            found = read_frames(
-                video_path(self._benchmark, video), times, executor=self._executor, longest_px=self._longest_px
-            )
-        except BenchmarkError as error:
-            if not any(self._benchmark.media.names()):
-                raise
-            unseen = f"{UNSEEN}{error}"
+        found, unseen = self._read(video, times)
         seen = VisualContext(
             images=tuple(frame.jpeg for frame in found),
             times_s=tuple(frame.pts_s for frame in found),
@@ -112,6 +129,16 @@ class VideoContext:
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return seen
+
+    def _read(self, video: Video, times_s: Sequence[float]) -> tuple[list[FrameJpeg], str]:
+        """Frames at some times, and why there are none."""
+        try:
+            path = video_path(self._benchmark, video)
+            return read_frames(path, times_s, executor=self._executor, longest_px=self._longest_px), ""
+        except BenchmarkError as error:
+            if not any(self._benchmark.media.names()):
+                raise
+            return [], f"{UNSEEN}{error}"
 
     def _said(self, video: Video, intervals: Sequence[Interval]) -> str:
         with self._lock:
@@ -210,6 +237,21 @@ def frame_times(
     )
     share = min(1.0, together / max(1, sum(map(len, own))))
     return sorted({time_s for times in own for time_s in evenly(times, max(1, round(len(times) * share)))})
+
+
+def closer_times(stretches: Sequence[Interval], shown_s: Sequence[float], most: int) -> list[float]:
+    """Times of further frames, so that each stretch has `INSIDE`; the shortest stretches first, `most` frames in all.
+
+    Args:
+        stretches: What turns rest on.
+        shown_s: Times of the frames that are shown anyway.
+        most: Most further frames.
+    """
+    found: list[float] = []
+    for stretch in sorted(set(stretches), key=lambda stretch: (stretch.duration_s, stretch.start_s)):
+        inside = sum(map(stretch.reaches, (*shown_s, *found)))
+        found += uniform(stretch, frames=INSIDE - inside) if inside < INSIDE else []
+    return sorted(set(found[:most]))
 
 
 def video_path(benchmark: Benchmark, video: Video) -> Path:

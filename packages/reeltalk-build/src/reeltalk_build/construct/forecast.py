@@ -1,18 +1,22 @@
 """Forecasts the requests, tokens and cost of construction with language models before anything is spent.
 
-The forecast is a count of clips, videos and turns times the median requests of each prompt (`forecast.toml`).
+The forecast is a count of clips, videos and turns times the median requests of each prompt (`forecast.toml`). While the
+work goes on, what replies took replaces the medians (`RunningForecast`).
 """
 
 import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
+from threading import Lock
 from typing import Final, Literal
 
-from reeltalk.llm import Prices
+from reeltalk.llm import Prices, Reply
+from reeltalk.llm.budget import Spent
 from reeltalk.llm.picture_tokens import frame_tokens
 from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
@@ -26,7 +30,7 @@ TURNS_A_CHAIN: Final = 5
 DIALOGUES_A_VIDEO: Final = 12
 TURNS_A_DIALOGUE: Final = 6
 
-Unit = Literal["clip", "neighbours", "dialogue", "turn", "object"]
+Unit = Literal["clip", "neighbours", "dialogue", "turn"]
 """Of what a prompt is sent for each; neighbours are clips that follow each other."""
 
 
@@ -55,8 +59,10 @@ USUAL: Final = tuple(Usual(*row) for row in _ROWS)
 class RequestEstimate:
     """Expected requests with one prompt in one step."""
 
-    step: str
+    step: Step
     what: str
+    asks: str = "writer"
+    """Whose prompt it is, as in `Usual`."""
     calls: int = 0
     images: int = 0
     tokens_in: int = 0
@@ -99,7 +105,10 @@ def forecast_construction(
 ) -> ConstructionForecast:
     """Forecast the requests and tokens of `construct` with the same arguments. Nothing is asked or decoded."""
     steps = tuple(steps) or STEPS
-    videos = [video.id for video in islice(benchmark.read(VIDEOS), settings.limit)]
+    rows = list(islice(benchmark.read(VIDEOS), settings.limit))
+    videos = [video.id for video in rows]
+    sides = [max(video.width_px, video.height_px) for video in rows if video.width_px and video.height_px]
+    side = min(settings.frame_width_px, fmean(sides)) if sides else settings.frame_width_px
     units = _count_units(benchmark, videos, settings, steps)
     compared = bool(asking.judge) and (asking.probe is not None or bool(asking.attacker))
     models = {
@@ -113,9 +122,7 @@ def forecast_construction(
     first_judge = next(iter(asking.judge), "")
     names = {"writer": writer, "probe": asking.probe or "", "attackers": next(iter(asking.attacker), "")}
     tokens_of_image = {
-        asks: frame_tokens(names.get(asks, first_judge), settings.frame_width_px)
-        if asking.image_tokens is None
-        else asking.image_tokens
+        asks: frame_tokens(names.get(asks, first_judge), side) if asking.image_tokens is None else asking.image_tokens
         for asks in models
     }
     found: dict[tuple[Step, str], RequestEstimate] = {}
@@ -126,15 +133,15 @@ def forecast_construction(
         if step == "chains" and usual.prompt.startswith("caption") and step not in steps:
             # The first of both steps to run asks.
             step = "scenes"
-        if step not in steps or not models[usual.asks] or (usual.unit == "object" and asking.sees == "text"):
+        if step not in steps or not models[usual.asks]:
             continue
-        # A judge is shown two fifths more frames than `--frames`.
-        most = math.ceil(settings.frames * (1.4 if usual.asks == "judges" else 1.0))
+        # A judge is shown two fifths more frames than `--frames`, and as many as these again of the evidence.
+        most = math.ceil(settings.frames * (2.4 if usual.asks == "judges" else 1.0))
         images = min(usual.images, most) if asking.sees == "images" else 0
         listed = LISTED_TOKENS if usual.images and not images and step != "gates" else 0
         tokens_in = usual.tokens_in + listed + images * tokens_of_image[usual.asks]
         requests = usual.requests * models[usual.asks] * units[usual.unit]
-        line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt))
+        line = found.setdefault((step, usual.prompt), RequestEstimate(step, usual.prompt, usual.asks))
         line.add(requests, images, tokens_in, usual.tokens_out)
     return ConstructionForecast(tuple(line for line in found.values() if line.calls), len(videos), settings.attempts)
 
@@ -158,7 +165,6 @@ def _count_units(
         "neighbours": sum(max(0, count - 1) for count in counts),
         "dialogue": dialogues,
         "turn": turns,
-        "object": len(videos) * settings.object_captions_per_video if settings.object_captions else 0,
     }
 
 
@@ -179,3 +185,69 @@ def format_construction_forecast(found: ConstructionForecast, prices: Prices | N
 def _numbers(calls: int, images: int, tokens: tuple[int, int]) -> str:
     pictures = f", {images:,} images" if images else ""
     return f"{calls:,} requests, {tokens[0]:,} + {tokens[1]:,} tokens{pictures}"
+
+
+ENOUGH: Final = 10
+"""Replies of a run, after which what they took replaces the medians."""
+FEW: Final = 3
+"""Fewer replies to prompts of a kind say nothing of it."""
+
+
+@dataclass
+class RunningForecast:
+    """What is still to be asked while `construct` runs. Safe to share among threads."""
+
+    estimate: ConstructionForecast
+    prices: Prices | None = None
+    _done: Counter[tuple[str | None, str]] = field(default_factory=Counter)
+    _took: dict[tuple[str | None, str], tuple[int, int, int]] = field(default_factory=dict)
+    """Replies with known tokens, tokens of their prompts, and of themselves."""
+    _step: Step | None = None
+    _lock: Lock = field(default_factory=Lock)
+
+    def measure(self, step: Step | None, prompt: str, reply: Reply) -> int:
+        """Count a reply; steps before this one have ended. Gives the number of replies so far."""
+        key = step, prompt
+        with self._lock:
+            self._step = step
+            self._done[key] += 1
+            if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+                replies, tokens_in, tokens_out = self._took.get(key, (0, 0, 0))
+                added = tokens_in + reply.prompt_tokens, tokens_out + reply.completion_tokens
+                self._took[key] = (replies + 1, *added)
+            return self._done.total()
+
+    def left(self) -> Spent:
+        """The requests, tokens and money that the rest of the work is expected to take."""
+        with self._lock:
+            calls = tokens_in = tokens_out = 0.0
+            for line in self.estimate.lines:
+                if self._step is not None and STEPS.index(line.step) < STEPS.index(self._step):
+                    continue
+                left = max(0, line.calls - self._done[line.step, line.what])
+                each_in, each_out = self._off(line)
+                calls += left
+                tokens_in += left * line.tokens_in / line.calls * each_in
+                tokens_out += left * line.tokens_out / line.calls * each_out
+        money = self.prices.cost(round(tokens_in), round(tokens_out)) if self.prices is not None else 0.0
+        return Spent(round(calls), round(tokens_in + tokens_out), money)
+
+    def _off(self, line: RequestEstimate) -> tuple[float, float]:
+        """How many times the estimate prompts and replies took: those of a line, or of others of its kind."""
+        seen = [
+            (one, self._took[one.step, one.what]) for one in self.estimate.lines if (one.step, one.what) in self._took
+        ]
+        if sum(took[0] for _, took in seen) < ENOUGH:
+            return 1.0, 1.0
+        looks = line.images > 0
+        for alike in (
+            [pair for pair in seen if pair[0] is line],
+            [pair for pair in seen if (pair[0].asks, pair[0].images > 0) == (line.asks, looks)],
+            [pair for pair in seen if (pair[0].images > 0) == looks],
+            seen,
+        ):
+            if sum(took[0] for _, took in alike) >= FEW:
+                expected_in = sum(took[0] * one.tokens_in / one.calls for one, took in alike)
+                expected_out = sum(took[0] * one.tokens_out / one.calls for one, took in alike)
+                return sum(took[1] for _, took in alike) / expected_in, sum(took[2] for _, took in alike) / expected_out
+        return 1.0, 1.0

@@ -9,6 +9,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Scene
 from reeltalk.schema.record import DialogueKey
+from reeltalk_build.construct.evidence import with_shown
 from reeltalk_build.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure
 from reeltalk_build.construct.prompting import (
     PromptedModel,
@@ -30,20 +31,13 @@ def rate_tasks(
 ) -> Mapping[Task, int] | Unwritten:
     """Rate in one request how suitable a scene is for each task, 1 to 6.
 
-    A scene with a caption is rated by it alone: captions are verified, name what the tasks need (things, people and
-    events), and cost no images. Frames are decoded for a scene without one only.
+    Object reference needs things that look alike, which a caption need not name, so a model that can sees the scene. A
+    model without sight goes by the caption, if there is one.
     """
     tasks = "\n\n".join(f"{task.value}\n{writer.part(f'dialogue_{task.value}')}" for task in Task)
-    parts = {"tasks": tasks} if not scene.caption else {"tasks": tasks, "seen": ""}
-    reply = record_or_unwritten(
-        writer.ask(
-            "suitability",
-            SuitabilityReply,
-            seen=None if scene.caption else look(),
-            data={"caption": scene.caption},
-            parts=parts,
-        )
-    )
+    seen = look() if writer.model.sees_images or not scene.caption else VisualContext()
+    shown = writer.looking(seen, {"tasks": tasks}) if scene.caption else {"seen": seen, "parts": {"tasks": tasks}}
+    reply = record_or_unwritten(writer.ask("suitability", SuitabilityReply, data={"caption": scene.caption}, **shown))
     return reply if isinstance(reply, Unwritten) else {rating.task: rating.score for rating in reply.tasks}
 
 
@@ -69,7 +63,7 @@ def ask_for_dialogue(
             clip_ids=scene.clip_ids,
             task=task.value,
             turns=tuple(_turn(round_, intervals, made) for round_ in reply.rounds),
-            extra=dict(made),
+            extra=with_shown(made, intervals, seen.times_s),
         )
 
     def complaint(reply: DialogueReply) -> str | None:
@@ -89,6 +83,7 @@ def ask_for_dialogue(
             "task": f"{writer.part(f'dialogue_{task.value}')}\n\n{writer.part(example)}",
             "cross_scene": cross_scene,
             "number": str(number + 1),
+            "asked_at_s": f"{max(interval.end_s for interval in intervals):.1f}",
             "advice": advice,
         },
         check=complaint,
@@ -113,7 +108,7 @@ def judge_rounds(
             "dialogue_check",
             DialogueCheckReply,
             seen=seen,
-            data={"dialogue": number_turns(dialogue.turns)},
+            data={"dialogue": number_turns(dialogue.turns, timed=True)},
             parts={"task": judge.part(f"dialogue_{task.value}"), "tested": _tested(dialogue, task)},
             check=lambda reply: check_numbers(reply.checks, len(dialogue.turns)),
         )

@@ -17,7 +17,7 @@ from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import RESTS_ON
 from reeltalk_build.construct.linting import topic_words
-from reeltalk_build.construct.prompting import PromptedModel, number_turns, unwritten_from
+from reeltalk_build.construct.prompting import PromptedModel, VisualContext, number_turns, unwritten_from
 from reeltalk_build.construct.replies import LinkageReply, StandingReply
 from reeltalk_build.construct.writers import LinkageResult, Unwritten
 
@@ -34,9 +34,15 @@ _QUANTITY: Final = re.compile(
 
 
 def find_linkages(
-    writer: PromptedModel, before: QAChain, after: QAChain, *, signature: str, wanted: Sequence[str] = ()
+    writer: PromptedModel,
+    before: QAChain,
+    after: QAChain,
+    seen: VisualContext,
+    *,
+    signature: str,
+    wanted: Sequence[str] = (),
 ) -> LinkageResult | Unwritten:
-    """Ask a model for related turns of two chains."""
+    """Ask a model for related turns of two chains; it sees both parts, if it can and there are pictures of them."""
 
     def complaint(reply: LinkageReply) -> str | None:
         found, reasons = _paired(reply, before, after, signature)
@@ -44,7 +50,7 @@ def find_linkages(
 
     data = {"before": number_turns(before.turns), "after": number_turns(after.turns)}
     first = writer.part("wanted_relations", parts={"relations": ", ".join(wanted)}) if wanted else ""
-    asked = writer.ask("linkages", LinkageReply, data=data, parts={"wanted": first}, check=complaint)
+    asked = writer.ask("linkages", LinkageReply, data=data, check=complaint, **writer.looking(seen, {"wanted": first}))
     if asked.record is None:
         return unwritten_from(asked)
     found, reasons = _paired(asked.record, before, after, signature)

@@ -18,7 +18,13 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue
 from reeltalk_build.construct.gate_results import Subject
-from reeltalk_build.construct.prompting import PromptedModel, VisualContext, number_turns, unwritten_from
+from reeltalk_build.construct.prompting import (
+    PromptedModel,
+    VisualContext,
+    number_turns,
+    turn_times,
+    unwritten_from,
+)
 from reeltalk_build.construct.replies import DraftReply, RewriteCheckReply, RewriteReply, TurnCheck
 from reeltalk_build.construct.rewrite_checks import (
     DraftFault,
@@ -290,7 +296,9 @@ class PairDrafting:
             data={
                 "before": number_turns(self.before.turns),
                 "after": number_turns(self.after.turns),
-                "drafts": "\n".join(_shown(one, number) for number, one in enumerate(drafts, start=1)),
+                "drafts": "\n".join(
+                    _shown(one, number) + turn_times(one.turn) for number, one in enumerate(drafts, start=1)
+                ),
             },
             check=lambda reply: check_numbers(reply.checks, len(drafts)),
         )

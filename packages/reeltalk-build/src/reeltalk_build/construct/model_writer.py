@@ -24,6 +24,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
+from reeltalk_build.construct.evidence import clamped, evidence_complaint, with_shown
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import GATE as LINT
 from reeltalk_build.construct.linting import GRAVE, text_faults
@@ -44,7 +45,6 @@ from reeltalk_build.construct.prompting import (
 from reeltalk_build.construct.replies import (
     CaptionReply,
     ChainReply,
-    ChainTurnReply,
     MergeReply,
     QualityReply,
     TagsReply,
@@ -70,8 +70,6 @@ from reeltalk_build.construct.writers import (
     Writer,
 )
 
-SLIP_S: Final = 1.0
-"""Seconds by which evidence may reach beyond its clip; it is then cut to the clip."""
 MOST_ASKED: Final = 60
 """Most earlier questions that a writer is shown, the latest ones."""
 T = TypeVar("T")
@@ -132,10 +130,11 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
+        seen = self._context(video, (interval,))
         asked = self._writer.ask(
             "chain",
             ChainReply,
-            seen=self._context(video, (interval,)),
+            seen=seen,
             parts={
                 "start_s": f"{interval.start_s:.1f}",
                 "end_s": f"{interval.end_s:.1f}",
@@ -156,12 +155,12 @@ class ModelWriter(Writer):
                     question=turn.question,
                     references=(turn.answer,),
                     asked_at_s=interval.end_s,
-                    evidence=(_clamped(turn, interval),),
+                    evidence=(clamped(turn, interval),),
                     extra=self._made,
                 )
                 for turn in asked.record.turns
             ),
-            extra=self._made,
+            extra=with_shown(self._made, (interval,), seen.times_s),
         )
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
@@ -179,8 +178,8 @@ class ModelWriter(Writer):
             self._all_judges(
                 "quality",
                 QualityReply,
-                self._judge_context(video, (interval,)),
-                {"chain": number_turns(chain.turns)},
+                self._judge_context(video, (interval,), _evidence(chain.turns)),
+                {"chain": number_turns(chain.turns, timed=True)},
                 lambda reply: check_numbers(reply.turns, len(chain.turns)),
             )
         )
@@ -199,7 +198,8 @@ class ModelWriter(Writer):
     def linkages(
         self, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
     ) -> LinkageResult | Unwritten:
-        return find_linkages(self._writer, before, after, signature=self.signature, wanted=wanted)
+        seen = thin_out(self._of_both(video, before, after), EVERY_OTHER)
+        return find_linkages(self._writer, before, after, seen, signature=self.signature, wanted=wanted)
 
     def rewrites(
         self,
@@ -218,13 +218,14 @@ class ModelWriter(Writer):
         """
         if not linkages:
             return RewriteResult([], [])
-        parts = [part for part in map(self._part, (before, after)) if part is not None]
-        seen = self._context(video, parts) if parts else VisualContext()
+        seen = self._of_both(video, before, after)
+        linked = [turn for one in linkages for turn in (before.turns[one.source.turn_index],
+                                                        after.turns[one.target.turn_index])]  # fmt: skip
         return PairDrafting(
             self._writer,
             self._judges,
             thin_out(seen, EVERY_OTHER),
-            seen,
+            self._of_both(video, before, after, _evidence(linked)) if self._judges else seen,
             linkages,
             before,
             after,
@@ -233,6 +234,15 @@ class ModelWriter(Writer):
             attempts,
             skills,
         ).run()
+
+    def _of_both(
+        self, video: Video, before: QAChain, after: QAChain, stretches: Sequence[Interval] | None = None
+    ) -> VisualContext:
+        """What shows the parts of two chains: to a writer, or to judges with a closer look at some stretches."""
+        parts = [part for part in map(self._part, (before, after)) if part is not None]
+        if not parts:
+            return VisualContext()
+        return self._context(video, parts) if stretches is None else self._judge_context(video, parts, stretches)
 
     def _part(self, chain: QAChain) -> Interval | None:
         """The clip of a chain; without a clip, the span of its evidence, if it has any."""
@@ -335,17 +345,6 @@ class ModelWriter(Writer):
         said = [(name, (one.record,)) for name, one in asked if one.record is not None]
         return combine_checks(said)[0] if said else _no_verdict([one for _, one in asked])
 
-    def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
-        """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays."""
-        if not self._writer.model.sees_images:
-            return Unwritten("a model without sight cannot describe what an object looks like")
-        complaint = self._caption_complaint()
-        asked = self._writer.ask(
-            "object_caption", CaptionReply, images=(picture,), data={"kind": kind}, check=complaint
-        )
-        reply = record_or_unwritten(asked)
-        return reply if isinstance(reply, Unwritten) else reply.caption
-
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
         reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
         return reply if isinstance(reply, Unwritten) else reply.same_scene
@@ -354,7 +353,7 @@ class ModelWriter(Writer):
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
-        return rate_tasks(self._writer, scene, lambda: self._context(video, intervals))
+        return rate_tasks(self._writer, scene, lambda: thin_out(self._context(video, intervals), EVERY_OTHER))
 
     def dialogue(
         self,
@@ -386,7 +385,8 @@ class ModelWriter(Writer):
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
-        return judge_rounds(self._judges, self._judge_context(video, intervals), dialogue, task)
+        seen = self._judge_context(video, intervals, _evidence(dialogue.turns))
+        return judge_rounds(self._judges, seen, dialogue, task)
 
     def checklists(
         self, video: Video, dialogue: Dialogue, turns: Sequence[int]
@@ -459,19 +459,8 @@ class ModelWriter(Writer):
         return tuple(sorted(found, key=lambda interval: (interval.start_s, interval.end_s)))
 
 
-def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
-    """The complaint about evidence that is no stretch of a clip; None if there is none."""
-    for number, turn in enumerate(reply.turns, start=1):
-        found = f"the evidence of question {number}, {turn.start_s:g} to {turn.end_s:g} s,"
-        if turn.start_s < interval.start_s - SLIP_S or turn.end_s > interval.end_s + SLIP_S:
-            return f"{found} lies outside this part, {interval.start_s:.1f} to {interval.end_s:.1f} s"
-        if max(turn.start_s, interval.start_s) >= min(turn.end_s, interval.end_s):
-            return f"{found} does not end after it starts"
-    return None
-
-
-def _clamped(turn: ChainTurnReply, interval: Interval) -> Interval:
-    return Interval(start_s=max(turn.start_s, interval.start_s), end_s=min(turn.end_s, interval.end_s))
+def _evidence(turns: Sequence[Turn]) -> list[Interval]:
+    return [part for turn in turns for part in turn.evidence]
 
 
 def _combined(asked: Sequence[tuple[str, RecordResult[QualityReply]]]) -> ChainJudgement | Unwritten:

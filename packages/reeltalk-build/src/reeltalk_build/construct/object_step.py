@@ -7,7 +7,7 @@ video once. Results are cached in the work folder, so an interrupted run repeats
 import base64
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final, Literal
@@ -24,11 +24,9 @@ from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, EntityId, Json, VideoId, derive_id
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
-from reeltalk.video.encode import pixels_of
 from reeltalk_build.construct.context import video_path
 from reeltalk_build.construct.memory import MemoryBank, MemorySettings, Observation
 from reeltalk_build.construct.objects import (
-    Describe,
     DescribedFrame,
     FoundBox,
     FrameBoxes,
@@ -40,10 +38,7 @@ from reeltalk_build.construct.objects import (
     unpack_appearance,
 )
 from reeltalk_build.construct.step import ConstructRun
-from reeltalk_build.construct.writers import Unwritten, Writer
 from reeltalk_build.inference.detection import Detector, open_detector
-from reeltalk_build.threads import map_threads
-from reeltalk_build.video.measure import picture_sharpness
 
 STAGE: Final = "construct objects"
 CROPS: Final = "crops"
@@ -62,16 +57,6 @@ class ObjectSettings(BaseModel):
     """Crops of each object to store as files."""
     memory: MemorySettings = MemorySettings()
     """Thresholds of the memory bank."""
-    captions_per_video: Annotated[int, Field(ge=0)] = 12
-    """Most objects of a video that are described, the largest first."""
-    caption_side_px: Annotated[int, Field(ge=1)] = 48
-    """Shorter side of a crop that is worth a description, at least. A crop is stored with 160 pixels at most."""
-    caption_sharpness: Annotated[float, Field(ge=0)] = 50.0
-    """Sharpness of such a crop, at least (`video.measure.picture_sharpness`)."""
-    caption_sightings: Annotated[int, Field(ge=1)] = 3
-    """Sightings of an object that is worth a description, at least."""
-    caption_s: Annotated[float, Field(ge=0)] = 2.0
-    """Seconds from its first to its last sighting, at least."""
 
 
 def run_object_step(run: ConstructRun) -> StageReport:
@@ -89,40 +74,16 @@ def run_object_step(run: ConstructRun) -> StageReport:
     if spec is None:
         skipped = "objects: skipped, since no --detector is given and no boxes are known"
         return StageReport(stage=STAGE, counts={}, warnings=(skipped,))
-    describe = _Describe(run.writer) if run.settings.object_captions else None
-
     report = sight_objects(
         run.benchmark,
-        ObjectSettings(captions_per_video=run.settings.object_captions_per_video),
+        ObjectSettings(),
         "known" if spec == "known" else open_detector(spec),
         run.executor,
         run.progress,
-        describe=describe,
-        threads=run.writer.threads,
         limit=run.settings.limit,
-        again=run.retries and describe is not None,
     )
     warnings = [f"objects: {warning}" for warning in report.warnings]
-    if describe is not None and describe.unwritten:
-        warnings.append(
-            f"objects: {len(describe.unwritten):,} captions are unwritten; class, colour and place are used instead"
-        )
     return report.model_copy(update={"warnings": tuple(warnings)})
-
-
-class _Describe:
-    """Asks the writer to describe an object. Without a description the caption of `describe_box` stays."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer, self.signature = writer, writer.signature
-        self.unwritten: list[Unwritten] = []
-
-    def __call__(self, picture: bytes, kind: str) -> str:
-        said = self._writer.object_caption(kind, picture)
-        if isinstance(said, Unwritten):
-            self.unwritten.append(said)
-            return ""
-        return said
 
 
 def sight_objects(
@@ -132,10 +93,7 @@ def sight_objects(
     executor: Executor,
     progress: Progress | None = None,
     *,
-    describe: Describe | None = None,
-    threads: int = 1,
     limit: int | None = None,
-    again: bool = False,
 ) -> StageReport:
     """Find the objects of the videos, and write sightings, entities, identity changes and crops in one step.
 
@@ -143,15 +101,11 @@ def sight_objects(
 
     Args:
         benchmark: Videos in its media store are searched; the report names the others.
-        settings: Sampling rate, number of crops, thresholds of the memory bank, and which objects are described.
+        settings: Sampling rate, number of crops, and thresholds of the memory bank.
         detector: Finds the objects; `known` uses the boxes of filmed videos, without their identities.
         executor: Runs the decoder.
         progress: Called with the name of the work, done, total and share.
-        describe: Describes a stored crop, for example with a vision model, in several threads; class, colour and place
-            by default.
-        threads: Most simultaneous descriptions.
         limit: Look at this number of videos only, from the first on. A result for all videos is kept.
-        again: True to describe the objects again, though nothing changed.
 
     Raises:
         BenchmarkError: There is no video in the media store, or no known box for `known`.
@@ -159,7 +113,6 @@ def sight_objects(
     signature = "known" if detector == "known" else detector.signature
     recorded: dict[str, Json] = settings.model_dump(mode="json") | {
         "detector": signature,
-        "captions": "class, colour and place" if describe is None else getattr(describe, "signature", "described"),
         "limit": limit,
     }
     files = benchmark.manifest.files
@@ -168,8 +121,7 @@ def sight_objects(
     parents = {name: files[name].sha256 for name in read if name in files}
     entry = files.get(SIGHTINGS.file_name)
     if (
-        not again
-        and entry is not None
+        entry is not None
         and (entry.stage, entry.version, entry.parents) == (STAGE, __version__, parents)
         and entry.settings in (recorded, recorded | {"limit": None})
     ):
@@ -183,8 +135,6 @@ def sight_objects(
     work.look(watched)
     failed = [f"objects of {w.video.id}: {w.failure}" for w in watched if w.failure is not None]
     remembered = [remember(w, work.looks(w), settings) for w in watched if w.failure is None]
-    if describe is not None:
-        _describe_objects(remembered, describe, threads, progress or unseen)
     own = {entity.id for found in remembered for entity in found.entities}
     others = [row for row in benchmark.read(ENTITIES) if row.extra.get(MADE_BY) != STAGE and row.id not in own]
     with benchmark.writing(stage=STAGE, settings=recorded, parents=parents) as writer:
@@ -205,24 +155,6 @@ def _counts(benchmark: Benchmark) -> dict[str, int]:
         "entities": benchmark.rows(ENTITIES),
         "identity changes": benchmark.rows(IDENTITY_CHANGES),
     }
-
-
-def _describe_objects(
-    remembered: Sequence["VideoSightings"], describe: Describe, threads: int, progress: Progress
-) -> None:
-    """Put descriptions into the sightings of the objects that are worth one."""
-    waiting = [(found, index) for found in remembered for index in found.worth]
-
-    def said(item: tuple[VideoSightings, int]) -> str:
-        found, index = item
-        sighting = found.sightings[index]
-        return " ".join(describe(found.crops[str(sighting.crop)], sighting.class_name).split())
-
-    for done, (place, words) in enumerate(map_threads(said, waiting, threads), start=1):
-        progress("describing objects", done, len(waiting), done / len(waiting))
-        found, index = waiting[place]
-        if words:
-            found.sightings[index] = found.sightings[index].model_copy(update={"caption": words})
 
 
 def _videos(benchmark: Benchmark, settings: ObjectSettings, limit: int | None) -> tuple[list[VideoWork], list[str]]:
@@ -277,8 +209,6 @@ class VideoSightings:
     entities: list[Entity]
     changes: list[IdentityChange]
     crops: dict[str, bytes]
-    worth: list[int]
-    """Indices of the sightings whose crops are worth a description, one for each object, the largest object first."""
 
 
 def remember(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
@@ -341,7 +271,7 @@ def remember(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSett
         )
         for change in bank.changes
     ]
-    return VideoSightings(sightings, entities, changes, crops, _worth_describing(sightings, crops, settings))
+    return VideoSightings(sightings, entities, changes, crops)
 
 
 def _keep_crops(
@@ -356,28 +286,6 @@ def _keep_crops(
             crops[name] = content
             sightings[index] = sightings[index].model_copy(update={"crop": name})
     return crops
-
-
-def _worth_describing(sightings: Sequence[Sighting], crops: Mapping[str, bytes], settings: ObjectSettings) -> list[int]:
-    """The sharpest large crop of each object that is seen often and long enough, as indices of sightings."""
-    seen: defaultdict[str, list[float]] = defaultdict(list)
-    best: dict[str, tuple[float, int]] = {}
-    for index, sighting in enumerate(sightings):
-        seen[sighting.entity].append(sighting.pts_s)
-        if sighting.crop is None:
-            continue
-        pixels = pixels_of(crops[sighting.crop])
-        sharp = picture_sharpness(pixels)
-        if min(pixels.shape[:2]) >= settings.caption_side_px and sharp >= settings.caption_sharpness:
-            best[sighting.entity] = max(best.get(sighting.entity, (0.0, index)), (sharp, index))
-    worth = [
-        index
-        for entity, (_, index) in best.items()
-        if len(seen[entity]) >= settings.caption_sightings
-        and max(seen[entity]) - min(seen[entity]) >= settings.caption_s
-    ]
-    worth.sort(key=lambda index: (-sightings[index].box.area, index))
-    return worth[: settings.captions_per_video]
 
 
 def _entity_id(video_id: str, identity: int) -> EntityId:

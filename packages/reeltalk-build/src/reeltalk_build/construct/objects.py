@@ -39,9 +39,6 @@ CROP_QUALITY: Final = 85
 FRONT_SHARE: Final = 0.8
 """A box whose lower edge is below this share of the picture's height is in the front."""
 
-Describe = Callable[[bytes, str], str]
-"""Describes the JPEG crop of an object of a class, for example with a vision model."""
-
 
 class FoundBox(NamedTuple):
     """One object in one frame, from a detector or from known boxes."""

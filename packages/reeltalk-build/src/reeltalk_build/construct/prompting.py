@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from reeltalk.llm import Message, Model, RecordResult, ask_for
 from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
@@ -40,7 +40,6 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "equivalence": replies.EquivalenceReply,
     "linkages": replies.LinkageReply,
     "merge": replies.MergeReply,
-    "object_caption": replies.CaptionReply,
     "quality": replies.QualityReply,
     "rewrite": replies.RewriteReply,
     "rewrite_check": replies.RewriteCheckReply,
@@ -57,7 +56,7 @@ MAY_LACK: Final = {
         "caption": ("advice",),
         "caption_check": (),
         "chain": ("advice", "around", "start_s", "end_s", "wanted"),
-        "dialogue": ("advice", "earlier"),
+        "dialogue": ("advice", "asked_at_s", "earlier"),
         "dialogue_check": (),
         "linkages": ("wanted",),
         "quality": (),
@@ -76,7 +75,7 @@ class VisualContext:
     """What a model is shown of a part of a video."""
 
     images: tuple[bytes, ...] = ()
-    """JPEG files in order of time."""
+    """JPEG files in order of time, and then those of the closer look."""
     times_s: tuple[float, ...] = ()
     """Presentation time of each image in seconds."""
     objects_text: str = ""
@@ -87,13 +86,17 @@ class VisualContext:
     """What is said in it, one utterance a line with its times and speaker; empty if that is not known."""
     unseen: str = ""
     """Why its film cannot be shown; empty if it can."""
+    closer: int = 0
+    """How many of the images, the last ones, are a closer look at the stretches that turns rest on."""
 
 
 class ContextOf(Protocol):
     """Shows parts of a video. May be called from several threads."""
 
-    def __call__(self, video: Video, intervals: Sequence[Interval], /) -> VisualContext:
-        """Images from inside the intervals, or the objects in them."""
+    def __call__(
+        self, video: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = (), /
+    ) -> VisualContext:
+        """Images from inside the intervals, or the objects in them; and more images from inside some stretches."""
         ...
 
 
@@ -162,7 +165,6 @@ class PromptedModel:
         kind: type[T],
         *,
         seen: VisualContext | None = None,
-        images: tuple[bytes, ...] = (),
         data: Mapping[str, str] | None = None,
         parts: Mapping[str, str] | None = None,
         before: Sequence[Message] = (),
@@ -174,7 +176,6 @@ class PromptedModel:
             name: Name of the prompt.
             kind: Type of the record.
             seen: Fills the prompt's `{seen}`.
-            images: Images to send without a text about them.
             data: Foreign text by field.
             parts: Our own text by field.
             before: The conversation to continue.
@@ -183,18 +184,25 @@ class PromptedModel:
         Returns:
             The record with the replies; without a record and replies, but with a reason, if there was nothing to show.
         """
-        ours = dict(parts or {})
+        ours, images = dict(parts or {}), tuple[bytes, ...]()
         if seen is not None:
             if missing := self._missing(seen):
                 return RecordResult(None, (), (missing,))
             ours["seen"] = self._shown(seen)
             images = seen.images if self.model.sees_images else ()
-        message = Message("user", self.part(name, data, ours), images)
+        times = tuple(f"<{time_s:.1f} seconds>" for time_s in seen.times_s) if seen is not None and images else ()
+        message = Message("user", self.part(name, data, ours), images, times)
         again = self.prompts["repair"]
         conversation = [*self.opening(before), message]
         if isinstance(self.model, RetriedModel):
             return self.model.converse(name, conversation, kind, check=check, repair=again)
         return ask_for(self.model, conversation, kind, check=check, repair=again)
+
+    def looking(self, seen: VisualContext, parts: Mapping[str, str]) -> dict[str, Any]:
+        """Arguments of `ask` for a prompt that can do without pictures: with them if there are some for this model."""
+        if self.model.sees_images and seen.images:
+            return {"seen": seen, "parts": parts}
+        return {"parts": {**parts, "seen": ""}}
 
     def opening(self, before: Sequence[Message] = ()) -> Sequence[Message]:
         """The conversation so far, or the system message that starts one."""
@@ -220,8 +228,9 @@ class PromptedModel:
     def _pictured(self, seen: VisualContext) -> str:
         if not self.model.sees_images:
             return self.part("seen_objects", {"objects": seen.objects_text})
-        moments = ", ".join(f"{moment_s:.1f}" for moment_s in seen.times_s)
-        return self.part("seen_pictures", parts={"count": str(len(seen.images)), "moments": moments})
+        pictured = self.part("seen_pictures", parts={"count": str(len(seen.images) - seen.closer)})
+        closer = [self.part("seen_closer", parts={"count": str(seen.closer)})] if seen.closer else []
+        return "\n\n".join([pictured, *closer])
 
 
 def thin_out(seen: VisualContext, share: float) -> VisualContext:
@@ -245,12 +254,19 @@ def without_fences(text: str) -> str:
     return re.sub(r"={3,}", lambda run: " ".join(run[0]), text.strip())
 
 
-def number_turns(turns: Sequence[Turn]) -> str:
-    """Questions and preferred answers, numbered from 1."""
+def number_turns(turns: Sequence[Turn], *, timed: bool = False) -> str:
+    """Questions and preferred answers, numbered from 1, for a judge with the line of `turn_times`."""
     return "\n".join(
         f"{number}. Q: {turn.question}\n   A: {turn.references[0] if turn.references else ''}"
+        + (turn_times(turn) if timed else "")
         for number, turn in enumerate(turns, start=1)
     )
+
+
+def turn_times(turn: Turn) -> str:
+    """A line with a turn's evidence and the moment of its question, such as `T: 3.0–5.5 s → 20.0 s`."""
+    shown = ", ".join(f"{part.start_s:.1f}–{part.end_s:.1f} s" for part in turn.evidence) or "–"
+    return f"\n   T: {shown}" + (f" → {turn.asked_at_s:.1f} s" if turn.asked_at_s is not None else "")
 
 
 def record_or_unwritten(asked: RecordResult[T]) -> T | Unwritten:

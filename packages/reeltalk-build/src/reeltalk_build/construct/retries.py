@@ -42,11 +42,18 @@ class ReplyWatch:
         self._step: Step | None = None
         self._outcomes: dict[tuple[str | None, str], _Outcomes] = {}
         """By prompt and model; without a prompt for all replies of the step."""
+        self.measure: Callable[[Step | None, str, Reply], None] = lambda *_: None
+        """Receives each reply with its step and prompt."""
 
     def begin(self, step: Step) -> None:
         """Start anew for a step."""
         with self._lock:
             self._step, self._outcomes = step, {}
+
+    def count(self, prompt: str, replies: Sequence[Reply]) -> None:
+        """Measure replies to a prompt, kept ones too."""
+        for reply in replies:
+            self.measure(self._step, prompt, reply)
 
     def judge_reply(self, prompt: str, model: str, request: str, asked: RecordResult[T]) -> None:
         """Note whether a reply could be used. The same request counts once.
@@ -133,7 +140,9 @@ class RetriedModel:
         Raises:
             BenchmarkError: The store is damaged or locked.
         """
-        return self._tries[0].ask(messages, schema=schema)
+        reply = self._tries[0].ask(messages, schema=schema)
+        self._watch.count("probe", (reply,))
+        return reply
 
     def close(self) -> None:
         """Close the model."""
@@ -183,6 +192,7 @@ class RetriedModel:
                 if error.kind != "reply":
                     raise
                 asked = RecordResult(None, ("",), (str(error),))
+            self._watch.count(prompt, asked.given)
             replies += asked.replies
             tries, last = number + 1, asked
             if asked.record is not None:

@@ -15,6 +15,7 @@ from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk_build.construct.evidence import evidence_faults
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leaks_of
 from reeltalk_build.construct.linting import GATE, GRAVE, lint, repeats_of
@@ -53,7 +54,7 @@ class Attempt(Generic[U]):
     def __init__(self, unit: U, earlier: Sequence[U], language: Language) -> None:
         self.unit: U = unit
         self.subject = Subject.of(unit)
-        self.linted = lint(unit, language=language)
+        self.linted = [*lint(unit, language=language), *evidence_faults(unit)]
         self.leaking = leaks_of(unit)
         self.repeating = [(index, REPEATED, reason) for index, reason in repeats_of(unit, earlier)]
 

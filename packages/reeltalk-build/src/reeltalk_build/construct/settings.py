@@ -57,11 +57,6 @@ class ConstructSettings(BaseModel):
     a time."""
     detector: str | None = None
     """How objects are found: `known` boxes of filmed videos, yolo11:PATH or rtdetr:PATH."""
-    object_captions: bool = False
-    """Ask the writer, a vision model, what large, sharp and lasting objects look like; class, colour and place
-    otherwise."""
-    object_captions_per_video: Annotated[int, Field(ge=0)] = 12
-    """Most objects of a video that the writer describes, the largest first."""
     frames: Count = 16
     """Most frames of a clip or scene that a writer is shown: 5 of 10 seconds, 9 of 30, 12 of 60, and up to twice as
     many where much moves; a judge is shown two fifths more."""
@@ -102,8 +97,9 @@ class RequestSettings(BaseModel):
     """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
     connections: Count = 4
     """Most simultaneous requests."""
-    max_reply_tokens: Count = 2048
-    """Longest reply."""
+    max_reply_tokens: Count | None = None
+    """Longest reply, thoughts included; 2,048 by default, and for a model of a family that thinks as much more as its
+    makers advise."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """Longest wait for one reply."""
     give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
@@ -118,6 +114,12 @@ class RequestSettings(BaseModel):
     """The same of tokens of prompts and replies."""
     max_cost: Money | None = None
     """The same of money, by the prices given."""
+    more: Count | None = None
+    """So many calls more than --max-calls, or than were made already if those are more or there is no --max-calls."""
+    more_tokens: Count | None = None
+    """The same of tokens."""
+    more_cost: Money | None = None
+    """The same of money."""
     price_in: Money | None = None
     """Price of a million tokens of prompt."""
     price_out: Money | None = None

@@ -33,7 +33,6 @@ CHECKED: Final = frozenset(
 WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
     **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "image_tokens"), _ASKED),
     **dict.fromkeys(("language", "quality", "retry_unwritten", "frames", "frame_width_px"), _ASKED | _OWN),
-    **dict.fromkeys(("object_captions", "object_captions_per_video"), _ASKED | _OWN),
     **dict.fromkeys(("max_turns", "pairs", "merge_similarity"), _OWN | _GRAPH),
     "api_key_env": frozenset({"server"}),
     "block": _GRAPH,
@@ -44,11 +43,10 @@ ONLY_WITH: Final[Mapping[str, str]] = {
     "samples": "`--judge`",
     "easy": "`--run`, `--attacker` or `--probe`",
     "easy_runs": "`--run`",
-    "object_captions_per_video": "`--object-captions`",
     "targets": "`--balance`",
     "frames": "`--sees images`",
     "frame_width_px": "`--sees images`",
-    "max_cost": "prices",
+    **dict.fromkeys(("max_cost", "more_cost"), "prices"),
 }
 """Options that have an effect only with another one."""
 
@@ -82,7 +80,6 @@ def idle_options(
         "samples": not asking.judge,
         "easy": not has_runs and not answers,
         "easy_runs": not has_runs,
-        "object_captions_per_video": not settings.object_captions,
         "frames": kind in _ASKED and asking.sees == "text",
         "frame_width_px": kind in _ASKED and asking.sees == "text",
     }

@@ -217,10 +217,6 @@ class Writer:
         """Check every round, and whether the dialogue does its task; None for a writer that needs no judge."""
         return None
 
-    def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
-        """Describe the object in a JPEG file, in one sentence."""
-        return Unwritten("the writer describes no objects")
-
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
         """The turns with CogME's tags and VDAct's question types, marked as not verified by a person."""
         return tuple(turns)

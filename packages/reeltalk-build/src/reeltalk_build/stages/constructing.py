@@ -11,8 +11,10 @@ from typing import Final
 
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX, made_of
-from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, Model, ReplyStore
+from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, Model, Reply, ReplyStore
+from reeltalk.llm.budget import ROOM, format_options, prices_of
 from reeltalk.llm.preflight import breaker_with_preflight
+from reeltalk.llm.reply_tokens import longest_reply
 from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.wire import create_breaker
 from reeltalk.metrics.counting import BenchmarkCounts, count_benchmark
@@ -32,6 +34,7 @@ from reeltalk_build.construct.added_writers import find_writer
 from reeltalk_build.construct.balance import benchmark_shortfall
 from reeltalk_build.construct.balance import format_shortfalls as balance_lines
 from reeltalk_build.construct.context import DENSER, VideoContext
+from reeltalk_build.construct.forecast import ENOUGH, ConstructionForecast, RunningForecast, forecast_construction
 from reeltalk_build.construct.model_writer import ModelWriter
 from reeltalk_build.construct.prompting import PromptedModel, construction_prompts, prompts
 from reeltalk_build.construct.retries import ReplyWatch, RetriedModel
@@ -48,7 +51,8 @@ class WritingModels:
 
     def __init__(self, asking: RequestSettings, store: ReplyStore, tell: Tell) -> None:
         self._asking, self._store, self._tell = asking, store, tell
-        self._budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost, ledger=store)
+        more = asking.more, asking.more_tokens, asking.more_cost
+        self._budget = Budget(asking.max_calls, asking.max_tokens, asking.max_cost, ledger=store, more=more)
         self._opened: list[Model] = []
         self._breakers: dict[str, Breaker] = {}
         self.watch = ReplyWatch()
@@ -71,7 +75,8 @@ class WritingModels:
         key_variable = None if len(self._store) else asking.api_key_env
         check_server(name, asking.base_url, key_variable, name=option)
         key = os.environ.get(asking.api_key_env)
-        endpoint = overlay(Endpoint(model=name), dict(asking) | {"max_tokens": asking.max_reply_tokens})
+        longest = asking.max_reply_tokens or longest_reply(name)
+        endpoint = overlay(Endpoint(model=name), dict(asking) | {"max_tokens": longest})
         if sample:
             endpoint = endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample})
         breaker = self._breakers.get(name)
@@ -110,6 +115,28 @@ class WritingModels:
             return self.open(name, option=option, sees_images=asking.sees == "images", sample=number)
 
         return RetriedModel(opened, self.watch, retries=asking.retry_unwritten)
+
+    def forecast(self, found: ConstructionForecast, note: Tell) -> None:
+        """Say what is left as replies come in: in a note, and once, after `ENOUGH`, with the limits that stop it."""
+        prices = prices_of(self._asking.price_in, self._asking.price_out, "--price")
+        running = RunningForecast(found, prices)
+        self._budget.expected = running.left
+
+        def measure(step: Step | None, prompt: str, reply: Reply) -> None:
+            replies, left = running.measure(step, prompt, reply), running.left()
+            money = f", {left.cost:,.2f} in money" if prices is not None else ""
+            note(f"about {left}{money} to come" if replies >= ENOUGH else "")
+            if replies == ENOUGH and left.calls:
+                short = self._budget.lacking(left) and self._budget.lacking(left.times(ROOM))
+                stops = f"; the limits stop it before its end, unless you add {format_options(short)}" if short else ""
+                self._tell(f"by the first {ENOUGH} replies, about {left}{money} are to come{stops}")
+
+        self.watch.measure = measure
+
+    @property
+    def are_open(self) -> bool:
+        """True if any model was opened."""
+        return bool(self._opened)
 
     def close(self) -> None:
         """Close all models, and tell what was spent."""
@@ -194,6 +221,7 @@ def construct(
     executor: Executor | None = None,
     progress: Progress = unseen,
     tell: Tell = silent,
+    note: Tell = silent,
 ) -> ConstructReport:
     """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
 
@@ -210,6 +238,7 @@ def construct(
         executor: Runs the decoding. The default is one process for each core of this machine.
         progress: Called with the share of a step that is done.
         tell: Receives a sentence about the requests to models.
+        note: Receives what is expected to be asked still, whenever a reply has come.
 
     Raises:
         SettingError: There is no such writer, it does not support these settings, or one has no effect on it.
@@ -231,6 +260,9 @@ def construct(
         raise SettingError(f"--writer {writer!r}: give graph or the name of a model")
     with open_models(benchmark, asking, tell=tell) as models:
         run = prepare_run(benchmark, writer, settings, asking, models, executor, steps)
+        if models.are_open:
+            found = forecast_construction(benchmark, writer=writer, settings=settings, asking=asking, steps=steps)
+            models.forecast(found, note)
         run.progress = progress
         run.runs = tuple(one.path if isinstance(one, Run) else Path(one) for one in runs)
         report = compute(run, tuple(steps) or STEPS)

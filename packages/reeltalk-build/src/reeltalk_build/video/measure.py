@@ -137,15 +137,6 @@ def sharpness(picture: av.VideoFrame) -> float:
     return _laplacian_variance(grey)
 
 
-def picture_sharpness(pixels: NDArray[np.uint8]) -> float:
-    """The same measure for RGB pixels of shape (height, width, 3), at their own size.
-
-    Args:
-        pixels: The picture, for example the cut-out of an object.
-    """
-    return _laplacian_variance(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY))
-
-
 def _laplacian_variance(grey: NDArray[np.uint8]) -> float:
     edges = cv2.Laplacian(grey, cv2.CV_16S)
     # The variance from two sums of integers takes a sixteenth of the time of cv2.meanStdDev.

@@ -4,7 +4,7 @@ import pytest
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
-from reeltalk_build.construct.context import frame_count, frame_times, title_of
+from reeltalk_build.construct.context import closer_times, frame_count, frame_times, title_of
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,18 @@ def test_many_parts_have_a_frame_each_though_they_are_more_than_the_most() -> No
 def test_a_judge_sees_more_of_the_same_part() -> None:
     assert len(frame_times([FIRST], 16, denser=1.25)) == 9
     assert len(frame_times([FIRST], 16, flows_px=[90.0])) == 14
+
+
+def test_short_stretches_get_a_denser_look_until_each_has_three_frames() -> None:
+    shown = frame_times([FIRST], 16)
+    short, long = Interval(start_s=4.5, end_s=5.0), Interval(start_s=0, end_s=20)
+    times = closer_times([long, short, short], shown, 16)
+    assert len(times) == 3
+    assert all(short.reaches(time_s) for time_s in times)
+    assert closer_times([long], shown, 16) == []
+    parts = [Interval(start_s=n, end_s=n + 0.5) for n in range(20)]
+    assert len(closer_times(parts, shown, 16)) == 16
+    assert closer_times([Interval(start_s=3, end_s=3)], shown, 16) == [3.0]
 
 
 @pytest.mark.parametrize(

@@ -352,5 +352,5 @@ class TestOfAModel:
         assert len(vision.standing) == asked
 
 
-def look(_: Video, intervals: Sequence[Interval]) -> Shown:
+def look(_: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()) -> Shown:
     return Shown(tuple(b"jpeg" for _ in intervals), tuple(interval.start_s for interval in intervals), "")

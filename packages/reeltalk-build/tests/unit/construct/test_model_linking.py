@@ -57,7 +57,7 @@ CHECK = {"number": 1, "seen": "Milk runs into the bottles.", "at_s": 12.5, "faul
 CHECKED = {"checks": [CHECK]}
 
 
-def look(_: Video, intervals: Sequence[Interval]) -> VisualContext:
+def look(_: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()) -> VisualContext:
     times = tuple(interval.start_s + 1 for interval in intervals)
     return VisualContext(tuple(b"jpeg" for _ in times), times, "mug: 1.0 to 4.0 s")
 
@@ -230,7 +230,7 @@ class TestOfDrafts:
         assert "too few" not in model.prompt(1)
 
     def test_the_writer_gets_every_other_frame_of_what_the_judge_sees(self) -> None:
-        def look_closely(_: Video, intervals: Sequence[Interval]) -> VisualContext:
+        def look_closely(_: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()) -> VisualContext:
             times = tuple(float(time_s) for one in intervals for time_s in range(int(one.start_s), int(one.end_s), 4))
             return VisualContext(tuple(str(time_s).encode() for time_s in times), times)
 
@@ -506,8 +506,8 @@ def drafted(number: int, fault: str | None) -> tuple[RewriteResult, int, list[Dr
     model = Planting(fault, after)
     own = ModelWriter(model, context=look, judges=(Planting(None, after),))
     linked = own.linkages(VIDEO, before, after)
-    assert isinstance(linked, LinkageResult)
-    linkages = linked.linkages
+    # Two chains that have no word in common are not linked.
+    linkages = linked.linkages if isinstance(linked, LinkageResult) else []
     found = own.rewrites(VIDEO, linkages, before, after, drafts=1, attempts=0)
     return found, len(linkages), model.planted
 

@@ -9,6 +9,7 @@ import pytest
 
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
+from reeltalk.llm.wire import wire_message
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, verdict_by_rule
 from reeltalk.schema.intervals import Interval
@@ -73,7 +74,7 @@ def said(reply: Any) -> str:
     return reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
 
 
-def look(_: Video, intervals: Sequence[Interval]) -> VisualContext:
+def look(_: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()) -> VisualContext:
     if not intervals:
         return VisualContext()
     times = tuple(interval.start_s + 1 for interval in intervals)
@@ -146,7 +147,6 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "chain": (lambda w: w.chain(VIDEO, CLIP), [chain_reply()]),
     "judge": (lambda w: w.judge(VIDEO, CLIP, a_chain()), [quality_reply(92)]),
     "caption": (lambda w: w.caption(VIDEO, CLIP)[0], [{"caption": "A man unpacks."}, check()]),
-    "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug with a chipped rim."}]),
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
     "suitability": (lambda w: w.suitability(VIDEO, SCENE), [SUITED]),
     "dialogue": (lambda w: w.dialogue(VIDEO, SCENE, Task.CONTENT_SUMMARY, number=0), [SUMMARY_REPLY]),
@@ -169,8 +169,6 @@ def test_a_good_reply_is_taken_at_once(name: str, language: Language) -> None:
     call, replies = CALLS[name]
     if language == "zh":
         replies = [reply | {"caption": "一个男人打开了木箱。"} if "caption" in reply else reply for reply in replies]
-    if (name, language) == ("object_caption", "zh"):
-        replies = [{"caption": "一只杯口有缺口的红色马克杯。"}]
     model = Scripted(*replies)
     assert not isinstance(call(judged(model, language=language)), Unwritten)
     assert len(model.seen) == len(replies)
@@ -216,8 +214,10 @@ def test_pictures_are_shown_with_their_moments() -> None:
     writer(model).chain(VIDEO, CLIP)
     system, user = model.seen[0]
     assert (system.role, user.role, user.images) == ("system", "user", (b"jpeg",))
+    assert user.captions == ("<1.0 seconds>",)
+    assert [part["type"] for part in wire_message(user)["content"]] == ["text", "image_url", "text"]
     assert "1 pictures" in user.text
-    assert "seconds of the video: 1.0" in user.text
+    assert "asked at second 10.0" in user.text
     assert "mug" not in user.text
 
 
@@ -228,22 +228,6 @@ def test_a_blind_model_gets_detected_objects_and_says_so() -> None:
     assert model.seen[0][-1].images == ()
     assert "=====\nmug: 1.0 to 4.0 s\n=====" in model.prompt()
     assert blind.signature.endswith("|writer:text-only")
-    assert blind.object_caption("mug", b"jpeg") == Unwritten(
-        "a model without sight cannot describe what an object looks like"
-    )
-
-
-def test_the_caption_of_an_object_goes_back_once_and_never_stays_with_a_grave_fault() -> None:
-    framed, refused = "In the second frame a red mug stands.", "As an AI, I cannot see the object."
-    model = Scripted({"caption": framed}, {"caption": "A red mug with a chipped rim."})
-    assert writer(model).object_caption("mug", b"jpeg") == "A red mug with a chipped rim."
-    assert "frame" in model.prompt()
-    # A light fault stays; class, colour and place replace a grave one.
-    model = Scripted({"caption": refused}, {"caption": framed})
-    assert writer(model).object_caption("mug", b"jpeg") == framed
-    said = writer(Scripted({"caption": refused}, {"caption": refused})).object_caption("mug", b"jpeg")
-    assert isinstance(said, Unwritten)
-    assert "As an AI" in said.reason
 
 
 @pytest.mark.parametrize("sees_images", [True, False])
@@ -388,7 +372,7 @@ def test_another_model_judges_every_turn() -> None:
 
 
 def test_judges_may_be_shown_more_than_the_writer() -> None:
-    def denser(video: Video, intervals: Sequence[Interval]) -> VisualContext:
+    def denser(video: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()) -> VisualContext:
         return VisualContext((b"one", b"two"), (1.0, 2.0))
 
     model, judge = Scripted(chain_reply()), Scripted(quality_reply(95))
@@ -397,6 +381,27 @@ def test_judges_may_be_shown_more_than_the_writer() -> None:
     one.chain(VIDEO, CLIP)
     assert model.seen[0][-1].images == (b"jpeg",)
     assert judge.seen[0][-1].images == (b"one", b"two")
+
+
+def test_a_judge_looks_closer_at_the_evidence_and_reads_when_a_turn_is_asked() -> None:
+    looked: list[Sequence[Interval]] = []
+
+    def closer(video: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()) -> VisualContext:
+        looked.append(stretches)
+        return VisualContext((b"one", b"two", b"near"), (1.0, 5.0, 2.5), closer=1)
+
+    judge = Scripted(quality_reply(95))
+    chain = a_chain()
+    part = Interval(start_s=2, end_s=3)
+    turns = (chain.turns[0].model_copy(update={"evidence": (part,)}), *chain.turns[1:])
+    one = writer(Scripted(), judges=(judge,), judge_context=closer)
+    one.judge(VIDEO, CLIP, chain.model_copy(update={"turns": turns}))
+    assert looked == [[part, FIRST, FIRST, FIRST, FIRST]]
+    message = judge.seen[0][-1]
+    assert message.captions == ("<1.0 seconds>", "<5.0 seconds>", "<2.5 seconds>")
+    assert "as 2 pictures" in message.text
+    assert "The 1 pictures after these are a closer look" in message.text
+    assert "   A: He carries a wooden crate.\n   T: 2.0–3.0 s → 10.0 s\n2. Q:" in message.text
 
 
 def test_several_judges_have_one_verdict() -> None:
@@ -545,14 +550,19 @@ def test_a_scene_of_unknown_clips_is_not_written_about() -> None:
         assert isinstance(writer(Scripted()).suitability(VIDEO, scene), Unwritten)
 
 
-def test_a_scene_is_rated_for_all_tasks_in_one_request_and_by_its_caption() -> None:
-    model = Scripted(SUITED, SUITED)
+def test_a_scene_is_rated_for_all_tasks_in_one_request_by_its_caption_and_what_it_looks_like() -> None:
+    model = Scripted(SUITED, SUITED, SUITED)
     one = writer(model)
     assert one.suitability(VIDEO, SCENE) == dict.fromkeys(Task, 5)
     assert "=====\nA man unpacks a crate.\n=====" in model.prompt()
-    assert model.seen[0][-1].images == ()
+    assert len(model.seen[0][-1].images) == 2
     one.suitability(VIDEO, SCENE.model_copy(update={"caption": ""}))
     assert len(model.seen[1][-1].images) == 2
+    blind = Scripted(SUITED, sees_images=False)
+    writer(blind).suitability(VIDEO, SCENE)
+    assert "mug" not in blind.prompt()
+    unseen = ModelWriter(model, context=lambda *_: VisualContext(unseen="no film"), clips=CLIPS)
+    assert unseen.suitability(VIDEO, SCENE) == dict.fromkeys(Task, 5)
     missing = {"tasks": [*SUITED["tasks"][:5], SUITED["tasks"][0]]}
     assert isinstance(writer(Scripted(missing, missing)).suitability(VIDEO, SCENE), Unwritten)
 

@@ -212,46 +212,6 @@ def test_a_detector_finds_and_the_bank_keeps_apart(tmp_path: Path) -> None:
     assert next(e for e in benchmark.read(ENTITIES) if e.class_name == "cube").clip_ids == ("d",)
 
 
-def test_a_vision_model_says_what_the_kept_crops_show(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def describe(jpeg: bytes, class_name: str) -> str:
-        assert jpeg[:2] == b"\xff\xd8"
-        asked.append(class_name)
-        return f"a {class_name}\nthat moves"
-
-    benchmark = squares(tmp_path)
-    settings = ObjectSettings(crops=1, caption_sharpness=0)
-    sight_objects(benchmark, settings, ByColour(), LocalExecutor(1), describe=describe)
-    assert sorted(asked) == ["crate", "cube"]
-    assert {s.caption for s in benchmark.read(SIGHTINGS) if s.crop} == {"a cube that moves", "a crate that moves"}
-
-
-def test_only_large_sharp_and_lasting_objects_are_described(tmp_path: Path) -> None:
-    benchmark = squares(tmp_path)
-    settings = ObjectSettings(caption_sharpness=0)
-
-    def described(**changed: Any) -> list[str]:
-        asked: list[str] = []
-
-        def describe(jpeg: bytes, class_name: str) -> str:
-            asked.append(class_name)
-            return f"a {class_name}"
-
-        sight_objects(
-            benchmark, settings.model_copy(update=changed), ByColour(), LocalExecutor(1), describe=describe, threads=2
-        )
-        return sorted(asked)
-
-    # One crop of each object, the crate of 60 by 60 pixels being the larger one.
-    assert described() == ["crate", "cube"]
-    assert described(captions_per_video=1) == ["crate"]
-    assert described(caption_side_px=55) == ["crate"]
-    assert described(caption_sightings=9) == []
-    assert described(caption_s=8.0) == []
-    assert described(caption_sharpness=50.0) == []
-
-
 def test_a_limit_looks_at_the_first_videos_and_keeps_a_result_for_all(tmp_path: Path) -> None:
     benchmark = squares(tmp_path)
     with benchmark.writing(stage="test") as writer:

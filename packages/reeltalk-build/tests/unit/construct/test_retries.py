@@ -50,7 +50,7 @@ def opened(store: ReplyStore, script: dict[int, str], *, retries: bool = False) 
 
 
 def caption(model: RetriedModel, about: str = "mug") -> str | None:
-    said = PromptedModel(model, "en").ask("object_caption", CaptionReply, images=(b"jpeg",), data={"kind": about})
+    said = PromptedModel(model, "en").ask("caption", CaptionReply, parts={"seen": about, "advice": ""})
     return None if said.record is None else said.record.caption
 
 
@@ -83,7 +83,7 @@ def test_what_is_written_is_not_asked_again(store: ReplyStore) -> None:
 
 def test_the_reasons_say_how_often_it_was_tried(store: ReplyStore) -> None:
     model, _ = opened(store, {0: BAD, 1: BAD}, retries=True)
-    said = PromptedModel(model, "en").ask("object_caption", CaptionReply, images=(b"jpeg",), data={"kind": "mug"})
+    said = PromptedModel(model, "en").ask("caption", CaptionReply, parts={"seen": "mug", "advice": ""})
     assert said.record is None
     assert said.replies == (BAD,) * 4
     assert said.reasons[0].startswith("in try 2: ")
@@ -97,7 +97,7 @@ def test_a_step_whose_first_replies_are_useless_stops_and_shows_one(store: Reply
     with pytest.raises(UnusableError) as stopped:
         caption(model, "mug")
     said = str(stopped.value)
-    for part in ("first 8 replies of tiny", "'object_caption'", "step scenes", BAD, "<<<DATA", "--retry-unwritten"):
+    for part in ("first 8 replies of tiny", "'caption'", "step scenes", BAD, "<<<DATA", "--retry-unwritten"):
         assert part in said
     assert len(said) < 1500
     assert len(store) == len(asked) == 2 * FIRST

@@ -175,8 +175,9 @@ class Judging:
         return
 
 
-def look(_: Video, intervals: Sequence[Interval]) -> VisualContext:
-    return VisualContext(tuple(b"jpeg" for _ in intervals), tuple(one.start_s for one in intervals))
+def look(_: Video, intervals: Sequence[Interval], stretches: Sequence[Interval] = ()) -> VisualContext:
+    times = tuple(one.start_s + 1 + 2 * n for one in intervals for n in range(10))
+    return VisualContext(tuple(b"jpeg" for _ in times), times)
 
 
 def written(
@@ -272,10 +273,10 @@ def test_without_a_judge_a_dialogue_is_linted_and_not_called_true() -> None:
 
 
 def test_a_round_keeps_the_part_of_the_video_that_shows_it() -> None:
-    dialogue, _, _ = written(1, Task.ANSWER_REFUSAL, put(0, start_s=39.5, end_s=44), learns=True)  # type: ignore[arg-type]
+    dialogue, _, _ = written(1, Task.ANSWER_REFUSAL, put(0, start_s=38.5, end_s=44), learns=True)  # type: ignore[arg-type]
     assert dialogue is not None
     evidence = [turn.evidence for turn in dialogue.turns]
-    assert evidence[0] == (Interval(start_s=39.5, end_s=40),)
+    assert evidence[0] == (Interval(start_s=38.5, end_s=40),)
     assert evidence[1] == (Interval(start_s=22, end_s=25),)
     assert evidence[-1] == ()
 

@@ -7,8 +7,9 @@ reservation. So no limit is passed, however many threads ask.
 import asyncio
 import math
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +17,8 @@ from reeltalk.errors import BudgetError, SettingError
 
 PER: Final = 1_000_000
 """Prices are for this many tokens."""
+ROOM: Final = 1.25
+"""Times what is expected that is named as enough: replies are repaired, and drafts are sent back."""
 LOOK_AGAIN_S: Final = 0.02
 """Interval at which a request that waits for budget checks again."""
 
@@ -54,6 +57,10 @@ class Spent:
             self.cost - before.cost,
             self.unreached - before.unreached,
         )
+
+    def times(self, factor: float) -> "Spent":
+        """So many times as much, rounded up."""
+        return Spent(math.ceil(factor * self.calls), math.ceil(factor * self.tokens), factor * self.cost)
 
     def __str__(self) -> str:
         """Requests and tokens for people."""
@@ -96,6 +103,7 @@ class Budget:
         max_cost: float | None = None,
         *,
         ledger: Ledger | None = None,
+        more: "More" = (None, None, None),
     ) -> None:
         """Begin with what a ledger says, or with nothing spent.
 
@@ -104,6 +112,7 @@ class Budget:
             max_tokens: Most tokens of prompts and replies.
             max_cost: Most money, in the unit of the prices.
             ledger: What earlier calls spent counts too, and it receives what this one spends.
+            more: What is added to each limit, or to what was spent already where that is more or there is no limit.
 
         Raises:
             ValueError: A limit is negative or not a number.
@@ -111,10 +120,14 @@ class Budget:
         for name, limit in (("max_calls", max_calls), ("max_tokens", max_tokens), ("max_cost", max_cost)):
             if limit is not None and not (math.isfinite(limit) and limit >= 0):
                 raise ValueError(f"{name} must be a number from 0, got {limit}")
-        self.max_calls, self.max_tokens, self.max_cost = max_calls, max_tokens, max_cost
         self._ledger = ledger
+        self.expected: Callable[[], Spent] = lambda: Spent(0, 0, 0.0)
+        """What the work that is left is expected to take; errors name it."""
         self.before = ledger.spent() if ledger is not None else Spent(0, 0, 0.0)
         self._calls, self._tokens, self._cost = self.before.calls, self.before.tokens, self.before.cost
+        self.max_calls = _raised(max_calls, more[0], self._calls)
+        self.max_tokens = _raised(max_tokens, more[1], self._tokens)
+        self.max_cost = _raised(max_cost, more[2], self._cost)
         self._unreached = 0
         self._held: set[Reservation] = set()
         self._lock = threading.Lock()
@@ -197,6 +210,29 @@ class Budget:
             self.max_cost is None or cost <= self.max_cost
         )
 
+    def lacking(self, wanted: Spent) -> dict[str, float]:
+        """By how much each limit that is too low must grow for further requests, by the option that adds to it."""
+        after = {
+            "--more": (self.max_calls, self._calls + wanted.calls),
+            "--more-tokens": (self.max_tokens, self._tokens + wanted.tokens),
+            "--more-cost": (self.max_cost, self._cost + wanted.cost),
+        }
+        return {name: need - most for name, (most, need) in after.items() if most is not None and need > most}
+
+    def _advice(self, wanted: Reservation | None) -> str:
+        """What to do to go on: with a ledger, the options to add to the same command."""
+        if self._ledger is None:
+            return "run again with a larger one to continue from the kept replies"
+        left = self.expected()
+        tokens, cost = (wanted.tokens, wanted.cost) if wanted is not None else (0, 0.0)
+        room = left.times(ROOM)
+        lacking = self.lacking(Spent(max(1, room.calls), max(tokens, room.tokens), max(cost, room.cost)))
+        if not left.calls:
+            # Nothing is known of the work that is left, so as much again.
+            limits = {"--more": self.max_calls, "--more-tokens": self.max_tokens, "--more-cost": self.max_cost}
+            lacking = {name: max(amount, limits[name] or 0) for name, amount in lacking.items()}
+        return f"add {format_options(lacking)} to the same command, and it goes on from the kept replies"
+
     def error(self, wanted: Reservation | None = None) -> BudgetError:
         """The error of a spent budget."""
         shown = [f"{self._calls:,}{f' of {self.max_calls:,}' if self.max_calls is not None else ''} requests"]
@@ -208,10 +244,26 @@ class Budget:
             more = f"; the next request may take {wanted.tokens:,} tokens"
             more += f" and {wanted.cost:.4f} in money" if self.max_cost is not None else ""
         together = " by all calls together" if self.before.calls else ""
-        return BudgetError(
-            f"the budget is spent{together}: {', '.join(shown)}{more}; run again with a larger one to continue from "
-            "the kept replies"
-        )
+        return BudgetError(f"the budget is spent{together}: {', '.join(shown)}{more}; {self._advice(wanted)}")
+
+
+More = tuple[int | None, int | None, float | None]
+"""What is added to the limits of requests, tokens and money."""
+N = TypeVar("N", int, float)
+
+
+def _raised(limit: N | None, more: N | None, spent: N) -> N | None:
+    return limit if more is None else max(limit or 0, spent) + more
+
+
+def format_options(lacking: Mapping[str, float]) -> str:
+    """Options that add what is lacking, rounded up to two digits, as they are typed."""
+
+    def rounded(amount: float) -> float:
+        unit = 10.0 ** (math.floor(math.log10(amount)) - 1)
+        return math.ceil(amount / unit - 1e-9) * unit
+
+    return " ".join(f"{name} {rounded(amount):.12g}" for name, amount in lacking.items())
 
 
 def prices_of(price_in: float | None, price_out: float | None, option: str) -> Prices | None:

@@ -8,7 +8,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Generator, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast
@@ -52,6 +52,8 @@ class RecordResult(Generic[T]):
     """The raw replies, one or two."""
     reasons: tuple[str, ...]
     """Why each unusable reply could not be used, in order; empty if the first one could."""
+    given: tuple[Reply, ...] = field(default=(), compare=False, repr=False)
+    """The same replies with what they took."""
 
 
 def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
@@ -298,18 +300,20 @@ def _conversation(
     """Yields the messages to send, receives each reply, and returns the result."""
     replies: list[str] = []
     reasons: list[str] = []
+    given: list[Reply] = []
     conversation = list(messages)
     while True:
         reply = yield conversation
         replies.append(reply.text)
+        given.append(reply)
         try:
             record = _record(reply.text, reply.cut_off, kind, check, [message.text for message in messages])
         except MalformedReplyError as error:
             reasons.append(error.reason)
         else:
-            return RecordResult(record, tuple(replies), tuple(reasons))
+            return RecordResult(record, tuple(replies), tuple(reasons), tuple(given))
         if len(replies) == 2:
-            return RecordResult(None, tuple(replies), tuple(reasons))
+            return RecordResult(None, tuple(replies), tuple(reasons), tuple(given))
         schema = json.dumps(json_schema(kind), ensure_ascii=False)
         again = (repair or _repair()).fill(reason=reasons[0], schema=schema)
         conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", again)]

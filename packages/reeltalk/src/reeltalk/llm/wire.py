@@ -154,6 +154,7 @@ class _AnswerChoice(BaseModel):
 class _AnswerUsage(BaseModel):
     prompt_tokens: _Count = None
     completion_tokens: _Count = None
+    total_tokens: _Count = None
 
 
 class CompletionBody(BaseModel):
@@ -186,7 +187,11 @@ class CompletionBody(BaseModel):
     def tokens(self) -> tuple[int | None, int | None]:
         """Tokens of the prompt and of the reply; None if the server does not report them."""
         usage = self.usage or _AnswerUsage()
-        return usage.prompt_tokens, usage.completion_tokens
+        prompt, completion, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
+        if prompt is not None and completion is not None and total is not None:
+            # Gemini's and xAI's servers leave a model's thoughts out of the reply and count them in the total alone.
+            completion = max(completion, total - prompt)
+        return prompt, completion
 
     def reply(
         self,

@@ -40,6 +40,8 @@ from reeltalk.llm.wire import (
 )
 from reeltalk.schema.record import Json
 
+COUNTED: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+"""Fields of the usage of a stream."""
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Longest reply that is read, decoded."""
 STREAMED_TOKEN_BYTES: Final = 1024
@@ -257,7 +259,7 @@ class WireSender:
             async for chunk in stream:
                 model = model or getattr(chunk, "model", None)
                 if (told := getattr(chunk, "usage", None)) is not None:
-                    usage = {name: getattr(told, name, None) for name in ("prompt_tokens", "completion_tokens")}
+                    usage = {name: getattr(told, name, None) for name in COUNTED}
                 for choice in getattr(chunk, "choices", None) or []:
                     content = message_text(getattr(choice.delta, "content", None))
                     if isinstance(content, str) and content:

@@ -85,6 +85,35 @@ def test_who_cannot_fit_is_told_what_was_spent() -> None:
     assert budget.spent.calls == 1
 
 
+class Told:
+    """A ledger of earlier calls."""
+
+    def spent(self) -> Spent:
+        return Spent(20, 1000, 0.5)
+
+    def add_spent(self, spent: Spent) -> None:
+        return
+
+
+@pytest.mark.parametrize(
+    ("limit", "more", "found"),
+    [(None, None, None), (30, None, 30), (30, 5, 35), (20, 5, 25), (10, 5, 25), (None, 5, 25)],
+)
+def test_more_is_added_to_a_limit_or_to_what_was_spent(limit: int | None, more: int | None, found: int | None) -> None:
+    assert Budget(limit, ledger=Told(), more=(more, None, None)).max_calls == found
+
+
+def test_who_has_a_ledger_is_told_what_to_add() -> None:
+    budget = Budget(20, 1200, 0.5, ledger=Told())
+    with pytest.raises(BudgetError, match=r"20 of 20 requests.*; add --more 20 to the same command, and it goes on"):
+        reserve(budget, 1, 1, Prices(input=0, output=0))
+    budget = Budget(40, 1200, 0.6, ledger=Told())
+    budget.expected = lambda: Spent(30, 4321, 0.05)
+    # A quarter more than what is expected: 38 requests, 5,402 tokens and 0.0625.
+    with pytest.raises(BudgetError, match=r"add --more 18 --more-tokens 5300 to the same command"):
+        reserve(budget, 150, 100, Prices(input=0, output=0))
+
+
 def test_nothing_is_limited_by_default() -> None:
     budget = Budget()
     budget.settle(reserve(budget, 10**9, 10**9))
