@@ -35,7 +35,7 @@ SETTINGS_GROUPS: Final = {
 }
 ASKING_GROUPS: Final = {
     START: ("base_url", "judge", "max_calls"),
-    CHECKS: ("samples", "attacker", "probe"),
+    CHECKS: ("samples", "canaries", "attacker", "probe"),
     BUDGET: (
         *("connections", "timeout_s", "give_up_after_s", "preflight"),
         *("max_tokens", "max_cost", "price_in", "price_out", "image_tokens"),

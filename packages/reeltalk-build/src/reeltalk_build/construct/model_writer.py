@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from statistics import fmean
@@ -52,10 +53,12 @@ from reeltalk_build.construct.replies import (
 )
 from reeltalk_build.construct.tagging.turns import UNVERIFIED
 from reeltalk_build.construct.verification import (
+    SLIP_S,
     DialogueVerdict,
     TurnVerdict,
     check_numbers,
     combine_checks,
+    place_moments,
 )
 from reeltalk_build.construct.writers import (
     ALONE,
@@ -70,8 +73,6 @@ from reeltalk_build.construct.writers import (
     Writer,
 )
 
-SLIP_S: Final = 1.0
-"""Seconds by which evidence may reach beyond its clip; it is then cut to the clip."""
 MOST_ASKED: Final = 60
 """Most earlier questions that a writer is shown, the latest ones."""
 T = TypeVar("T")
@@ -123,6 +124,7 @@ class ModelWriter(Writer):
         self._writer = PromptedModel(model, language, own)
         self._judge_context = judge_context or context
         self._judges = tuple(PromptedModel(judge, language, own) for judge in judges)
+        self.judges = tuple(dict.fromkeys(judge.name for judge in judges))
         self.signature = _signature(model, judges, own, language)
         """`model:NAME#` and a hash of all that can change a reply; then language, judges and `writer:text-only`."""
 
@@ -175,14 +177,23 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        return _combined(
-            self._all_judges(
-                "quality",
-                QualityReply,
-                self._judge_context(video, (interval,)),
-                {"chain": number_turns(chain.turns)},
-                lambda reply: check_numbers(reply.turns, len(chain.turns)),
-            )
+        seen = self._judge_context(video, (interval,))
+        asked = self._all_judges(
+            "quality",
+            QualityReply,
+            seen,
+            {"chain": number_turns(chain.turns)},
+            lambda reply: check_numbers(reply.turns, len(chain.turns)),
+        )
+        said = [(name, one.record) for name, one in asked if one.record is not None]
+        if not said:
+            return _no_verdict([one for _, one in asked])
+        verdicts = combine_checks([(name, reply.turns) for name, reply in said], self.weights)
+        return ChainJudgement(
+            overall=fmean(reply.overall for _, reply in said),
+            dimensions={name: fmean(reply.dimensions[name] for _, reply in said) for name in said[0][1].dimensions},
+            reasons=tuple(dict.fromkeys(reason for _, reply in said for reason in reply.reasons)),
+            turns=place_moments(verdicts, chain.turns, (interval,), len(seen.images)),
         )
 
     def _all_judges(
@@ -386,7 +397,11 @@ class ModelWriter(Writer):
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
-        return judge_rounds(self._judges, self._judge_context(video, intervals), dialogue, task)
+        seen = self._judge_context(video, intervals)
+        found = judge_rounds(self._judges, seen, dialogue, task, self.weights)
+        if isinstance(found, Unwritten):
+            return found
+        return replace(found, turns=place_moments(found.turns, dialogue.turns, intervals, len(seen.images)))
 
     def checklists(
         self, video: Video, dialogue: Dialogue, turns: Sequence[int]
@@ -472,18 +487,6 @@ def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
 
 def _clamped(turn: ChainTurnReply, interval: Interval) -> Interval:
     return Interval(start_s=max(turn.start_s, interval.start_s), end_s=min(turn.end_s, interval.end_s))
-
-
-def _combined(asked: Sequence[tuple[str, RecordResult[QualityReply]]]) -> ChainJudgement | Unwritten:
-    said = [(name, one.record) for name, one in asked if one.record is not None]
-    if not said:
-        return _no_verdict([one for _, one in asked])
-    return ChainJudgement(
-        overall=fmean(reply.overall for _, reply in said),
-        dimensions={name: fmean(reply.dimensions[name] for _, reply in said) for name in said[0][1].dimensions},
-        reasons=tuple(dict.fromkeys(reason for _, reply in said for reason in reply.reasons)),
-        turns=tuple(combine_checks([(name, reply.turns) for name, reply in said])),
-    )
 
 
 def _no_verdict(asked: Sequence[RecordResult[T]]) -> Unwritten:

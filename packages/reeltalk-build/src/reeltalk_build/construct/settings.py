@@ -134,6 +134,9 @@ class AskSettings(RequestSettings):
     Without one, drafts and answers are `unchecked`. It should be another model than the writer."""
     samples: Count = 1
     """Verdicts of each judge about a draft; the agreement is recorded."""
+    canaries: bool = True
+    """Let each judge first read up to 18 turns a step that were changed to be wrong, in 6 requests. What it refuses
+    stands beside what passed; one that does not tell them from the same turns unchanged stops the step."""
     attacker: tuple[str, ...] = ()
     """Further models, for example small ones, that answer every question from frames and dialogue; a question that one
     of them answers is too easy."""

@@ -135,6 +135,8 @@ def _settings_of(run: ConstructRun, spec: StepSpec) -> dict[str, Json]:
         chosen[WRITER] = run.writer.signature
         if _has_blocks(run, spec):
             chosen["block"] = run.settings.block
+        if not run.canaries:
+            chosen["canaries"] = False
     if run.settings.targets is not None and "targets" in chosen:
         # The content of the file counts, not its path on this machine.
         chosen["targets"] = _hash(run.settings.targets)

@@ -31,7 +31,7 @@ CHECKED: Final = frozenset(
 )
 """Options that also have an effect where a model of `--judge`, `--attacker` or `--probe` is asked."""
 WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
-    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "image_tokens"), _ASKED),
+    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "canaries", "image_tokens"), _ASKED),
     **dict.fromkeys(("language", "quality", "retry_unwritten", "frames", "frame_width_px"), _ASKED | _OWN),
     **dict.fromkeys(("object_captions", "object_captions_per_video"), _ASKED | _OWN),
     **dict.fromkeys(("max_turns", "pairs", "merge_similarity"), _OWN | _GRAPH),
@@ -42,6 +42,7 @@ WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
 ONLY_WITH: Final[Mapping[str, str]] = {
     "quality": "`--judge`; a class of your own may judge itself",
     "samples": "`--judge`",
+    "canaries": "`--judge`",
     "easy": "`--run`, `--attacker` or `--probe`",
     "easy_runs": "`--run`",
     "object_captions_per_video": "`--object-captions`",
@@ -80,6 +81,7 @@ def idle_options(
     lacks = {
         "quality": kind in _ASKED and not asking.judge,
         "samples": not asking.judge,
+        "canaries": not asking.judge,
         "easy": not has_runs and not answers,
         "easy_runs": not has_runs,
         "object_captions_per_video": not settings.object_captions,
@@ -120,5 +122,5 @@ def check_writer_options(
         SettingError: An option has no effect.
     """
     for name, why in idle_options(writer, settings, asking, has_runs=has_runs, rubrics=rubrics):
-        option = f"--{'no-' if name == 'preflight' else ''}{name.replace('_', '-')}"
+        option = f"--{'no-' if name in ('preflight', 'canaries') else ''}{name.replace('_', '-')}"
         raise SettingError(f"{option} has no effect on {writer}: {why}; leave it out")

@@ -231,7 +231,7 @@ def construct(
         raise SettingError(f"--writer {writer!r}: give graph or the name of a model")
     with open_models(benchmark, asking, tell=tell) as models:
         run = prepare_run(benchmark, writer, settings, asking, models, executor, steps)
-        run.progress = progress
+        run.progress, run.tell = progress, tell
         run.runs = tuple(one.path if isinstance(one, Run) else Path(one) for one in runs)
         report = compute(run, tuple(steps) or STEPS)
     written = Benchmark.open(benchmark.path)
@@ -267,6 +267,7 @@ def prepare_run(
         probe_name=asking.probe,
         probe_sees=asking.sees == "images",
         attackers={name: _answering(models, name, asking, "--attacker") for name in asking.attacker},
+        canaries=asking.canaries,
         prompts=asking.prompts,
         watch=models.watch,
         retries=asking.retry_unwritten,

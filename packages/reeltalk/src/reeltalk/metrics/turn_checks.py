@@ -12,6 +12,16 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Literal
 
 from reeltalk.metrics.counting import GRAPH
+from reeltalk.metrics.judge_rates import (
+    HEADINGS,
+    STEPS_OF,
+    JudgeRate,
+    Pairs,
+    format_rate,
+    judge_rates,
+    rate_cells,
+    rate_sentences,
+)
 from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
 from reeltalk.metrics.turn_sheet import (
     ReadSheet,
@@ -28,6 +38,7 @@ from reeltalk.schema.gates import (
     ANSWERABLE,
     DEPENDS,
     DIFFICULTY,
+    ELSEWHERE,
     EVIDENCE_CUT,
     FAULTS,
     GONE,
@@ -132,7 +143,9 @@ def verdict_of(gate: GateResult) -> str:
 def fault_class(gate: GateResult) -> str:
     """The class of fault that a result stands for: the gate, and for `verified` also the verdict."""
     name = gate_name(gate)
-    return f"{name}: {verdict_of(gate)}" if name == VERIFIED else name
+    if name == VERIFIED:
+        return f"{name}: {ELSEWHERE if gate.extra.get(ELSEWHERE) else verdict_of(gate)}"
+    return name
 
 
 @dataclass(frozen=True)
@@ -261,6 +274,9 @@ class CheckCount:
     """Turns on which it could not be made."""
     reasons: tuple[tuple[str, int], ...] = ()
     """Why it could not be made, with the number of turns; the most frequent reasons first."""
+    judged: str = ""
+    """What its judges refuse of turns that were changed to be wrong; empty if no judge decides it, or none was
+    measured."""
 
     @property
     def made(self) -> int:
@@ -302,6 +318,8 @@ class Quality:
     """What the text alone gives away, by kind of question, if it was measured."""
     writers: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    rates: list[JudgeRate] = field(default_factory=list)
+    """What each judge made of turns that were changed to be wrong."""
     own_judges: tuple[str, ...] = ()
     """Models that wrote turns and judged them."""
     identical: tuple[IdenticalUnits, ...] = ()
@@ -362,6 +380,7 @@ def measure_quality(
                     reasons[name][result.reason or "no reason given"] += 1
             yield turn
 
+    found.rates = judge_rates(gates)
     turns = _frame(counted())
     found.turns, found.videos = len(turns), len(set(about.values()))
     found.passed, found.needs_video = _share(turns, "passed"), _share(turns, "needs_video")
@@ -372,7 +391,12 @@ def measure_quality(
         flagged = len(made.filter(pl.col("outcome") == GateOutcome.FLAGGED))
         unchecked = len(outcomes) - len(made)
         count = CheckCount(
-            check, _share(passed, "passed"), flagged, unchecked, tuple(reasons[check.name].most_common())
+            check,
+            _share(passed, "passed"),
+            flagged,
+            unchecked,
+            tuple(reasons[check.name].most_common()),
+            _judged(found.rates, check.name),
         )
         if count.passed is not None:
             found.checks.append(count)
@@ -396,6 +420,11 @@ def measure_quality(
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
     return found
+
+
+def _judged(rates: Iterable[JudgeRate], check: CheckName) -> str:
+    own = [rate.pairs for rate in rates if rate.step in STEPS_OF.get(check, ())]
+    return format_rate(sum(own, Pairs()).detected) if own else ""
 
 
 def benchmark_quality(benchmark: Benchmark) -> Quality:
@@ -496,6 +525,12 @@ def quality_sentences(found: Quality) -> Iterator[str]:
         yield f"Not checked at all: {found.unseen:,} of {found.turns:,} turns."
     made = "; ".join(count.check.title[0].lower() + count.check.title[1:] for count in found.checks)
     yield f"{format_share(found.passed)} of the turns passed every check that was made on them. Checks made: {made}."
+    yield from rate_sentences(found.rates, found.judges)
+    if elsewhere := found.faults[f"{VERIFIED}: {ELSEWHERE}"]:
+        yield (
+            f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
+            "stated evidence, or outside what it was shown."
+        )
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
     for name in found.own_judges:
@@ -526,11 +561,16 @@ def quality_card(found: Quality) -> list[str]:
         lines += ["", *markdown_table(titles, people, numbers=(False, False, False))]
     if found.checks:
         rows = [
-            (count.check.title, format_share(count.passed), f"{count.flagged:,}", f"{count.unchecked:,}")
+            (count.check.title, format_share(count.passed), count.judged, f"{count.flagged:,}", f"{count.unchecked:,}")
             for count in found.checks
         ]
-        head = ("Check", "Turns that passed", "Flagged", "Could not be checked")
-        lines += ["", *markdown_table(head, rows, numbers=(False, False, True, True))]
+        head = ("Check", "Turns that passed", "Its judge refuses of wrong turns", "Flagged", "Could not be checked")
+        kept = [n for n in range(len(head)) if n != 2 or found.rates]
+        cells = [[row[n] for n in kept] for row in (head, *rows)]
+        lines += ["", *markdown_table(cells[0], cells[1:], numbers=[n > 2 for n in kept])]
+    if found.rates:
+        rates = [tuple(map(escape_card, rate_cells(rate))) for rate in found.rates]
+        lines += ["", *markdown_table(HEADINGS, rates, numbers=(False, False, False, False))]
     if len(found.classes) > 1:
         classes = [
             (escape_card(one.name), f"{one.turns:,}", format_share(one.passed), format_share(one.supported))
