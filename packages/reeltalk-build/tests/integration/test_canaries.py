@@ -15,6 +15,7 @@ from scripted_server import Body, Server, serve, words
 from reeltalk.cli import run
 from reeltalk.metrics.judge_rates import CHANCE, FLOOR, JudgeRate, Pairs, judge_rates
 from reeltalk.metrics.turn_checks import benchmark_quality, quality_card, quality_sentences
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import VERIFIED, GateOutcome
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES
@@ -178,8 +179,8 @@ def test_canaries_follow_the_seed_and_are_few(tmp_path: Path) -> None:
     with serve(replies(Cast())) as server:
         assert construct(folder, server, "truthful", steps=("chains", "scenes", "dialogues")) == 0
     benchmark = Benchmark.open(folder)
-    for table in (CHAINS, DIALOGUES):
-        units = list(benchmark.read(table))[:READ_AGAIN]
+    written: list[list[QAChain | Dialogue]] = [list(benchmark.read(CHAINS)), list(benchmark.read(DIALOGUES))]
+    for units in (part[:READ_AGAIN] for part in written):
         drawn, again, other = (list(draw_canaries(units, seed, "en")) for seed in (17, 17, 18))
         assert drawn == again != other
         kinds = [kind for _, changed in drawn for kind in changed.values()]

@@ -189,7 +189,8 @@ def _part(unit: QAChain | Dialogue) -> object:
 
 @cache
 def _words(language: Language) -> Mapping[str, Any]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[language]
+    words: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return words[language]
 
 
 def _roles(said: Said, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> Said | None:

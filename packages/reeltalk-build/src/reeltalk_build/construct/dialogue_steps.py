@@ -360,8 +360,6 @@ DIALOGUE_STEPS = (
             "attempts",
             "frames",
             "max_leaking",
-            "easy",
-            "easy_runs",
         ),
         join=join_dialogues,
     ),

@@ -58,8 +58,6 @@ class ConstructRun:
     """Receives the lines of a table that explains why a step stops."""
     judges: tuple[PromptedModel, ...] = ()
     """Models that check what is written; the first one decides whether two answers say the same."""
-    runs: tuple[Path, ...] = ()
-    """Run folders whose scores show which turns are too easy."""
     probe: Ask | None = None
     """A model that answers turns without the video, and with the frames of their evidence."""
     probe_name: str | None = None

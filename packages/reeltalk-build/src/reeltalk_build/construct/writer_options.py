@@ -43,8 +43,6 @@ ONLY_WITH: Final[Mapping[str, str]] = {
     "quality": "`--judge`; a class of your own may judge itself",
     "samples": "`--judge`",
     "canaries": "`--judge`",
-    "easy": "`--run`, `--attacker` or `--probe`",
-    "easy_runs": "`--run`",
     "object_captions_per_video": "`--object-captions`",
     "targets": "`--balance`",
     "frames": "`--sees images`",
@@ -64,7 +62,7 @@ def kind_of_writer(writer: str) -> WriterKind:
 
 
 def idle_options(
-    writer: str, settings: ConstructSettings, asking: AskSettings, *, has_runs: bool, rubrics: bool = False
+    writer: str, settings: ConstructSettings, asking: AskSettings, *, rubrics: bool = False
 ) -> Iterator[tuple[str, str]]:
     """The options that have no effect on a writer, each with the reason.
 
@@ -72,7 +70,6 @@ def idle_options(
         writer: The writer.
         settings: What is written. Fields with their default value are not looked at.
         asking: How models are asked; the same.
-        has_runs: True if runs with scores are given.
         rubrics: True if only rubrics are written.
     """
     kind = kind_of_writer(writer)
@@ -82,8 +79,6 @@ def idle_options(
         "quality": kind in _ASKED and not asking.judge,
         "samples": not asking.judge,
         "canaries": not asking.judge,
-        "easy": not has_runs and not answers,
-        "easy_runs": not has_runs,
         "object_captions_per_video": not settings.object_captions,
         "frames": kind in _ASKED and asking.sees == "text",
         "frame_width_px": kind in _ASKED and asking.sees == "text",
@@ -114,13 +109,13 @@ def given_options(settings: ConstructSettings, asking: AskSettings) -> tuple[str
 
 
 def check_writer_options(
-    writer: str, settings: ConstructSettings, asking: AskSettings, *, has_runs: bool, rubrics: bool = False
+    writer: str, settings: ConstructSettings, asking: AskSettings, *, rubrics: bool = False
 ) -> None:
     """Refuse an option that has no effect on a writer; the arguments are those of `idle_options`.
 
     Raises:
         SettingError: An option has no effect.
     """
-    for name, why in idle_options(writer, settings, asking, has_runs=has_runs, rubrics=rubrics):
+    for name, why in idle_options(writer, settings, asking, rubrics=rubrics):
         option = f"--{'no-' if name in ('preflight', 'canaries') else ''}{name.replace('_', '-')}"
         raise SettingError(f"{option} has no effect on {writer}: {why}; leave it out")

@@ -133,7 +133,7 @@ class JudgeRate:
 def _chance(told: int, turned: int) -> float:
     """How often a coin gets as many pairs right, of those in which both turns are not treated alike (sign test)."""
     pairs = told + turned
-    return sum(comb(pairs, right) for right in range(told, pairs + 1)) / 2**pairs
+    return sum(comb(pairs, right) for right in range(told, pairs + 1)) / float(2**pairs)
 
 
 def judge_rates(gates: Iterable[GateResult]) -> list[JudgeRate]:

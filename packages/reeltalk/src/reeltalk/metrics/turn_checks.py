@@ -11,6 +11,7 @@ from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Literal
 
+from reeltalk.metrics.constant_replies import ConstantReplies
 from reeltalk.metrics.counting import GRAPH
 from reeltalk.metrics.judge_rates import (
     HEADINGS,
@@ -33,7 +34,7 @@ from reeltalk.metrics.turn_sheet import (
     sheet_turns,
 )
 from reeltalk.metrics.uncertainty import MeanInterval, mean_interval, numbered_clusters
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import (
     ANSWERABLE,
     DEPENDS,
@@ -52,7 +53,7 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.identical import IdenticalUnits, SaidTexts, film_key
 from reeltalk.store.rows import rows_by
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REWRITES, VIDEOS
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ BY_GRAPH: Final = frozenset({"verified", "faults", "answerable", "evidence", "de
 """Checks that a graph needs no model for: it finds every answer again, with its evidence."""
 ATTEMPT: Final = "quality.attempt"
 """Gate of a draft that went back to its writer; it says nothing about the draft that stays."""
-WHOLE_ONLY: Final = ("leak.share", "leak.left", f"{DIFFICULTY}.share")
+WHOLE_ONLY: Final = ("leak.share", "leak.left")
 """Gates of a whole dialogue that say nothing about each of its turns."""
 
 
@@ -320,6 +321,8 @@ class Quality:
     judges: tuple[str, ...] = ()
     rates: list[JudgeRate] = field(default_factory=list)
     """What each judge made of turns that were changed to be wrong."""
+    constant: tuple[str, ...] = ()
+    """What models say of everything alike, in sentences."""
     own_judges: tuple[str, ...] = ()
     """Models that wrote turns and judged them."""
     identical: tuple[IdenticalUnits, ...] = ()
@@ -344,6 +347,7 @@ def measure_quality(
     rewrites: Iterable[Rewrite] = (),
     videos: Iterable[Video] = (),
     read: Iterable[SheetTurn] = (),
+    linkages: Iterable[Linkage] = (),
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
@@ -353,12 +357,13 @@ def measure_quality(
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.
+        linkages: Its links, of which a model may say the same of all.
     """
     import polars as pl
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
-    said, writers = SaidTexts(), set[str]()
+    said, writers, constant = SaidTexts(), set[str](), ConstantReplies()
     verdicts = [gate for gate in gates if is_verdict(gate)]
     refused: dict[tuple[str, int], bool] = {}
 
@@ -372,6 +377,7 @@ def measure_quality(
     def counted() -> Iterator[CheckedTurn]:
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
+            constant.add_turn(turn.turn, turn.result("verified"))
             found.faults.update(turn.faults)
             if verdicts and turn.made:
                 refused[turn.unit_id, turn.index] = bool(turn.flags)
@@ -416,6 +422,8 @@ def measure_quality(
     found.text = text_biases(gates)
     found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
+    constant.add_links(linkages)
+    found.constant = tuple(constant.sentences())
     found.writers = tuple(sorted(writers))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
@@ -441,6 +449,7 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
         benchmark.read(REWRITES),
         benchmark.read(VIDEOS),
         sheet_turns(chains, dialogues, benchmark.read(PATHS)),
+        benchmark.read(LINKAGES),
     )
 
 
@@ -531,6 +540,7 @@ def quality_sentences(found: Quality) -> Iterator[str]:
             f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
             "stated evidence, or outside what it was shown."
         )
+    yield from found.constant
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
     for name in found.own_judges:
@@ -557,16 +567,16 @@ def quality_card(found: Quality) -> list[str]:
         return [*lines, ""]
     if found.read is not None:
         people = [(column.title, format_share(column.yes), alpha_text(column.alpha)) for column in found.read.columns]
-        titles = ("Read by people, blind to the checks", "Turns with yes", "Agreement, α")
-        lines += ["", *markdown_table(titles, people, numbers=(False, False, False))]
+        read = ("Read by people, blind to the checks", "Turns with yes", "Agreement, α")
+        lines += ["", *markdown_table(read, people, numbers=(False, False, False))]
     if found.checks:
         rows = [
             (count.check.title, format_share(count.passed), count.judged, f"{count.flagged:,}", f"{count.unchecked:,}")
             for count in found.checks
         ]
-        head = ("Check", "Turns that passed", "Its judge refuses of wrong turns", "Flagged", "Could not be checked")
-        kept = [n for n in range(len(head)) if n != 2 or found.rates]
-        cells = [[row[n] for n in kept] for row in (head, *rows)]
+        titles = ("Check", "Turns that passed", "Its judge refuses of wrong turns", "Flagged", "Could not be checked")
+        kept = [n for n in range(len(titles)) if n != 2 or found.rates]
+        cells = [[row[n] for n in kept] for row in (titles, *rows)]
         lines += ["", *markdown_table(cells[0], cells[1:], numbers=[n > 2 for n in kept])]
     if found.rates:
         rates = [tuple(map(escape_card, rate_cells(rate))) for rate in found.rates]
