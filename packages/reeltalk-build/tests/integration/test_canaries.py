@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,9 @@ def test_canaries_follow_the_seed_and_are_few(tmp_path: Path) -> None:
     with serve(replies(Cast())) as server:
         assert construct(folder, server, "truthful", steps=("chains", "scenes", "dialogues")) == 0
     benchmark = Benchmark.open(folder)
-    written: list[list[QAChain | Dialogue]] = [list(benchmark.read(CHAINS)), list(benchmark.read(DIALOGUES))]
-    for units in (part[:READ_AGAIN] for part in written):
+    chains: list[QAChain | Dialogue] = [*islice(benchmark.read(CHAINS), READ_AGAIN)]
+    dialogues: list[QAChain | Dialogue] = [*islice(benchmark.read(DIALOGUES), READ_AGAIN)]
+    for units in (chains, dialogues):
         drawn, again, other = (list(draw_canaries(units, seed, "en")) for seed in (17, 17, 18))
         assert drawn == again != other
         kinds = [kind for _, changed in drawn for kind in changed.values()]
@@ -200,6 +202,7 @@ def test_canaries_follow_the_seed_and_are_few(tmp_path: Path) -> None:
         (Pairs(missed=9, both=9), "the same"),
         (Pairs(told=5, missed=4, both=4, turned=5), "coin"),
         (Pairs(told=7, missed=11), f"{FLOOR:.0%}"),
+        (Pairs(told=4, missed=1, both=12, turned=1), "coin"),
         (Pairs(told=16, missed=2), None),
         # A careless writer: most originals are wrong too, and what its judge says of the others still tells.
         (Pairs(told=7, missed=1, both=10), None),

@@ -1,9 +1,8 @@
 """Judges the judges before they check a step: they read first drafts in which some turns were changed to be wrong.
 
-The writer's first drafts are read as they are, as they would be anyway. Then the judges read a copy of each with some
-turns changed (*canaries*) among unchanged ones, by the same prompt. A judge that does not tell the changed turn from
-its original stops the step; `reeltalk.metrics.judge_rates` says when. All replies are kept, so whatever was written is
-not paid for twice.
+They read the drafts as they are, as they would anyway, and then a copy of each with changed turns (*canaries*) among
+unchanged ones, by the same prompt. A judge that does not tell a changed turn from its original stops the step;
+`reeltalk.metrics.judge_rates` says when. All replies are kept, so nothing is paid for twice.
 """
 
 import math
@@ -13,7 +12,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -36,6 +35,7 @@ EACH: Final = 3
 """Changed turns of each kind, 18 of all six; where one fits too few turns, others stand in, twice as many at most."""
 Said = tuple[str, str]
 """A question and its answer."""
+_WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 Enough = Callable[[], bool]
 """True if no more drafts are wanted."""
 
@@ -82,12 +82,9 @@ def judge_the_judges(
     """Let the judges of a step read changed turns, and weigh their votes by what they make of them.
 
     Args:
-        run: The run, whose writer has judges. Without judges, or without canaries, nothing happens.
-        step: Name of the step, for an error.
+        run: The run. Without judges of its writer, or without canaries, nothing happens.
+        step: Name of the step.
         write: Writes about a video with the writer of a run until it has enough. The step writes the same again.
-
-    Returns:
-        A row for each judge and kind of change.
 
     Raises:
         UnusableError: A judge does not tell changed turns from unchanged ones.
@@ -173,7 +170,7 @@ def draw_canaries(
         for index in draw.sample(places, len(places)):
             for kind in sorted(KINDS, key=used.__getitem__) if len(kinds) < min(wanted, len(turns) - 1) else ():
                 said = turns[index].question, turns[index].references[0]
-                changed = KINDS[kind](said, others, draw, _words(language)) if used[kind] < 2 * EACH else None
+                changed = KINDS[kind](said, others, draw, _WORDS[language]) if used[kind] < 2 * EACH else None
                 if changed is not None and changed != said:
                     question, answer = changed
                     turns[index] = turns[index].model_copy(update={"question": question, "references": (answer,)})
@@ -185,12 +182,6 @@ def draw_canaries(
 
 def _part(unit: QAChain | Dialogue) -> object:
     return unit.clip_id if isinstance(unit, QAChain) else unit.clip_ids
-
-
-@cache
-def _words(language: Language) -> Mapping[str, Any]:
-    words: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return words[language]
 
 
 def _roles(said: Said, _: Sequence[Turn], __: random.Random, words: Mapping[str, Any]) -> Said | None:

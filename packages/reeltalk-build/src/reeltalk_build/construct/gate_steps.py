@@ -5,7 +5,7 @@ models of `--attacker` are attackers (`difficulty.py`): a turn should be hard fo
 text (`text_learners.py`) show which kinds of questions give their answers away.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Final
@@ -19,7 +19,6 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, SPEECH, VIDEOS, Table
 from reeltalk_build.construct.context import video_path
 from reeltalk_build.construct.difficulty import Item, check_difficulty
-from reeltalk_build.construct.equivalence import AnswerPair, Verdicts
 from reeltalk_build.construct.frames import read_frames
 from reeltalk_build.construct.leakage import Conversation, leaks, limit_leak_share
 from reeltalk_build.construct.probing import (
@@ -51,9 +50,9 @@ def check_gates(run: ConstructRun) -> StepResult:
     # Others' turns are checked too as far as it costs no model, since all turns are released together.
     everything = _Units([chains, dialogues, _others(run.benchmark, CHAINS), _others(run.benchmark, DIALOGUES)])
     made = run.spooled()
-    total = len(everything)
-    in_order = partial(_compared, run, "asking without the video", total)
-    made.gates.extend(leaks(everything, equivalence=run.equivalence, in_order=in_order))
+    asked = partial(run.map_ordered, "asking without the video", total=len(everything))
+    found = leaks(everything, equivalence=run.equivalence, in_order=lambda work, pairs: asked(pairs, work))
+    made.gates.extend(found)
     splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
     made.gates.extend(map(text_gate, measure_text_bias(everything, splits)))
     probed, attackers = _probed(run, conversations)
@@ -84,16 +83,6 @@ class _Units:
 
     def __iter__(self) -> Iterator[Conversation]:
         return chain.from_iterable(self._parts)
-
-
-def _compared(
-    run: ConstructRun,
-    what: str,
-    total: int,
-    work: Callable[[Sequence[AnswerPair]], Verdicts],
-    pairs: Iterable[Sequence[AnswerPair]],
-) -> Iterable[Verdicts]:
-    return run.map_ordered(what, pairs, work, total=total)
 
 
 def _probed(

@@ -11,7 +11,7 @@ If a model gives no reply, or nobody can compare its reply with the reference, t
 import math
 import random
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ MOST_A_SECOND: Final = 2.0
 LEAST_OUTSIDE_S: Final = 1.0
 """Least time outside the evidence for a video to be asked about without it."""
 
-_WORDS: Final[dict[Language, dict[str, str]]] = tomllib.loads(
+_WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
 """The words that the prompt `probe` is filled with."""

@@ -39,9 +39,9 @@ class ConstantReplies:
         if str(turn.extra.get("writer", "")).startswith(BY_MODEL):
             if tags := tuple(label for name in TAGS for label in turn.labels.get(name, ())):
                 self.tags[tags] += 1
-        if verified is not None and verified.extra.get("verdicts"):
-            self.moments[str(verified.extra.get("moment_s"))] += 1
-            self.seen[str(verified.extra.get("seen"))] += 1
+        for counts, key in ((self.moments, "moment_s"), (self.seen, "seen")):
+            if verified is not None and key in verified.extra:
+                counts[str(verified.extra[key])] += 1
 
     def add_links(self, linkages: Iterable[Linkage]) -> None:
         """Count the links that a model found."""

@@ -58,6 +58,11 @@ class Pairs:
         return self.told + self.missed + self.both + self.turned
 
     @property
+    def overlooked(self) -> bool:
+        """True if less than half of the changed turns are refused."""
+        return 2 * (self.told + self.both) < self.count
+
+    @property
     def detected(self) -> Proportion:
         """Share of the changed turns that are refused."""
         return wilson(self.told + self.both, self.count)
@@ -100,15 +105,15 @@ class JudgeRate:
             return "it refuses everything"
         if not pairs.told + pairs.turned:
             return "it says the same of a changed turn and of its original"
-        if _chance(pairs.told, pairs.turned) > CHANCE:
-            return (
-                f"a coin would do as well: it refuses the changed turn of {pairs.told} pairs and the original of "
-                f"{pairs.turned}"
-            )
         if pairs.told < FLOOR * (pairs.told + pairs.missed):
             return (
                 f"it refuses {pairs.told} of the {pairs.told + pairs.missed} changed turns whose original it passes, "
                 f"less than {FLOOR:.0%}"
+            )
+        if _chance(pairs.told, pairs.turned) > CHANCE:
+            return (
+                f"a coin would do as well: it refuses the changed turn of {pairs.told} pairs and the original of "
+                f"{pairs.turned}"
             )
         return None
 
@@ -119,7 +124,8 @@ class JudgeRate:
                 gate=f"{CANARY}{kind}",
                 unit="kind",
                 unit_id=self.judge,
-                outcome=GateOutcome.PASSED,
+                outcome=GateOutcome.FLAGGED if pairs.overlooked else GateOutcome.PASSED,
+                reason=f"it refuses {format_rate(pairs.detected)} of them" if pairs.overlooked else None,
                 value=pairs.detected.share,
                 extra={
                     "told": pairs.told,
@@ -187,7 +193,7 @@ def rate_sentences(rates: Sequence[JudgeRate], judges: Sequence[str]) -> Iterato
         overlooked = [
             f"{kind.replace('_', ' ')}, {own.detected.successes} of {own.count}"
             for kind, own in rate.kinds.items()
-            if 2 * own.detected.successes < own.count
+            if own.overlooked
         ]
         few += f"; least of {'; '.join(overlooked)}" if overlooked else ""
         yield (

@@ -5,7 +5,7 @@ neither passed nor failed, and is counted apart.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
@@ -24,6 +24,7 @@ from reeltalk.metrics.judge_rates import (
     rate_sentences,
 )
 from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
+from reeltalk.metrics.tracked_things import SupportedTurn, TrackedShares, compare_with_tracks, supported_turn
 from reeltalk.metrics.turn_sheet import (
     ReadSheet,
     SheetTurn,
@@ -48,12 +49,13 @@ from reeltalk.schema.gates import (
     GateOutcome,
     GateResult,
 )
+from reeltalk.schema.knowledge import Sighting
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.identical import IdenticalUnits, SaidTexts, film_key
 from reeltalk.store.rows import rows_by
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, VIDEOS
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
 from reeltalk.store.text_tables import escape_card, markdown_table
 
 if TYPE_CHECKING:
@@ -321,6 +323,8 @@ class Quality:
     judges: tuple[str, ...] = ()
     rates: list[JudgeRate] = field(default_factory=list)
     """What each judge made of turns that were changed to be wrong."""
+    tracked: TrackedShares | None = None
+    """How often tracked objects bear out what judges say, if there are any."""
     constant: tuple[str, ...] = ()
     """What models say of everything alike, in sentences."""
     own_judges: tuple[str, ...] = ()
@@ -348,6 +352,7 @@ def measure_quality(
     videos: Iterable[Video] = (),
     read: Iterable[SheetTurn] = (),
     linkages: Iterable[Linkage] = (),
+    sightings: Callable[[], Mapping[str, Sequence[Sighting]]] | None = None,
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
@@ -358,12 +363,14 @@ def measure_quality(
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.
         linkages: Its links, of which a model may say the same of all.
+        sightings: Opens its tracked objects by video, with which judges' words are compared; None if there are none.
     """
     import polars as pl
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
     said, writers, constant = SaidTexts(), set[str](), ConstantReplies()
+    supported: list[SupportedTurn] = []
     verdicts = [gate for gate in gates if is_verdict(gate)]
     refused: dict[tuple[str, int], bool] = {}
 
@@ -377,7 +384,9 @@ def measure_quality(
     def counted() -> Iterator[CheckedTurn]:
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
-            constant.add_turn(turn.turn, turn.result("verified"))
+            constant.add_turn(turn.turn, verified := turn.result("verified"))
+            if sightings is not None and (one := supported_turn(turn.video_id, turn.turn, verified)) is not None:
+                supported.append(one)
             found.faults.update(turn.faults)
             if verdicts and turn.made:
                 refused[turn.unit_id, turn.index] = bool(turn.flags)
@@ -422,6 +431,8 @@ def measure_quality(
     found.text = text_biases(gates)
     found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
+    if sightings is not None and supported:
+        found.tracked = compare_with_tracks(supported, sightings())
     constant.add_links(linkages)
     found.constant = tuple(constant.sentences())
     found.writers = tuple(sorted(writers))
@@ -450,6 +461,7 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
         benchmark.read(VIDEOS),
         sheet_turns(chains, dialogues, benchmark.read(PATHS)),
         benchmark.read(LINKAGES),
+        benchmark.table(SIGHTINGS).grouped if benchmark.rows(SIGHTINGS) else None,
     )
 
 
@@ -540,6 +552,8 @@ def quality_sentences(found: Quality) -> Iterator[str]:
             f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
             "stated evidence, or outside what it was shown."
         )
+    if found.tracked is not None:
+        yield from found.tracked.sentences()
     yield from found.constant
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
