@@ -16,8 +16,9 @@ from scripted_server import Body, Server, serve, words
 from reeltalk.cli import run
 from reeltalk.metrics.judge_rates import CHANCE, FLOOR, JudgeRate, Pairs, judge_rates
 from reeltalk.metrics.turn_checks import benchmark_quality, quality_card, quality_sentences
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import VERIFIED, GateOutcome
+from reeltalk.schema.record import ChainId, ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES
 from reeltalk_build.construct.canaries import EACH, KINDS, READ_AGAIN, draw_canaries
@@ -224,3 +225,38 @@ def test_a_coin_passes_less_often_than_is_said() -> None:
             if JudgeRate("chains", "coin", {"x": pairs}).problem is None:
                 passing += comb(18, discordant) * comb(discordant, told) / 2**discordant / 2**18
     assert passing <= CHANCE
+
+
+def test_a_run_that_was_stopped_while_judges_were_judged_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    for folder in (whole, stopped):
+        tell_clips(folder, CLIPS)
+    with serve(replies(Cast())) as server:
+        assert construct(whole, server, "truthful") == 0
+    with serve(replies(Cast())) as server:
+        base = ["construct", str(stopped), "--writer", "writer", "--base-url", server.base_url, "--sees", "text"]
+        base += ["--judge", "truthful", "--steps", "chains", "--connections", "4"]
+        for most in (9, 20, 33, 45):
+            assert run([*base, "--max-calls", str(most)]) == 2
+        assert run(base) == 0
+    for name in ("chains.jsonl", "gates.jsonl"):
+        assert (stopped / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_canaries_are_drawn_in_chinese_too() -> None:
+    said = [("他先拿起什么？", "他先拿起一个红色的杯子，之后打开那个柜子。"), ("桌上有几个碗？", "桌上有三个碗。")]
+    other = [("谁在花园里浇水？", "一位园丁在浇水。"), ("屋顶上落着什么？", "两只鸽子落在那里。")]
+    chains = [
+        QAChain(
+            id=ChainId(name),
+            video_id=VideoId("v"),
+            clip_id=ClipId(name),
+            turns=tuple(Turn(question=question, references=(answer,)) for question, answer in 2 * turns),
+        )
+        for name, turns in (("a", said), ("b", other))
+    ]
+    drawn = list(draw_canaries(chains, 17, "zh"))
+    kinds = [kind for _, changed in drawn for kind in changed.values()]
+    assert {"count_off_by_one", "gibberish", "other_answer"} <= set(kinds)
+    for chain, (copy, changed) in zip(chains, drawn, strict=True):
+        assert all(copy.turns[index] != chain.turns[index] for index in changed)

@@ -219,18 +219,17 @@ def _time(said: Said, _: Sequence[Turn], __: random.Random, words: Mapping[str, 
     return (said[0], answer) if answer != said[1] else (question, said[1])
 
 
-def _other_answer(said: Said, others: Sequence[Turn], draw: random.Random, _: Mapping[str, Any]) -> Said | None:
-    """The answer of a turn about another part, which has no word in common with the right one."""
-    told = topic_words(" ".join(said))
-    fit = [turn.references[0] for turn in others if not told & topic_words(turn.references[0])]
-    return (said[0], draw.choice(fit)) if fit else None
-
-
 def _neighbour(said: Said, others: Sequence[Turn], draw: random.Random, _: Mapping[str, Any]) -> Said | None:
-    """A question about another part, with its answer."""
+    """A question about another part, with its answer, which has no word in common with this turn."""
     told = topic_words(" ".join(said))
     fit = [(turn.question, turn.references[0]) for turn in others if not told & topic_words(turn.references[0])]
     return draw.choice(fit) if fit else None
+
+
+def _other_answer(said: Said, others: Sequence[Turn], draw: random.Random, words: Mapping[str, Any]) -> Said | None:
+    """The answer of such a turn."""
+    found = _neighbour(said, others, draw, words)
+    return (said[0], found[1]) if found else None
 
 
 def _gibberish(said: Said, _: Sequence[Turn], draw: random.Random, __: Mapping[str, Any]) -> Said:

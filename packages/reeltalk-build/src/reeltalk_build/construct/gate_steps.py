@@ -51,8 +51,7 @@ def check_gates(run: ConstructRun) -> StepResult:
     everything = _Units([chains, dialogues, _others(run.benchmark, CHAINS), _others(run.benchmark, DIALOGUES)])
     made = run.spooled()
     asked = partial(run.map_ordered, "asking without the video", total=len(everything))
-    found = leaks(everything, equivalence=run.equivalence, in_order=lambda work, pairs: asked(pairs, work))
-    made.gates.extend(found)
+    made.gates.extend(leaks(everything, equivalence=run.equivalence, in_order=lambda work, pairs: asked(pairs, work)))
     splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
     made.gates.extend(map(text_gate, measure_text_bias(everything, splits)))
     probed, attackers = _probed(run, conversations)

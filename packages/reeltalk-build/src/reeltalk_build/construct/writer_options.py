@@ -73,8 +73,7 @@ def idle_options(
         rubrics: True if only rubrics are written.
     """
     kind = kind_of_writer(writer)
-    answers = bool(asking.attacker) or asking.probe is not None
-    has_checkers = answers or bool(asking.judge)
+    has_checkers = bool(asking.attacker or asking.judge) or asking.probe is not None
     lacks = {
         "quality": kind in _ASKED and not asking.judge,
         "samples": not asking.judge,

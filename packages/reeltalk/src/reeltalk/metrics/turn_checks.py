@@ -442,8 +442,12 @@ def measure_quality(
 
 
 def _judged(rates: Iterable[JudgeRate], check: CheckName) -> str:
-    own = [rate.pairs for rate in rates if rate.step in STEPS_OF.get(check, ())]
-    return format_rate(sum(own, Pairs()).detected) if own else ""
+    own: dict[str, Pairs] = {}
+    for rate in rates:
+        if rate.step in STEPS_OF.get(check, ()):
+            own[rate.judge] = own.get(rate.judge, Pairs()) + rate.pairs
+    named = [f"{judge} {format_rate(pairs.detected)}" for judge, pairs in own.items()]
+    return "; ".join(named) if len(named) > 1 else "".join(format_rate(pairs.detected) for pairs in own.values())
 
 
 def benchmark_quality(benchmark: Benchmark) -> Quality:
