@@ -20,12 +20,12 @@ from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk_build.construct.object_step import ObjectSettings, sight_objects
-from reeltalk_build.metrics.identity import IdentityScores, score_identities
 from reeltalk_household.world.film import film
 from reeltalk_household.world.settings import FilmSettings
 
 sys.path.insert(0, str(ROOT / "tools"))
 import sample_videos
+from identity_scores import IdentityScores, score_identities
 
 TUNED_ON: Final = ("house1-0002", "house2-0003", "house3-0004", "house5-0001")
 LABELS: Final = ROOT / "tests" / "golden" / "bikes_identities.json"

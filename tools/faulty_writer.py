@@ -81,6 +81,8 @@ class Cast:
     planted: dict[Turn, Fault] = field(default_factory=dict)
     """Classes of faults by the question and the answer of the turn or draft that has one; a caption stands alone, and
     of a checklist the first two items."""
+    written: dict[tuple[Story, Turn], float] = field(default_factory=dict)
+    """The moment of every turn of a chain or dialogue that was written, by the story of its clip."""
     _captions: dict[str, Story] = field(default_factory=dict)
 
     def reply(self, body: Body) -> str:
@@ -96,10 +98,15 @@ class Cast:
         fault = self.faults.get(story.number)
         return fault if fault is not None and fault.kind == kind else None
 
-    def _checks(self, turns: Sequence[Turn], kind: Kind) -> list[dict[str, Any]]:
+    def _checks(self, turns: Sequence[Turn], kind: Kind, text: str = "") -> list[dict[str, Any]]:
+        """What a judge finds who has seen the clips of a request; without its text nothing but planted faults."""
         known = [self.planted.get(turn) for turn in turns]
         found = [fault if fault and fault.kind == kind else None for fault in known]
-        return [_check(n, *((fault.verdict, fault.said) if fault else ())) for n, fault in enumerate(found, 1)]
+        checks = [_check(n, *((fault.verdict, fault.said) if fault else ())) for n, fault in enumerate(found, 1)]
+        for check, turn in zip(checks, turns, strict=True) if text else ():
+            moments = [at_s for story in _stories(text) if (at_s := self.written.get((story, turn))) is not None]
+            check |= {"at_s": moments[0]} if moments else {"at_s": None, "verdict": "contradicted"}
+        return checks
 
     def _ChainReply(self, text: str) -> Any:
         story, (start_s, end_s) = _stories(text)[0], _times(text)
@@ -108,6 +115,7 @@ class Cast:
             turns[fault.turn] = fault.plant(story, turns[fault.turn])
             self.planted[turns[fault.turn]] = fault
         step_s = (end_s - start_s) / len(turns)
+        self.written |= {(story, turn): start_s + (n + 0.5) * step_s for n, turn in enumerate(turns)}
         return {
             "turns": [
                 {"question": q, "answer": a, "start_s": start_s + n * step_s, "end_s": start_s + (n + 1) * step_s}
@@ -128,7 +136,7 @@ class Cast:
         return self._checks([("", _fenced(text)[-1])], "caption")[0]
 
     def _QualityReply(self, text: str) -> Any:
-        checks = self._checks(_drafted(text), "chain")
+        checks = self._checks(_drafted(text), "chain", text)
         bad = any(check["faults"] or check["verdict"] != "supported" for check in checks)
         seven = (
             "accuracy", "completeness", "relevance", "fluency", "contextual_comprehension", "logical_consistency",
@@ -159,13 +167,14 @@ class Cast:
             seen = round_["about"] == "video" and round_["ability"] not in ("Answer Refusal", "Summary")
             first_s, last_s = start_s + n * step_s, start_s + (n + 1) * step_s
             round_ |= {"start_s": first_s if seen else None, "end_s": last_s if seen else None}
+            self.written[story, (round_["user"], round_["assistant"])] = (first_s + last_s) / 2
         return {"rounds": rounds}
 
     def _DialogueCheckReply(self, text: str) -> Any:
         turns = _drafted(text)
         fails = any(turn in self.planted and self.planted[turn].fails for turn in turns)
         return {
-            "checks": self._checks(turns, "dialogue"),
+            "checks": self._checks(turns, "dialogue", text),
             "task_reasons": ["what it has to do is missing" if fails else "it does what it has to"],
             "does_task": "No" if fails else "Yes",
         }

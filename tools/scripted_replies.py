@@ -19,6 +19,11 @@ _THINGS = ("mug", "plate", "book", "pillow", "bottle", "towel", "lamp", "chair")
 _PLACES = ("table", "shelf", "counter", "floor", "sofa", "bed", "desk", "sink")
 
 
+_WRITTEN: Final[dict[str, tuple[str, float | None]]] = {}
+"""Answer and moment of every question that a writer of this process has written; a judge looks them up, as somebody
+who has seen the video would. What is written follows from the request alone, so its order does not matter."""
+
+
 def _picked(draw: int) -> tuple[str, str, str]:
     return _COLOURS[draw % 8], _THINGS[draw // 8 % 8], _PLACES[draw // 64 % 8]
 
@@ -81,6 +86,8 @@ def _chain(text: str, draw: int) -> dict[str, Any]:
     start_s, end_s = map(float, bounds.groups()) if bounds else (0.0, 5.0)
     turns = [first, *steps[:4]]
     part_s = (end_s - start_s) / len(turns)
+    for number, (question, answer) in enumerate(turns):
+        _WRITTEN[question] = answer, round(start_s + (number + 0.5) * part_s, 2)
     return {
         "turns": [
             {
@@ -94,19 +101,21 @@ def _chain(text: str, draw: int) -> dict[str, Any]:
     }
 
 
-def _checks(text: str, count: int) -> list[dict[str, Any]]:
-    """A judge who finds all turns true and without a fault."""
-    shown = re.search(r"^<([\d.]+) seconds>$|^([\d.]+) s: ", text, re.MULTILINE)
-    at_s = float(shown[1] or shown[2]) if shown else None
-    seen = "It is seen as it is told."
-    return [
-        {"number": number, "seen": seen, "at_s": at_s, "faults": [], "verdict": "supported"}
-        for number in range(1, count + 1)
-    ]
+def _checks(turns: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    """A judge who finds a turn true if it answers as the writer did, or if no writer wrote about it."""
+    answers = {answer for answer, _ in _WRITTEN.values()}
+    found = []
+    for number, (question, answer) in enumerate(turns, start=1):
+        right, at_s = _WRITTEN.get(question, (None, None))
+        true = answer == right if right is not None else answer not in answers
+        seen = "It is seen as it is told." if true else "Something else is seen."
+        verdict = "supported" if true else "contradicted"
+        found.append({"number": number, "seen": seen, "at_s": at_s, "faults": [], "verdict": verdict})
+    return found
 
 
 def _turn_check(text: str, draw: int) -> dict[str, Any]:
-    return _checks(text, 1)[0]
+    return _checks([("", "")])[0]
 
 
 def _quality(text: str, draw: int) -> dict[str, Any]:
@@ -115,7 +124,7 @@ def _quality(text: str, draw: int) -> dict[str, Any]:
         "temporal_understanding",
     )  # fmt: skip
     turns = next(chain for chain in read_fenced_chains(text) if chain)
-    return {"turns": _checks(text, len(turns)), "reasons": [], **dict.fromkeys((*names, "overall"), 95)}
+    return {"turns": _checks(turns), "reasons": [], **dict.fromkeys((*names, "overall"), 95)}
 
 
 def read_fenced_chains(text: str) -> list[list[tuple[str, str]]]:
@@ -301,17 +310,14 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
         shown = one[3] == "video" and one[2] not in ("Answer Refusal", "Summary") and moments
         start_s = moments[place % len(moments)] if shown else None
         span = {"start_s": start_s, "end_s": start_s}
+        _WRITTEN[one[0]] = one[1], start_s
         replied.append(dict(zip(keys, one, strict=True)) | span)
     return {"rounds": replied}
 
 
 def _dialogue_check(text: str, draw: int) -> dict[str, Any]:
     turns = next(chain for chain in read_fenced_chains(text) if chain)
-    checks: list[dict[str, Any]] = [
-        {"number": number, "seen": answer, "at_s": None, "faults": [], "verdict": "supported"}
-        for number, (_, answer) in enumerate(turns, start=1)
-    ]
-    return {"checks": checks, "task_reasons": ["the rounds do what their kind asks for"], "does_task": "Yes"}
+    return {"checks": _checks(turns), "task_reasons": ["the rounds do what their kind asks for"], "does_task": "Yes"}
 
 
 def _checklist(text: str, draw: int) -> dict[str, Any]:

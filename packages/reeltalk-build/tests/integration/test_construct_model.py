@@ -156,7 +156,7 @@ def test_requests_about_a_clip_begin_with_the_same_frames(filmed: Path, tmp_path
         return scripted_vision.reply(body)
 
     with serve(reply) as server:
-        options = ("--frames", "16", "--judge", "vision-2", "--connections", "1", "--no-preflight")
+        options = ("--frames", "16", "--judge", "vision-2", "--connections", "1", "--no-preflight", "--no-canaries")
         command = ["construct", str(folder), "--writer", "vision-1", "--base-url", server.base_url, *options]
         assert run([*command, "--steps", "chains", "--steps", "scenes"]) == 0
     assert sorted(shown["CaptionReply"]) == sorted(shown["ChainReply"])

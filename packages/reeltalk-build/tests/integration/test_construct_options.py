@@ -33,19 +33,17 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "sheet": "packages/reeltalk-build/tests/unit/construct/test_sheets.py",
     "apply": "packages/reeltalk-build/tests/unit/construct/test_sheets.py",
     "rubrics": "packages/reeltalk-streaming/tests/integration/test_dead_servers.py",
-    "run": "packages/reeltalk-build/tests/unit/construct/test_gate_step.py",
     "workers": "packages/reeltalk/tests/integration/test_speech.py",
     "executor": "packages/reeltalk/tests/integration/test_ray.py",
     "plan": "packages/reeltalk-build/tests/integration/test_construct_model.py",
     "max_leaking": "packages/reeltalk-build/tests/unit/construct/test_gate_step.py",
-    "easy": "packages/reeltalk-build/tests/unit/construct/test_gate_step.py",
-    "easy_runs": "packages/reeltalk-build/tests/unit/construct/test_gate_step.py",
     "targets": "packages/reeltalk-build/tests/unit/construct/test_balance.py",
     "retry_unwritten": "packages/reeltalk-build/tests/integration/test_construct_model.py",
     "connections": "packages/reeltalk-build/tests/integration/test_construct_model.py",
     "timeout_s": "packages/reeltalk-build/tests/integration/test_construct_model.py",
     "give_up_after_s": "packages/reeltalk/tests/unit/llm/test_breaker.py",
     "probe": "packages/reeltalk-build/tests/integration/test_gates.py",
+    "canaries": "packages/reeltalk-build/tests/integration/test_canaries.py",
     "attacker": "packages/reeltalk-build/tests/integration/test_gates.py",
 }
 """Options whose effect another test shows, which needs runs, a server that fails, a cluster, or a whole benchmark."""
@@ -73,14 +71,13 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "frames": ("--frames", "1"),
     "frame_width_px": ("--frame-width-px", "64"),
     "max_leaking": ("--max-leaking", "0.5"),
-    "easy_runs": ("--easy-runs", "1"),
-    "easy": ("--easy", "drop"),
     "balance": ("--balance", "types"),
     "base_url": ("--base-url", "OTHER"),
     "api_key_env": ("--api-key-env", "OTHER_KEY"),
     "sees": ("--sees", "text"),
     "judge": ("--judge", "vision-2", "--base-url", "URL"),
     "samples": ("--samples", "2"),
+    "canaries": ("--no-canaries",),
     "prompts": ("--prompts", "PROMPTS"),
     "retry_unwritten": ("--retry-unwritten",),
     "connections": ("--connections", "1"),
@@ -102,6 +99,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
 BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "quality": ("--judge", "vision-2"),
     "samples": ("--judge", "vision-2"),
+    "canaries": ("--judge", "vision-2"),
     "frames": ("--frames", "8"),
     "max_cost": PRICES,
     "more_cost": PRICES,
@@ -268,12 +266,8 @@ def test_every_option_is_tried_here_or_elsewhere() -> None:
         assert option in text or f"--{option.replace('_', '-')}" in text, option
 
 
-NEED_ANOTHER: Final = ("easy", "easy_runs")
-"""Options that are refused for every kind, since they are given alone here."""
-
-
 def takes(option: str, kind: WriterKind) -> bool:
-    return kind in WRITER_OPTIONS.get(option, WRITERS) and option not in NEED_ANOTHER
+    return kind in WRITER_OPTIONS.get(option, WRITERS)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -332,11 +326,10 @@ def test_an_option_has_an_effect_on_models_that_check_what_the_graph_writes(
         (("--samples", "2"), "--samples has no effect on vision-1: it needs `--judge`"),
         (("--sees", "text", "--frames", "2"), "--frames has no effect on vision-1: it needs `--sees images`"),
         (("--sees", "text", "--frame-width-px", "64"), "--frame-width-px has no effect on vision-1: it needs `--sees"),
-        (("--easy-runs", "2", "--probe", "vision-2"), "--easy-runs has no effect on vision-1: it needs `--run`"),
-        (("--easy", "drop"), "--easy has no effect on vision-1: it needs `--run`"),
+        (("--no-canaries",), "--no-canaries has no effect on vision-1: it needs `--judge`"),
         (("--rubrics", "--judge", "vision-2"), "--judge has no effect on vision-1: --rubrics"),
         (("--rubrics", "--sees", "text"), "--sees has no effect on vision-1: --rubrics"),
-        (("--rubrics", "--workers", "2"), "leave out --plan, --steps, --run, --workers and --executor"),
+        (("--rubrics", "--workers", "2"), "leave out --plan, --steps, --workers and --executor"),
         (("--plan", "--samples", "2"), "--samples has no effect on vision-1"),
     ],
 )

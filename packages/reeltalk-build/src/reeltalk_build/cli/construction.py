@@ -33,11 +33,11 @@ SETTINGS_GROUPS: Final = {
         "frames",
         "frame_width_px",
     ),
-    CHECKS: ("quality", "attempts", "max_leaking", "easy_runs", "easy"),
+    CHECKS: ("quality", "attempts", "max_leaking"),
 }
 ASKING_GROUPS: Final = {
     START: ("base_url", "judge", "max_calls"),
-    CHECKS: ("samples", "attacker", "probe"),
+    CHECKS: ("samples", "canaries", "attacker", "probe"),
     BUDGET: (
         *("connections", "timeout_s", "give_up_after_s", "preflight"),
         *("max_tokens", "max_cost", "more", "more_tokens", "more_cost", "price_in", "price_out", "image_tokens"),
@@ -64,7 +64,6 @@ def construct(
     rubrics: Annotated[bool, FLAG] = False,
     sheet: Annotated[int | None, Parameter(group=SHEETS)] = None,
     apply: Annotated[tuple[Path, ...], Parameter(group=SHEETS)] = (),
-    run: Annotated[tuple[Path, ...], Parameter(name=("--run", "--runs"))] = (),
     workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
     plan: Annotated[bool, PLAN, FIRST] = False,
@@ -99,8 +98,6 @@ def construct(
     apply
         Filled sheets. Their shares, with intervals and agreement, stand on the card and on the page of the
         construction, beside those of the checks.
-    run
-        Runs with scores. Their correct answers show which turns are easy.
     workers
         Videos that are decoded at a time; by default one for each core.
     plan
@@ -109,15 +106,13 @@ def construct(
     if sheet is not None or apply:
         if settings != CONSTRUCT_DEFAULTS.model_copy(update={"seed": settings.seed}) or asking != ASK_DEFAULTS:
             raise SettingError("--sheet and --apply take no other options of this command but --seed")
-        if plan or steps or run or rubrics or writer != "graph":
-            raise SettingError("--sheet and --apply construct nothing; leave out --writer, --steps, --run, --plan")
+        if plan or steps or rubrics or writer != "graph":
+            raise SettingError("--sheet and --apply construct nothing; leave out --writer, --steps, --plan")
         return _sheets(benchmark, sheet, apply, settings.seed)
-    check_writer_options(writer, settings, asking, has_runs=bool(run), rubrics=rubrics)
+    check_writer_options(writer, settings, asking, rubrics=rubrics)
     if rubrics:
-        if plan or steps or run or workers is not None or executor != "local":
-            raise SettingError(
-                "--rubrics writes rubrics only; leave out --plan, --steps, --run, --workers and --executor"
-            )
+        if plan or steps or workers is not None or executor != "local":
+            raise SettingError("--rubrics writes rubrics only; leave out --plan, --steps, --workers and --executor")
         return _write_rubrics(benchmark, writer, settings, asking)
     if plan:
         return _plan(benchmark, writer, steps, settings, asking)
@@ -133,7 +128,6 @@ def construct(
             settings=settings,
             asking=asking,
             steps=steps,
-            runs=run,
             executor=opened,
             progress=bar.show,
             tell=say,
@@ -158,7 +152,7 @@ def _plan(
         print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
     prices = prices_of(asking.price_in, asking.price_out, "--price")
-    check_writer_options(writer, settings, asking, has_runs=True)
+    check_writer_options(writer, settings, asking)
     check_folder(asking.prompts, construction_prompts(settings.language))
     found = forecast_construction(
         Benchmark.open(benchmark), writer=writer, settings=settings, asking=asking, steps=steps

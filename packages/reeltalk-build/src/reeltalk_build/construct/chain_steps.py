@@ -13,6 +13,7 @@ from reeltalk.schema.record import ClipId
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
 from reeltalk_build.construct.balance import Label, wanted_between, wanted_labels
+from reeltalk_build.construct.canaries import Enough, judge_the_judges
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import repeated
@@ -35,12 +36,19 @@ def write_chains(run: ConstructRun) -> StepResult:
     written side by side.
     """
     wanted = _wanted_labels(run)
+    gates = judge_the_judges(
+        run,
+        "chains",
+        lambda heard, video, enough: _write_chains_of(heard, video, run.clips_of(video.id), wanted, enough=enough),
+    )
     report = run.report_each("writing chains", run.clip_count)
 
     def write(video: Video) -> tuple[list[QAChain], list[GateResult]]:
         return _write_chains_of(run, video, run.clips_of(video.id), wanted, report)
 
-    return run.collect(None, run.videos, write, CHAINS)
+    made = run.collect(None, run.videos, write, CHAINS)
+    made.gates.extend(gates)
+    return made
 
 
 def join_chains(run: ConstructRun, made: StepResult) -> StepResult:
@@ -66,7 +74,8 @@ def _write_chains_of(
     video: Video,
     clips: Sequence[Clip],
     wanted: Mapping[ClipId, tuple[Label, ...]],
-    report: Callable[[], None],
+    report: Callable[[], None] = lambda: None,
+    enough: Enough = lambda: False,
 ) -> tuple[list[QAChain], list[GateResult]]:
     captions: dict[str, str] = {}
 
@@ -83,6 +92,8 @@ def _write_chains_of(
     chains: list[QAChain] = []
     gates: list[GateResult] = []
     for index, clip in enumerate(clips):
+        if enough():
+            break
         around = Surroundings(
             caption(index - 1),
             caption(index + 1),

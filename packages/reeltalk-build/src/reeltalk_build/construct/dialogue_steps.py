@@ -9,6 +9,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, combinations
 from typing import Final
 
@@ -18,6 +19,7 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, VideoId, derive_id
 from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, SPEECH, VIDEOS
+from reeltalk_build.construct.canaries import Enough, judge_the_judges
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.linting import TASK_LABEL, repeated, topic_words
 from reeltalk_build.construct.mending import remove_leaks, shorten_dialogue
@@ -245,16 +247,20 @@ def write_dialogues(run: ConstructRun) -> StepResult:
     """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
     scenes = run.written_rows(SCENES).grouped()
 
-    def write(video: Video) -> tuple[list[Dialogue], GateResults]:
+    def write(run: ConstructRun, video: Video, enough: Enough = lambda: False) -> tuple[list[Dialogue], GateResults]:
         made, own = StepResult({DIALOGUES: []}), list(scenes.get(video.id, ()))
         for kind in ("single", "cross"):
             fitting = [scene for scene in own if scene.kind == kind]
             taken: Counter[str] = Counter()
             for task in Task:
-                _write_task(run, video, task, fitting, taken, made)
+                if not enough():
+                    _write_task(run, video, task, fitting, taken, made)
         return made.rows[DIALOGUES], made.gates
 
-    return run.collect("writing dialogues", run.videos, write, DIALOGUES)
+    gates = judge_the_judges(run, "dialogues", write)
+    made = run.collect("writing dialogues", run.videos, partial(write, run), DIALOGUES)
+    made.gates.extend(gates)
+    return made
 
 
 def join_dialogues(run: ConstructRun, made: StepResult) -> StepResult:
@@ -354,8 +360,6 @@ DIALOGUE_STEPS = (
             "attempts",
             "frames",
             "max_leaking",
-            "easy",
-            "easy_runs",
         ),
         join=join_dialogues,
     ),

@@ -21,6 +21,7 @@ from reeltalk.llm.picture_tokens import frame_tokens
 from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, VIDEOS
+from reeltalk_build.construct.canaries import READ_AGAIN
 from reeltalk_build.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk_build.construct.writer_options import GRAPH
 
@@ -30,8 +31,9 @@ TURNS_A_CHAIN: Final = 5
 DIALOGUES_A_VIDEO: Final = 12
 TURNS_A_DIALOGUE: Final = 6
 
-Unit = Literal["clip", "neighbours", "dialogue", "turn"]
-"""Of what a prompt is sent for each; neighbours are clips that follow each other."""
+Unit = Literal["clip", "neighbours", "dialogue", "turn", "canary clip", "canary dialogue"]
+"""Of what a prompt is sent for each; neighbours are clips that follow each other, and a canary is a draft that judges
+read again with changed turns."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def forecast_construction(
     videos = [video.id for video in rows]
     sides = [max(video.width_px, video.height_px) for video in rows if video.width_px and video.height_px]
     side = min(settings.frame_width_px, fmean(sides)) if sides else settings.frame_width_px
-    units = _count_units(benchmark, videos, settings, steps)
+    units = _count_units(benchmark, videos, settings, steps, READ_AGAIN if asking.canaries else 0)
     compared = bool(asking.judge) and (asking.probe is not None or bool(asking.attacker))
     models = {
         "writer": 1,
@@ -147,7 +149,7 @@ def forecast_construction(
 
 
 def _count_units(
-    benchmark: Benchmark, videos: Sequence[VideoId], settings: ConstructSettings, steps: Sequence[Step]
+    benchmark: Benchmark, videos: Sequence[VideoId], settings: ConstructSettings, steps: Sequence[Step], canaries: int
 ) -> Mapping[Unit, int]:
     """How many there are; turns that a step is still to write are estimated."""
     of_videos = Counter(clip.video_id for clip in benchmark.read(CLIPS))
@@ -165,6 +167,8 @@ def _count_units(
         "neighbours": sum(max(0, count - 1) for count in counts),
         "dialogue": dialogues,
         "turn": turns,
+        "canary clip": min(canaries, sum(counts)),
+        "canary dialogue": min(canaries, dialogues),
     }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
+from reeltalk.schema.gates import ELSEWHERE, FAULTS, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk_build.construct.replies import Verdict
 from reeltalk_build.construct.verification import TurnVerdict
 from reeltalk_build.construct.writers import Unwritten
@@ -66,10 +66,11 @@ class Subject:
             outcome: Outcome of a text that does not stay, for example `REPLACED`; by the verdict by default.
         """
         failed = verdict.verdict != "supported"
+        own = GateOutcome.FLAGGED if verdict.elsewhere else OUTCOMES[verdict.verdict]
         verified = self.gate(
             VERIFIED,
-            OUTCOMES[verdict.verdict] if outcome is None or not failed else outcome,
-            verdict.seen if failed else None,
+            own if outcome is None or not failed else outcome,
+            verdict.seen if failed else verdict.elsewhere or None,
             turn=turn,
             value=verdict.agreement,
             extra={
@@ -77,6 +78,7 @@ class Subject:
                 "seen": verdict.seen,
                 "verdicts": list(verdict.verdicts),
                 "judges": list(verdict.judges),
+                **({ELSEWHERE: True} if verdict.elsewhere else {}),
             },
         )
         return [

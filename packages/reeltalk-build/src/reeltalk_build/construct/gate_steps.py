@@ -1,28 +1,25 @@
 """The gates step: finds turns that need no video, that the video does not answer, that need no dialogue, or are easy.
 
-Baselines (`leakage.py`) and a model (`probing.py`) answer turns with less than the video. All of them, the models of
-`--attacker` and scored runs are attackers (`difficulty.py`): a turn should be hard for the best of them. Learners of
-the text (`text_learners.py`) show which kinds of questions give their answers away.
+Baselines (`leakage.py`) and a model (`probing.py`) answer turns with less than the video. All of them and the
+models of `--attacker` are attackers (`difficulty.py`): a turn should be hard for the best of them. Learners of the
+text (`text_learners.py`) show which kinds of questions give their answers away.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Final
 
 from reeltalk.metrics.text_bias import text_gate
 from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit, is_counted
+from reeltalk.schema.gates import GateResult, GateUnit, is_counted
 from reeltalk.schema.media import Video
 from reeltalk.schema.speech import Speech
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, SPEECH, VIDEOS, Table
 from reeltalk_build.construct.context import video_path
-from reeltalk_build.construct.difficulty import MOST, Item, check_difficulty, read_correct
-from reeltalk_build.construct.equivalence import AnswerPair, Verdicts
+from reeltalk_build.construct.difficulty import Item, check_difficulty
 from reeltalk_build.construct.frames import read_frames
-from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.leakage import Conversation, leaks, limit_leak_share
 from reeltalk_build.construct.probing import (
     Condition,
@@ -47,15 +44,14 @@ _ATTACKS: Final[dict[Condition, str]] = {
 
 
 def check_gates(run: ConstructRun) -> StepResult:
-    """Check all turns with baselines, with models if some are given, and with the given runs."""
+    """Check all turns with baselines, and with models if some are given."""
     chains, dialogues = run.written_rows(CHAINS), run.written_rows(DIALOGUES)
     conversations = _Units([chains, dialogues])
     # Others' turns are checked too as far as it costs no model, since all turns are released together.
     everything = _Units([chains, dialogues, _others(run.benchmark, CHAINS), _others(run.benchmark, DIALOGUES)])
     made = run.spooled()
-    total = len(everything)
-    in_order = partial(_compared, run, "asking without the video", total)
-    made.gates.extend(leaks(everything, equivalence=run.equivalence, in_order=in_order))
+    asked = partial(run.map_ordered, "asking without the video", total=len(everything))
+    made.gates.extend(leaks(everything, equivalence=run.equivalence, in_order=lambda work, pairs: asked(pairs, work)))
     splits: dict[str, str | None] = {video.id: video.split for video in run.videos}
     made.gates.extend(map(text_gate, measure_text_bias(everything, splits)))
     probed, attackers = _probed(run, conversations)
@@ -63,7 +59,8 @@ def check_gates(run: ConstructRun) -> StepResult:
     share = limit_leak_share(dialogues, made.gates, run.settings.max_leaking)
     # Put away first, since it reads the results that it is added to.
     made.gates.extend(run.benchmark.spool(GateResult, share))
-    made.gates.extend(_too_easy(run, conversations, attackers))
+    units: dict[str, GateUnit] = {one.id: "dialogue" if isinstance(one, Dialogue) else "chain" for one in conversations}
+    made.gates.extend(check_difficulty(attackers, units) if attackers else ())
     return made
 
 
@@ -85,16 +82,6 @@ class _Units:
 
     def __iter__(self) -> Iterator[Conversation]:
         return chain.from_iterable(self._parts)
-
-
-def _compared(
-    run: ConstructRun,
-    what: str,
-    total: int,
-    work: Callable[[Sequence[AnswerPair]], Verdicts],
-    pairs: Iterable[Sequence[AnswerPair]],
-) -> Iterable[Verdicts]:
-    return run.map_ordered(what, pairs, work, total=total)
 
 
 def _probed(
@@ -163,30 +150,10 @@ def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
     return frames
 
 
-def _too_easy(
-    run: ConstructRun, conversations: _Units, attackers: dict[str, dict[Item, bool | None]]
-) -> list[GateResult]:
-    """Results for turns that attackers or enough runs answer, and for dialogues that consist mostly of such turns."""
-    if not run.runs and not attackers:
-        return []
-    in_order = partial(_compared, run, "comparing answers", len(conversations))
-    runs = read_correct(run.runs, run.equivalence, in_order)
-    units: dict[str, GateUnit] = {one.id: "dialogue" if isinstance(one, Dialogue) else "chain" for one in conversations}
-    found = check_difficulty(attackers, runs, units, at_least=run.settings.easy_runs)
-    easy = Counter(gate.unit_id for gate in found if gate.outcome is GateOutcome.FLAGGED and gate.unit == "dialogue")
-    turns: dict[str, int] = {one.id: len(one.turns) for one in conversations}
-    if run.settings.easy == "drop":
-        for name, count in sorted(easy.items()):
-            if count > MOST * turns[name]:
-                why = f"{count} of {turns[name]} turns are too easy"
-                found.append(Subject("dialogue", name).gate(f"{DIFFICULTY}.share", GateOutcome.DROPPED, why))
-    return found
-
-
 GATE_STEP = StepSpec(
     "gates",
     check_gates,
     reads=(VIDEOS, CLIPS, CHAINS, DIALOGUES, SPEECH),
     writes=(GATES,),
-    settings=("language", "limit", "seed", "frame_width_px", "max_leaking", "easy", "easy_runs"),
+    settings=("language", "limit", "seed", "frame_width_px", "max_leaking"),
 )

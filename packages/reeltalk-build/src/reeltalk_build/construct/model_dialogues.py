@@ -92,9 +92,13 @@ def ask_for_dialogue(
 
 
 def judge_rounds(
-    judges: Sequence[PromptedModel], seen: VisualContext, dialogue: Dialogue, task: Task
+    judges: Sequence[PromptedModel],
+    seen: VisualContext,
+    dialogue: Dialogue,
+    task: Task,
+    weights: Mapping[str, float],
 ) -> DialogueVerdict | Unwritten:
-    """Let judges check every round against the video, and whether the dialogue does its task.
+    """Let judges, whose votes have weights by name, check every round, and whether the dialogue does its task.
 
     Returns:
         The verdict of the judges whose reply can be used; `Unwritten` if there is none.
@@ -118,11 +122,11 @@ def judge_rounds(
             said.append((judge.model.name, asked.record))
     if not said:
         return unwritten_from(failed[0])
-    yes = sum(reply.does_task == "Yes" for _, reply in said)
-    does_task = 2 * yes > len(said)
+    votes = [(weights.get(name, 1.0), reply.does_task == "Yes") for name, reply in said]
+    does_task = 2 * sum(vote for vote, yes in votes if yes) > sum(vote for vote, _ in votes)
     agreeing = [reply for _, reply in said if (reply.does_task == "Yes") == does_task]
     return DialogueVerdict(
-        turns=tuple(combine_checks([(name, reply.checks) for name, reply in said])),
+        turns=tuple(combine_checks([(name, reply.checks) for name, reply in said], weights)),
         does_task=does_task,
         reasons=tuple(dict.fromkeys(reason for reply in agreeing for reason in reply.task_reasons)),
         agreement=len(agreeing) / len(said),

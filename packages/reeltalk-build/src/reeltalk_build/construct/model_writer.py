@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from statistics import fmean
@@ -56,6 +57,7 @@ from reeltalk_build.construct.verification import (
     TurnVerdict,
     check_numbers,
     combine_checks,
+    place_moments,
 )
 from reeltalk_build.construct.writers import (
     ALONE,
@@ -121,6 +123,7 @@ class ModelWriter(Writer):
         self._writer = PromptedModel(model, language, own)
         self._judge_context = judge_context or context
         self._judges = tuple(PromptedModel(judge, language, own) for judge in judges)
+        self.judges = tuple(dict.fromkeys(judge.name for judge in judges))
         self.signature = _signature(model, judges, own, language)
         """`model:NAME#` and a hash of all that can change a reply; then language, judges and `writer:text-only`."""
 
@@ -174,14 +177,23 @@ class ModelWriter(Writer):
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        return _combined(
-            self._all_judges(
-                "quality",
-                QualityReply,
-                self._judge_context(video, (interval,), _evidence(chain.turns)),
-                {"chain": number_turns(chain.turns, timed=True)},
-                lambda reply: check_numbers(reply.turns, len(chain.turns)),
-            )
+        seen = self._judge_context(video, (interval,), _evidence(chain.turns))
+        asked = self._all_judges(
+            "quality",
+            QualityReply,
+            seen,
+            {"chain": number_turns(chain.turns, timed=True)},
+            lambda reply: check_numbers(reply.turns, len(chain.turns)),
+        )
+        said = [(name, one.record) for name, one in asked if one.record is not None]
+        if not said:
+            return _no_verdict([one for _, one in asked])
+        verdicts = combine_checks([(name, reply.turns) for name, reply in said], self.weights)
+        return ChainJudgement(
+            overall=fmean(reply.overall for _, reply in said),
+            dimensions={name: fmean(reply.dimensions[name] for _, reply in said) for name in said[0][1].dimensions},
+            reasons=tuple(dict.fromkeys(reason for _, reply in said for reason in reply.reasons)),
+            turns=place_moments(verdicts, chain.turns, (interval,), len(seen.images)),
         )
 
     def _all_judges(
@@ -386,7 +398,10 @@ class ModelWriter(Writer):
         if isinstance(intervals, Unwritten):
             return intervals
         seen = self._judge_context(video, intervals, _evidence(dialogue.turns))
-        return judge_rounds(self._judges, seen, dialogue, task)
+        found = judge_rounds(self._judges, seen, dialogue, task, self.weights)
+        if isinstance(found, Unwritten):
+            return found
+        return replace(found, turns=place_moments(found.turns, dialogue.turns, intervals, len(seen.images)))
 
     def checklists(
         self, video: Video, dialogue: Dialogue, turns: Sequence[int]
@@ -461,18 +476,6 @@ class ModelWriter(Writer):
 
 def _evidence(turns: Sequence[Turn]) -> list[Interval]:
     return [part for turn in turns for part in turn.evidence]
-
-
-def _combined(asked: Sequence[tuple[str, RecordResult[QualityReply]]]) -> ChainJudgement | Unwritten:
-    said = [(name, one.record) for name, one in asked if one.record is not None]
-    if not said:
-        return _no_verdict([one for _, one in asked])
-    return ChainJudgement(
-        overall=fmean(reply.overall for _, reply in said),
-        dimensions={name: fmean(reply.dimensions[name] for _, reply in said) for name in said[0][1].dimensions},
-        reasons=tuple(dict.fromkeys(reason for _, reply in said for reason in reply.reasons)),
-        turns=tuple(combine_checks([(name, reply.turns) for name, reply in said])),
-    )
 
 
 def _no_verdict(asked: Sequence[RecordResult[T]]) -> Unwritten:

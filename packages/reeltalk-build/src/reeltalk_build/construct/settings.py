@@ -64,11 +64,6 @@ class ConstructSettings(BaseModel):
     """Longer side of those frames at most (MT-Video-Bench)."""
     max_leaking: Share = 0.2
     """Largest share of turns that may be answerable without the video; dialogues beyond it are dropped."""
-    easy_runs: Annotated[int, Field(ge=0)] = 0
-    """A turn is too easy if at least this number of the --run runs answer it correctly, 0: a majority, or if a model of
-    --attacker or the --probe with text, one frame or shuffled frames does."""
-    easy: Literal["flag", "drop"] = "flag"
-    """Flag or drop a dialogue in which most turns are too easy."""
     balance: Literal["tags", "types"] | None = None
     """Aim at target shares of CogME's tags or VDAct's question types, and at all relations between chains: the graph
     chooses among chains, a model is told for each clip what is short."""
@@ -136,6 +131,9 @@ class AskSettings(RequestSettings):
     Without one, drafts and answers are `unchecked`. It should be another model than the writer."""
     samples: Count = 1
     """Verdicts of each judge about a draft; the agreement is recorded."""
+    canaries: bool = True
+    """Let each judge first read up to 18 turns a step that were changed to be wrong, in 6 requests. What it refuses
+    stands beside what passed; one that does not tell them from the same turns unchanged stops the step."""
     attacker: tuple[str, ...] = ()
     """Further models, for example small ones, that answer every question from frames and dialogue; a question that one
     of them answers is too easy."""
@@ -184,13 +182,3 @@ class ReviewSettings(BaseModel):
 
     review_share: Share = 0.1
     """Share of the turns that is marked for review, those with the closest calls."""
-    review_band: tuple[Share, Share] | None = None
-    """In place of a share: every turn with a tag whose probability lies within these two."""
-
-    @model_validator(mode="after")
-    def _band_is_in_order(self) -> "ReviewSettings":
-        if self.review_band is not None and self.review_band[0] > self.review_band[1]:
-            raise ValueError(
-                f"--review-band {self.review_band[0]:g} {self.review_band[1]:g}: the lower one comes first"
-            )
-        return self

@@ -20,7 +20,6 @@ from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.rows import KeyIndex, Rows
-from reeltalk.store.runs import ITEMS
 from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 from reeltalk_build.construct.chain_steps import CHAIN_STEPS
 from reeltalk_build.construct.dialogue_steps import DIALOGUE_STEPS
@@ -130,11 +129,12 @@ def _settings_of(run: ConstructRun, spec: StepSpec) -> dict[str, Json]:
         if run.prompts is not None:
             own = prompts(run.settings.language, run.prompts)
             chosen["prompts"] = [own[name].signature for name in ("probe", "equivalence")]
-        chosen["runs"] = [_hash(path / ITEMS) for path in run.runs]
     else:
         chosen[WRITER] = run.writer.signature
         if _has_blocks(run, spec):
             chosen["block"] = run.settings.block
+        if not run.canaries:
+            chosen["canaries"] = False
     if run.settings.targets is not None and "targets" in chosen:
         # The content of the file counts, not its path on this machine.
         chosen["targets"] = _hash(run.settings.targets)

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, Final, TypeVar
 
 from reeltalk.parallel import Executor
-from reeltalk.progress import Progress, unseen
+from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
@@ -54,10 +54,10 @@ class ConstructRun:
     writer: Writer
     executor: Executor
     progress: Progress = unseen
+    tell: Tell = silent
+    """Receives the lines of a table that explains why a step stops."""
     judges: tuple[PromptedModel, ...] = ()
     """Models that check what is written; the first one decides whether two answers say the same."""
-    runs: tuple[Path, ...] = ()
-    """Run folders whose scores show which turns are too easy."""
     probe: Ask | None = None
     """A model that answers turns without the video, and with the frames of their evidence."""
     probe_name: str | None = None
@@ -65,6 +65,8 @@ class ConstructRun:
     """False if the probe and the attackers get no frames."""
     attackers: Mapping[str, Ask] = field(default_factory=dict)
     """Models by name that answer turns from the video; a turn that one of them answers is too easy."""
+    canaries: bool = True
+    """False to take the writer's judges as they are; otherwise they first read turns that were changed to be wrong."""
     prompts: Path | None = None
     """A user's own folder of prompts."""
     watch: ReplyWatch = field(default_factory=ReplyWatch)

@@ -2,10 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
 from reeltalk_build.construct.replies import TurnCheck, Verdict
+
+SLIP_S: Final = 1.0
+"""Seconds by which a moment or evidence may reach beyond what it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,10 @@ class TurnVerdict:
     """One for each judge and sample."""
     judges: tuple[str, ...]
     """Names of the judges, in the order of `verdicts`."""
+    refused: tuple[bool, ...] = ()
+    """Whether each of them finds it untrue or faulty, in the same order."""
+    elsewhere: str = ""
+    """Why the moment cannot show what the verdict supports; empty if it can, or if there is none."""
 
     @property
     def agreement(self) -> float:
@@ -58,31 +68,69 @@ def check_numbers(checks: Sequence[TurnCheck], turns: int) -> str | None:
     return f"there are {turns} turns, so give one check for each of them in order; the numbers are {numbers}"
 
 
-def combine_checks(said: Sequence[tuple[str, Sequence[TurnCheck]]]) -> list[TurnVerdict]:
+def combine_checks(
+    said: Sequence[tuple[str, Sequence[TurnCheck]]], weights: Mapping[str, float] = MappingProxyType({})
+) -> list[TurnVerdict]:
     """One verdict for each turn.
 
     Args:
         said: For each judge and sample the judge's name, and its checks of all turns in order (`check_numbers`). At
             least one.
+        weights: How much a judge's vote counts, by name; 1 for others.
     """
     judges = tuple(name for name, _ in said)
-    return [_combine(judges, checks) for checks in zip(*(checks for _, checks in said), strict=True)]
+    votes = [weights.get(name, 1.0) for name in judges]
+    return [_combine(judges, checks, votes) for checks in zip(*(checks for _, checks in said), strict=True)]
 
 
-def _combine(judges: tuple[str, ...], checks: Sequence[TurnCheck]) -> TurnVerdict:
-    verdict, times = Counter(check.verdict for check in checks).most_common(1)[0]
-    if 2 * times <= len(checks):
+def _combine(judges: tuple[str, ...], checks: Sequence[TurnCheck], votes: Sequence[float]) -> TurnVerdict:
+    tally: dict[Verdict, float] = {}
+    for check, vote in zip(checks, votes, strict=True):
+        tally[check.verdict] = tally.get(check.verdict, 0.0) + vote
+    verdict = max(tally, key=tally.__getitem__)
+    if 2 * tally[verdict] <= sum(votes):
         verdict = "cannot tell"
     first = next((check for check in checks if check.verdict == verdict), checks[0])
     faulty = [check.faults for check in checks if check.faults]
+    blaming = sum(vote for check, vote in zip(checks, votes, strict=True) if check.faults)
     return TurnVerdict(
         verdict=verdict,
         seen=first.seen,
         moment_s=first.at_s,
-        faults=tuple(dict.fromkeys(fault for own in faulty for fault in own)) if 2 * len(faulty) >= len(checks) else (),
+        faults=tuple(dict.fromkeys(fault for own in faulty for fault in own)) if 2 * blaming >= sum(votes) else (),
         verdicts=tuple(check.verdict for check in checks),
         judges=judges,
+        refused=tuple(check.verdict != "supported" or bool(check.faults) for check in checks),
     )
+
+
+def place_moments(
+    verdicts: Sequence[TurnVerdict], turns: Sequence[Turn], parts: Sequence[Interval], pictures: int
+) -> tuple[TurnVerdict, ...]:
+    """The verdicts, with a note where a judge supports a turn by a moment outside the parts or outside its evidence.
+
+    Args:
+        verdicts: One for each turn.
+        turns: The turns. Evidence is compared only where a turn has some.
+        parts: What the judge was shown.
+        pictures: How many pictures it was shown; the moment of one may be as far away as the next one is.
+    """
+    slip_s = max(SLIP_S, sum(part.duration_s for part in parts) / max(1, pictures))
+    return tuple(
+        replace(verdict, elsewhere=_elsewhere(verdict, turn.evidence, parts, slip_s))
+        for verdict, turn in zip(verdicts, turns, strict=True)
+    )
+
+
+def _elsewhere(verdict: TurnVerdict, evidence: Sequence[Interval], parts: Sequence[Interval], slip_s: float) -> str:
+    moment_s = verdict.moment_s
+    for name, places in (("what it was shown", parts), ("the stated evidence", evidence)):
+        if moment_s is None or verdict.verdict != "supported" or not places:
+            return ""
+        if not any(one.start_s - slip_s <= moment_s <= one.end_s + slip_s for one in places):
+            told = ", ".join(f"{one.start_s:.1f} to {one.end_s:.1f} s" for one in places)
+            return f"the judge sees it at {moment_s:.1f} s, outside {name}, {told}"
+    return ""
 
 
 def mark_faults(turns: Sequence[Turn], faults: Mapping[int, Sequence[str]]) -> str:

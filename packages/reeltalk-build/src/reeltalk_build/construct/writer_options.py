@@ -31,7 +31,7 @@ CHECKED: Final = frozenset(
 )
 """Options that also have an effect where a model of `--judge`, `--attacker` or `--probe` is asked."""
 WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
-    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "image_tokens"), _ASKED),
+    **dict.fromkeys((*RequestSettings.model_fields, "sees", "samples", "canaries", "image_tokens"), _ASKED),
     **dict.fromkeys(("language", "quality", "retry_unwritten", "frames", "frame_width_px"), _ASKED | _OWN),
     **dict.fromkeys(("max_turns", "pairs", "merge_similarity"), _OWN | _GRAPH),
     "api_key_env": frozenset({"server"}),
@@ -41,8 +41,7 @@ WRITER_OPTIONS: Final[Mapping[str, frozenset[WriterKind]]] = {
 ONLY_WITH: Final[Mapping[str, str]] = {
     "quality": "`--judge`; a class of your own may judge itself",
     "samples": "`--judge`",
-    "easy": "`--run`, `--attacker` or `--probe`",
-    "easy_runs": "`--run`",
+    "canaries": "`--judge`",
     "targets": "`--balance`",
     "frames": "`--sees images`",
     "frame_width_px": "`--sees images`",
@@ -61,7 +60,7 @@ def kind_of_writer(writer: str) -> WriterKind:
 
 
 def idle_options(
-    writer: str, settings: ConstructSettings, asking: AskSettings, *, has_runs: bool, rubrics: bool = False
+    writer: str, settings: ConstructSettings, asking: AskSettings, *, rubrics: bool = False
 ) -> Iterator[tuple[str, str]]:
     """The options that have no effect on a writer, each with the reason.
 
@@ -69,17 +68,14 @@ def idle_options(
         writer: The writer.
         settings: What is written. Fields with their default value are not looked at.
         asking: How models are asked; the same.
-        has_runs: True if runs with scores are given.
         rubrics: True if only rubrics are written.
     """
     kind = kind_of_writer(writer)
-    answers = bool(asking.attacker) or asking.probe is not None
-    has_checkers = answers or bool(asking.judge)
+    has_checkers = bool(asking.attacker or asking.judge) or asking.probe is not None
     lacks = {
         "quality": kind in _ASKED and not asking.judge,
         "samples": not asking.judge,
-        "easy": not has_runs and not answers,
-        "easy_runs": not has_runs,
+        "canaries": not asking.judge,
         "frames": kind in _ASKED and asking.sees == "text",
         "frame_width_px": kind in _ASKED and asking.sees == "text",
     }
@@ -109,13 +105,13 @@ def given_options(settings: ConstructSettings, asking: AskSettings) -> tuple[str
 
 
 def check_writer_options(
-    writer: str, settings: ConstructSettings, asking: AskSettings, *, has_runs: bool, rubrics: bool = False
+    writer: str, settings: ConstructSettings, asking: AskSettings, *, rubrics: bool = False
 ) -> None:
     """Refuse an option that has no effect on a writer; the arguments are those of `idle_options`.
 
     Raises:
         SettingError: An option has no effect.
     """
-    for name, why in idle_options(writer, settings, asking, has_runs=has_runs, rubrics=rubrics):
-        option = f"--{'no-' if name == 'preflight' else ''}{name.replace('_', '-')}"
+    for name, why in idle_options(writer, settings, asking, rubrics=rubrics):
+        option = f"--{'no-' if name in ('preflight', 'canaries') else ''}{name.replace('_', '-')}"
         raise SettingError(f"{option} has no effect on {writer}: {why}; leave it out")

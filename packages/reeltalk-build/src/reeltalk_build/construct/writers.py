@@ -6,6 +6,7 @@ record.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal
 
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
@@ -99,6 +100,10 @@ class Writer:
     """Identifies the writer: `graph` or `model:NAME#1f2e3d4c`, with `writer:text-only` if it sees no images."""
     threads: int = 1
     """Most simultaneous calls."""
+    judges: Sequence[str] = ()
+    """Names of the models that judge what it writes, each once."""
+    weights: Mapping[str, float] = MappingProxyType({})
+    """How much the vote of each judge counts in `judge` and `judge_dialogue`, by name; 1 for others."""
     looks_around: bool = False
     """True if chains are written with the captions of the neighbouring clips at hand."""
 

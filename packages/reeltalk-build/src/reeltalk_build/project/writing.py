@@ -4,7 +4,6 @@ A template gives some settings. The others are commented out, as `#key: default`
 after the `#`. So you enable a setting by removing one character, and a pattern can enable all of them.
 """
 
-import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -83,16 +82,10 @@ TEMPLATES: Final = {template.name: template for template in (HOUSEHOLD, VIDEOS, 
 WIDTH: Final = 120
 HELP_AT: Final = 34
 """Column at which a setting's description begins."""
-MARKED: Final = re.compile(r"^(\s*)#(?=[^\s#])", re.MULTILINE)
 REVIEW: Final = (
     "Here people can review the dialogues: reeltalk review {benchmark}, then reeltalk review apply {benchmark}. The "
     "next 'reeltalk run' plays the reviewed dialogues."
 )
-
-
-def without_marks(text: str) -> str:
-    """A project file with all commented-out settings enabled."""
-    return MARKED.sub(r"\1", text)
 
 
 def project_text(template: Template, name: str, commands: Mapping[str, CommandSpec]) -> str:

@@ -28,7 +28,6 @@ from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import overlay
 from reeltalk.stages.prompt_folders import check_folder
 from reeltalk.store.benchmark import WORK, Benchmark
-from reeltalk.store.runs import Run
 from reeltalk.store.tables import CLIPS
 from reeltalk_build.construct.added_writers import find_writer
 from reeltalk_build.construct.balance import benchmark_shortfall
@@ -217,7 +216,6 @@ def construct(
     settings: ConstructSettings | None = None,
     asking: AskSettings | None = None,
     steps: Sequence[Step] = (),
-    runs: Sequence[Run | Path | str] = (),
     executor: Executor | None = None,
     progress: Progress = unseen,
     tell: Tell = silent,
@@ -234,7 +232,6 @@ def construct(
         settings: What to write, and the gates that it must pass.
         asking: How models are asked, and their limits.
         steps: Steps to run. The default is all.
-        runs: Runs with scores. Their correct answers show which turns are easy.
         executor: Runs the decoding. The default is one process for each core of this machine.
         progress: Called with the share of a step that is done.
         tell: Receives a sentence about the requests to models.
@@ -251,7 +248,7 @@ def construct(
     """
     benchmark.check_changeable()
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
-    check_writer_options(writer, settings, asking, has_runs=bool(runs))
+    check_writer_options(writer, settings, asking)
     check_folder(asking.prompts, construction_prompts(settings.language))
     executor = executor or open_executor()
     if writer in asking.judge:
@@ -263,8 +260,7 @@ def construct(
         if models.are_open:
             found = forecast_construction(benchmark, writer=writer, settings=settings, asking=asking, steps=steps)
             models.forecast(found, note)
-        run.progress = progress
-        run.runs = tuple(one.path if isinstance(one, Run) else Path(one) for one in runs)
+        run.progress, run.tell = progress, tell
         report = compute(run, tuple(steps) or STEPS)
     written = Benchmark.open(benchmark.path)
     balance: tuple[str, ...] = ()
@@ -299,6 +295,7 @@ def prepare_run(
         probe_name=asking.probe,
         probe_sees=asking.sees == "images",
         attackers={name: _answering(models, name, asking, "--attacker") for name in asking.attacker},
+        canaries=asking.canaries,
         prompts=asking.prompts,
         watch=models.watch,
         retries=asking.retry_unwritten,

@@ -39,7 +39,8 @@ def test_requests_grow_with_clips_and_judges(cut: Benchmark) -> None:
     assert forecast(cut, limit=1).calls == 9
     assert forecast(cut).calls == 36
     judged = forecast(cut, judge=["judge-1", "judge-2"], samples=2)
-    assert judged.calls == 36 + 7 + 2 * 4 * 12
+    # Each of four reads every clip twice, and six drafts again with changed turns.
+    assert judged.calls == 36 + 7 + 2 * 4 * 12 + 4 * 6
     assert judged.images > forecast(cut).images > 0
     assert forecast(cut, sees="text").images == 0
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from identity_scores import score_identities
 from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError
@@ -34,7 +35,6 @@ from reeltalk_build.construct.objects import (
     unpack_appearance,
 )
 from reeltalk_build.inference.detection import Detection
-from reeltalk_build.metrics.identity import score_identities
 from reeltalk_build.video.write import write_video
 from reeltalk_household.world.film import film
 from reeltalk_household.world.settings import FilmSettings

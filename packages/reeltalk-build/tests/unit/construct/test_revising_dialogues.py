@@ -157,7 +157,7 @@ class Judging:
             {
                 "number": number,
                 "seen": "a man with a bag",
-                "at_s": 1.0,
+                "at_s": None,
                 "faults": ["it is rude"] if "stupid" in answer else [],
                 "verdict": "contradicted" if "elephant" in answer else "supported",
             }

@@ -82,9 +82,6 @@ def test_the_closest_calls_are_reviewed_first_and_what_has_no_tags_before_them()
     turns = [sure(0.4), sure(0.01), TurnTags({}, {}, "nothing"), sure(0.2), sure(0.05)]
     assert select_for_review(turns, ReviewSettings(review_share=0.5)) == (2, 1, 4)
     assert select_for_review(turns, ReviewSettings(review_share=0)) == (2,)
-    assert select_for_review(turns, ReviewSettings(review_band=(0.5, 0.6))) == (2, 1, 4)
-    with pytest.raises(ValueError, match="lower one comes first"):
-        ReviewSettings(review_band=(0.6, 0.5))
 
 
 class Fixed:
@@ -208,7 +205,6 @@ def test_tags_that_the_graph_wrote_are_given_though_nobody_verified_them(tmp_pat
         ([], "give --model NAME"),
         (["--model", " m"], "give the name of a model"),
         (["--model", "m", "--review-share", "2"], "--review-share"),
-        (["--model", "m", "--review-band", "0.7", "0.2"], "lower one comes first"),
         (["--model", "m", "--samples", "0"], "--samples"),
         (["--model", "m", "--price-in", "1"], "--price-in and --price-out"),
     ],

@@ -4,9 +4,10 @@ import pytest
 
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.intervals import Interval
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.replies import TurnCheck, Verdict
-from reeltalk_build.construct.verification import check_numbers, combine_checks, mark_faults
+from reeltalk_build.construct.verification import check_numbers, combine_checks, mark_faults, place_moments
 
 
 def check(verdict: Verdict, *faults: str, number: int = 1, at_s: float | None = 2.0) -> TurnCheck:
@@ -68,3 +69,41 @@ def test_a_draft_is_shown_with_its_faults_below_each_line() -> None:
         "   A: There.",
         "   ! it is vague",
     ]
+
+
+@pytest.mark.parametrize(
+    ("at_s", "pictures", "why"),
+    [
+        (31.0, 20, ""),
+        (None, 20, ""),
+        (29.5, 20, ""),
+        (27.0, 20, "the judge sees it at 27.0 s, outside the stated evidence, 30.0 to 32.0 s"),
+        # Of few pictures none may lie nearer.
+        (27.0, 5, ""),
+        (3.0, 5, "the judge sees it at 3.0 s, outside what it was shown, 20.0 to 40.0 s"),
+        (900.0, 20, "the judge sees it at 900.0 s, outside what it was shown, 20.0 to 40.0 s"),
+    ],
+)
+def test_a_moment_elsewhere_verifies_nothing(at_s: float | None, pictures: int, why: str) -> None:
+    turn = Turn(question="What falls?", references=("A cup.",), evidence=(Interval(start_s=30, end_s=32),))
+    found = combine_checks([("a", [check("supported", at_s=at_s)])])
+    (placed,) = place_moments(found, [turn], [Interval(start_s=20, end_s=40)], pictures)
+    assert placed.elsewhere == why
+    verified, *faults = Subject("chain", "c").verdict(placed, turn=0)
+    assert not faults
+    assert verified.outcome is (GateOutcome.FLAGGED if why else GateOutcome.PASSED)
+    assert verified.reason == (why or None)
+
+
+def test_a_moment_says_nothing_of_a_verdict_that_supports_nothing() -> None:
+    found = combine_checks([("a", [check("contradicted", at_s=900.0)])])
+    (placed,) = place_moments(found, [Turn(question="Who?")], [Interval(start_s=20, end_s=40)], 9)
+    assert placed.elsewhere == ""
+
+
+def test_judges_vote_by_their_weight() -> None:
+    said = [("sharp", [check("contradicted")]), ("dull", [check("supported", "it is dull")])]
+    (even,) = combine_checks(said)
+    assert (even.verdict, even.faults) == ("cannot tell", ("it is dull",))
+    (weighed,) = combine_checks(said, {"sharp": 0.9, "dull": 0.4})
+    assert (weighed.verdict, weighed.faults, weighed.refused) == ("contradicted", (), (True, True))

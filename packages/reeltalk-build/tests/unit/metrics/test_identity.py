@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from identity_scores import IdentityScores, iou_matrix, score_identities
 
 from reeltalk.schema.knowledge import Box, KnownBox, Sighting
 from reeltalk.schema.record import EntityId, VideoId
-from reeltalk_build.metrics.identity import IdentityScores, assign_pairs, iou_matrix, score_identities
+from reeltalk_build.metrics.identity import assign_pairs
 
 LEFT, MIDDLE, RIGHT = (Box(left=x, top=0.2, right=x + 0.2, bottom=0.6) for x in (0.0, 0.4, 0.8))
 

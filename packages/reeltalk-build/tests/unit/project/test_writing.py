@@ -1,5 +1,6 @@
 """The file that `reeltalk new` writes is made from the commands, and says what they say."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,12 @@ from reeltalk_build.cli.projects import section_commands
 from reeltalk_build.project.reading import read_project
 from reeltalk_build.project.sections import SECTIONS, CommandSpec
 from reeltalk_build.project.steps import steps_of_project
-from reeltalk_build.project.writing import TEMPLATES, WIDTH, project_text, without_marks
+from reeltalk_build.project.writing import TEMPLATES, WIDTH, project_text
+
+
+def without_marks(text: str) -> str:
+    """A project file with all commented-out settings enabled."""
+    return re.sub(r"^(\s*)#(?=[^\s#])", r"\1", text, flags=re.MULTILINE)
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,26 @@ neither passed nor failed, and is counted apart.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Literal
 
+from reeltalk.metrics.constant_replies import ConstantReplies
 from reeltalk.metrics.counting import GRAPH
+from reeltalk.metrics.judge_rates import (
+    HEADINGS,
+    STEPS_OF,
+    JudgeRate,
+    Pairs,
+    format_rate,
+    judge_rates,
+    rate_cells,
+    rate_sentences,
+)
 from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
+from reeltalk.metrics.tracked_things import SupportedTurn, TrackedShares, compare_with_tracks, supported_turn
 from reeltalk.metrics.turn_sheet import (
     ReadSheet,
     SheetTurn,
@@ -23,11 +35,12 @@ from reeltalk.metrics.turn_sheet import (
     sheet_turns,
 )
 from reeltalk.metrics.uncertainty import MeanInterval, mean_interval, numbered_clusters
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import (
     ANSWERABLE,
     DEPENDS,
     DIFFICULTY,
+    ELSEWHERE,
     EVIDENCE_CUT,
     FAULTS,
     GONE,
@@ -36,6 +49,7 @@ from reeltalk.schema.gates import (
     GateOutcome,
     GateResult,
 )
+from reeltalk.schema.knowledge import Sighting
 from reeltalk.schema.media import Video
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import Benchmark
@@ -101,7 +115,7 @@ BY_GRAPH: Final = frozenset({"verified", "faults", "answerable", "evidence", "de
 """Checks that a graph needs no model for: it finds every answer again, with its evidence."""
 ATTEMPT: Final = "quality.attempt"
 """Gate of a draft that went back to its writer; it says nothing about the draft that stays."""
-WHOLE_ONLY: Final = ("leak.share", "leak.left", f"{DIFFICULTY}.share")
+WHOLE_ONLY: Final = ("leak.share", "leak.left")
 """Gates of a whole dialogue that say nothing about each of its turns."""
 
 
@@ -132,7 +146,9 @@ def verdict_of(gate: GateResult) -> str:
 def fault_class(gate: GateResult) -> str:
     """The class of fault that a result stands for: the gate, and for `verified` also the verdict."""
     name = gate_name(gate)
-    return f"{name}: {verdict_of(gate)}" if name == VERIFIED else name
+    if name == VERIFIED:
+        return f"{name}: {ELSEWHERE if gate.extra.get(ELSEWHERE) else verdict_of(gate)}"
+    return name
 
 
 @dataclass(frozen=True)
@@ -271,6 +287,9 @@ class CheckCount:
     """Turns on which it could not be made."""
     reasons: tuple[tuple[str, int], ...] = ()
     """Why it could not be made, with the number of turns; the most frequent reasons first."""
+    judged: str = ""
+    """What its judges refuse of turns that were changed to be wrong; empty if no judge decides it, or none was
+    measured."""
 
     @property
     def made(self) -> int:
@@ -312,6 +331,12 @@ class Quality:
     """What the text alone gives away, by kind of question, if it was measured."""
     writers: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    rates: list[JudgeRate] = field(default_factory=list)
+    """What each judge made of turns that were changed to be wrong."""
+    tracked: TrackedShares | None = None
+    """How often tracked objects bear out what judges say, if there are any."""
+    constant: tuple[str, ...] = ()
+    """What models say of everything alike, in sentences."""
     own_judges: tuple[str, ...] = ()
     """Models that wrote turns and judged them."""
     identical: tuple[IdenticalUnits, ...] = ()
@@ -336,6 +361,8 @@ def measure_quality(
     rewrites: Iterable[Rewrite] = (),
     videos: Iterable[Video] = (),
     read: Iterable[SheetTurn] = (),
+    linkages: Iterable[Linkage] = (),
+    sightings: Callable[[], Mapping[str, Sequence[Sighting]]] | None = None,
 ) -> Quality:
     """Count how far turns were checked, with intervals clustered by video. Of a turn, some bytes are kept.
 
@@ -345,12 +372,15 @@ def measure_quality(
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
         videos: Its videos; of those that look alike, chains may say the same.
         read: Its turns in their places, which are gone through if people filled in sheets about some.
+        linkages: Its links, of which a model may say the same of all.
+        sightings: Opens its tracked objects by video, with which judges' words are compared; None if there are none.
     """
     import polars as pl
 
     found, about = Quality(results=len(gates)), dict[str, str]()
     reasons: dict[str, Counter[str]] = {check.name: Counter() for check in CHECKS}
-    said, writers = SaidTexts(), set[str]()
+    said, writers, constant = SaidTexts(), set[str](), ConstantReplies()
+    supported: list[SupportedTurn] = []
     verdicts = [gate for gate in gates if is_verdict(gate)]
     refused: dict[tuple[str, int], bool] = {}
 
@@ -364,6 +394,9 @@ def measure_quality(
     def counted() -> Iterator[CheckedTurn]:
         for turn in checked_turns(noted(), gates):
             about[turn.unit_id] = turn.video_id
+            constant.add_turn(turn.turn, verified := turn.result("verified"))
+            if sightings is not None and (one := supported_turn(turn.video_id, turn.turn, verified)) is not None:
+                supported.append(one)
             found.faults.update(turn.faults)
             if verdicts and turn.made:
                 refused[turn.unit_id, turn.index] = bool(turn.flags)
@@ -372,6 +405,7 @@ def measure_quality(
                     reasons[name][result.reason or "no reason given"] += 1
             yield turn
 
+    found.rates = judge_rates(gates)
     turns = _frame(counted())
     found.turns, found.videos = len(turns), len(set(about.values()))
     found.passed, found.needs_video = _share(turns, "passed"), _share(turns, "needs_video")
@@ -382,7 +416,12 @@ def measure_quality(
         flagged = len(made.filter(pl.col("outcome") == GateOutcome.FLAGGED))
         unchecked = len(outcomes) - len(made)
         count = CheckCount(
-            check, _share(passed, "passed"), flagged, unchecked, tuple(reasons[check.name].most_common())
+            check,
+            _share(passed, "passed"),
+            flagged,
+            unchecked,
+            tuple(reasons[check.name].most_common()),
+            _judged(found.rates, check.name),
         )
         if count.passed is not None:
             found.checks.append(count)
@@ -402,10 +441,23 @@ def measure_quality(
     found.text = text_biases(gates)
     found.read = measure_sheet(verdicts, read, refused) if verdicts else None
     found.identical = tuple(said.identical({video.id: film_key(video) for video in videos}))
+    if sightings is not None and supported:
+        found.tracked = compare_with_tracks(supported, sightings())
+    constant.add_links(linkages)
+    found.constant = tuple(constant.sentences())
     found.writers = tuple(sorted(writers))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
     return found
+
+
+def _judged(rates: Iterable[JudgeRate], check: CheckName) -> str:
+    own: dict[str, Pairs] = {}
+    for rate in rates:
+        if rate.step in STEPS_OF.get(check, ()):
+            own[rate.judge] = own.get(rate.judge, Pairs()) + rate.pairs
+    named = [f"{judge} {format_rate(pairs.detected)}" for judge, pairs in own.items()]
+    return "; ".join(named) if len(named) > 1 else "".join(format_rate(pairs.detected) for pairs in own.values())
 
 
 def benchmark_quality(benchmark: Benchmark) -> Quality:
@@ -419,9 +471,15 @@ def benchmark_quality(benchmark: Benchmark) -> Quality:
 
 def content_quality(content: Content) -> Quality:
     """How far the turns of a benchmark's content were checked."""
-    units = chain[QAChain | Dialogue](content.chains, content.dialogues)
-    read = sheet_turns(content.chains, content.dialogues, content.paths)
-    return measure_quality(units, content.gates, content.rewrites, content.videos, read)
+    return measure_quality(
+        chain[QAChain | Dialogue](content.chains, content.dialogues),
+        content.gates,
+        content.rewrites,
+        content.videos,
+        sheet_turns(content.chains, content.dialogues, content.paths),
+        content.linkages,
+        (lambda: rows_by(content.sightings, "video_id")) if content.sightings else None,
+    )
 
 
 def is_supported(turn: CheckedTurn) -> bool | None:
@@ -511,6 +569,15 @@ def quality_sentences(found: Quality) -> Iterator[str]:
     made = "; ".join(count.check.title[0].lower() + count.check.title[1:] for count in found.checks)
     share = format_share(found.passed)
     yield f"{share} of the verified turns passed every check that was made on them. Checks made: {made}."
+    yield from rate_sentences(found.rates, found.judges)
+    if elsewhere := found.faults[f"{VERIFIED}: {ELSEWHERE}"]:
+        yield (
+            f"Not verified: {elsewhere:,} of {found.turns:,} turns that a judge supports by a moment outside the "
+            "stated evidence, or outside what it was shown."
+        )
+    if found.tracked is not None:
+        yield from found.tracked.sentences()
+    yield from found.constant
     if found.by_graph:
         yield "A graph wrote the answers. Each was found again in the graph before it was written."
     for name in found.own_judges:
@@ -537,15 +604,20 @@ def quality_card(found: Quality) -> list[str]:
         return [*lines, ""]
     if found.read is not None:
         people = [(column.title, format_share(column.yes), alpha_text(column.alpha)) for column in found.read.columns]
-        titles = ("Read by people, blind to the checks", "Turns with yes", "Agreement, α")
-        lines += ["", *markdown_table(titles, people, numbers=(False, False, False))]
+        read = ("Read by people, blind to the checks", "Turns with yes", "Agreement, α")
+        lines += ["", *markdown_table(read, people, numbers=(False, False, False))]
     if found.checks:
         rows = [
-            (count.check.title, format_share(count.passed), f"{count.flagged:,}", f"{count.unchecked:,}")
+            (count.check.title, format_share(count.passed), count.judged, f"{count.flagged:,}", f"{count.unchecked:,}")
             for count in found.checks
         ]
-        head = ("Check", "Turns that passed", "Flagged", "Unverified")
-        lines += ["", *markdown_table(head, rows, numbers=(False, False, True, True))]
+        titles = ("Check", "Turns that passed", "Its judge refuses of wrong turns", "Flagged", "Unverified")
+        kept = [n for n in range(len(titles)) if n != 2 or found.rates]
+        cells = [[row[n] for n in kept] for row in (titles, *rows)]
+        lines += ["", *markdown_table(cells[0], cells[1:], numbers=[n > 2 for n in kept])]
+    if found.rates:
+        rates = [tuple(map(escape_card, rate_cells(rate))) for rate in found.rates]
+        lines += ["", *markdown_table(HEADINGS, rates, numbers=(False, False, False, False))]
     if len(found.classes) > 1:
         classes = [
             (escape_card(one.name), f"{one.turns:,}", format_share(one.passed), format_share(one.supported))

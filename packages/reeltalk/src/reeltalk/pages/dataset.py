@@ -5,6 +5,7 @@ from typing import Final
 
 from reeltalk.analysis.dataset import DatasetNumbers, count_dataset, count_noun, format_number
 from reeltalk.errors import BenchmarkError
+from reeltalk.metrics.judge_rates import HEADINGS, rate_cells
 from reeltalk.metrics.turn_checks import (
     Quality,
     benchmark_quality,
@@ -78,6 +79,8 @@ def quality_values(quality: Quality) -> dict[str, object]:
         "quality": quality if known else None,
         "sentences": list((quality_sentences if known else identical_sentences)(quality)),
         "share": format_share,
+        "rate_headings": HEADINGS,
+        "rate_cells": rate_cells,
     }
 
 

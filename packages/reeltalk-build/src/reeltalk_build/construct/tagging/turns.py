@@ -204,16 +204,7 @@ def select_for_review(tagged: Iterable[TurnTags], settings: ReviewSettings) -> t
     Returns:
         Indices into `tagged`.
     """
-    band = settings.review_band
-    margins, in_band = array("d"), array("b")
-    for turn in tagged:
-        margins.append(math.nan if turn.margin is None else turn.margin)
-        values = (value for part in turn.probabilities.values() for value in part.values())
-        in_band.append(band is not None and any(band[0] <= value <= band[1] for value in values))
+    margins = array("d", (math.nan if turn.margin is None else turn.margin for turn in tagged))
     unknown = np.flatnonzero(np.isnan(margins)).tolist()
     known = np.argsort(margins, kind="stable")[: len(margins) - len(unknown)]
-    if band is not None:
-        close = [place for place in known.tolist() if in_band[place]]
-    else:
-        close = known[: round(settings.review_share * len(known))].tolist()
-    return (*unknown, *close)
+    return (*unknown, *known[: round(settings.review_share * len(known))].tolist())
