@@ -36,7 +36,7 @@ _LATIN_WORD: Final = re.compile(r"[a-zA-Z\u00c0-\u024f]+(?:['’][a-z]+)?")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
 
 
-_QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|‘[^’]*’")
+_QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^“”]*”|「[^「」]*」|『[^『』]*』|《[^《》]*》|‘[^‘’]*’")
 
 
 MOST_CHINESE_IN_ENGLISH: Final = 0.3
@@ -279,18 +279,16 @@ def _length(text: str, part: Part, language: Language) -> Said:
         yield f"has {size} {name}, more than {high}"
 
 
-TEXT_RULES: Final[dict[str, Callable[[str, Part, Language], Said]]] = {
+_CODED: Final[Mapping[str, Callable[[str, Part, Language], Said]]] = {
     "characters": _characters,
-    "markup": partial(_found, "markup"),
-    "placeholder": partial(_found, "placeholder"),
-    "self": partial(_found, "self"),
     "prompt": _echoes,
     "language": _foreign,
     "looping": _looping,
     "cut_off": _cut_off,
-    "declines": partial(_found, "declines"),
-    "wording": partial(_found, "wording"),
     "length": _length,
-    "form": partial(_found, "form"),
 }
-"""Rules for single texts by name. Each gives what is wrong with a text."""
+GRAVE_TEXT_RULES: Final = tuple(TEXT_RULE_FILE.raw["grave"])
+TEXT_RULES: Final[dict[str, Callable[[str, Part, Language], Said]]] = {
+    name: _CODED.get(name, partial(_found, name)) for name in (*GRAVE_TEXT_RULES, *TEXT_RULE_FILE.raw["others"])
+}
+"""Rules for single texts by name, grave ones first. Each gives what is wrong with a text."""
