@@ -83,11 +83,7 @@ def check(draft: Draft, *, judged: bool) -> tuple[str, tuple[str, ...]]:
     kept, gates = write_checked_chain(_Told(draft, judged), video, clip, least=1)  # type: ignore[arg-type]
     where = draft.get("faulty_turn")
     turns = {where} if isinstance(where, int) else set(where or range(len(draft["turns"])))
-    found = [
-        gate
-        for gate in gates
-        if (gate.turn_index is None or gate.turn_index in turns) and gate.outcome in _FOUND
-    ]
+    found = [gate for gate in gates if (gate.turn_index is None or gate.turn_index in turns) and gate.outcome in _FOUND]
     names = tuple(sorted({gate.gate for gate in found} - OF_A_CHAIN))
     if kept is None or len(kept.turns) <= min(turns):
         return "acted on", names
@@ -124,7 +120,9 @@ def main() -> None:
             total = sum(rates(drafts, judged=judged).values(), Counter[str]())
             shares = ", ".join(f"{outcome} {total[outcome]}" for outcome in OUTCOMES)
             caught = 1 - total["clean"] / max(1, total.total())
-            print(f"{name}, {'truthful judge' if judged else 'no judge'}: {shares} of {total.total()} ({caught:.1%} caught)")
+            print(
+                f"{name}, {'truthful judge' if judged else 'no judge'}: {shares} of {total.total()} ({caught:.1%} caught)"
+            )
     print("by kind, without a judge:")
     for kind, counts in sorted(rates(faults, judged=False).items()):
         print(f"  {' / '.join(str(counts[one]) for one in OUTCOMES)}  {kind}")

@@ -158,6 +158,10 @@ def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, 
                     continue
                 if isinstance(unit, Dialogue) and name in TEXT_RULE_FILE.raw["spoken"]:
                     continue
+                # A clock in the video may be asked for.
+                asked = " ".join(one.question for one in unit.turns[max(0, index - 1) : index + 1])
+                if "a point in time" in reason and RULE_FILE.find("tells_the_time", asked):
+                    continue
                 yield index, name, reason
 
 
@@ -190,16 +194,31 @@ def _opening(unit: QAChain | Dialogue, _: Language) -> Found:
                 yield 0, f"nothing was said before it that it can refer to: {shorten(found[0])}"
 
 
-def _asks(unit: QAChain | Dialogue, _: Language) -> Found:
+def _exchange(unit: QAChain | Dialogue, language: Language) -> Found:
     if isinstance(unit, Dialogue):
         return
     for index, turn in enumerate(unit.turns):
-        if turn.question.count("?") + turn.question.count("？") > 1:
+        question, answer = turn.question, " ".join(turn.references[:1])
+        plain = RULE_FILE.pattern("quoted").sub("“”", question).strip()
+        marks = plain.count("?") + plain.count("？")
+        if marks > 1:
             yield index, "it asks two questions"
-        elif not (_ENDS_WITH_A_QUESTION.search(turn.question) or _ASKS_OPENLY.search(turn.question)):
+        elif not marks and not _ASKS_OPENLY.search(question):
             yield index, "it asks nothing"
-        if any(map(_ENDS_WITH_A_QUESTION.search, turn.references[:1])):
+        elif not _ENDS_WITH_A_QUESTION.search(plain) and (marks or (language == "en" and plain[-1:].isalnum())):
+            yield index, "it does not end with its question"
+        if is_graph_written(turn):
+            continue
+        if _ENDS_WITH_A_QUESTION.search(RULE_FILE.pattern("quoted").sub("“”", answer)):
             yield index, "its answer is a question"
+        if (words := len(text_words(answer))) > MOST_WORDS[language]:
+            yield index, f"its answer has {words} words, more than {MOST_WORDS[language]}"
+        if RULE_FILE.find("does_not_fit", f"{question}\n{answer}"):
+            yield index, "its answer is none to such a question"
+
+
+MOST_WORDS: Final = {"en": 50, "zh": 100}
+"""Most words of an answer in a chain; for Chinese, pairs of characters. People's longest in VDAct has 52."""
 
 
 def _same_fact(unit: QAChain | Dialogue, _: Language) -> Found:
@@ -263,9 +282,13 @@ def _given_away(unit: QAChain | Dialogue, _: Language) -> Found:
         )
         if turn.extra.get(ABOUT) == "topic" or closed:
             continue
-        answer = topic_words(" ".join(turn.references[:1]))
+        answer = topic_words(" ".join(turn.references[:1])) - _EMPTY
         if answer and len(answer & topic_words(turn.question)) >= LEAST_GIVEN_AWAY * len(answer):
             yield index, "the question already says what the answer says"
+
+
+_EMPTY: Final = frozenset({"th", "thing", "someth", "one", "object", "way"})
+"""Topics that add nothing to a question, as in *with the thing that she uses*."""
 
 
 def _yes_no(unit: QAChain | Dialogue, _: Language) -> Found:
@@ -311,7 +334,7 @@ RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language], Found]]] = {
     "task": _task,
     "yes_no": _yes_no,
     "opening": _opening,
-    "asks": _asks,
+    "exchange": _exchange,
     "same_fact": _same_fact,
     "dependence": _dependence,
     "order": _order,

@@ -36,7 +36,9 @@ _LATIN_WORD: Final = re.compile(r"[a-zA-Z\u00c0-\u024f]+(?:['’][a-z]+)?")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
 
 
-_QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^“”]*”|「[^「」]*」|『[^『』]*』|《[^《》]*》|‘[^‘’]*’")
+_QUOTED: Final = re.compile(
+    r"\"[^\"]*\"|“[^“”]*”|「[^「」]*」|『[^『』]*』|《[^《》]*》|‘[^‘’]*’|(?<!\w)'[^'\n]{1,200}'(?!\w)"
+)
 
 
 MOST_CHINESE_IN_ENGLISH: Final = 0.3
@@ -93,7 +95,9 @@ _BLANK: Final = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\ufffd"
 
 
 def _found(rule: str, text: str, part: Part, _: Language) -> Said:
-    return TEXT_RULE_FILE.faults(rule, text, part)
+    # What somebody says and what a sign reads may be anything.
+    plain = text if rule in TEXT_RULE_FILE.raw["quotes_too"] else _QUOTED.sub("“”", text)
+    return TEXT_RULE_FILE.faults(rule, plain, part)
 
 
 def declines(text: str) -> bool:
