@@ -31,7 +31,7 @@ from reeltalk.schema.labels import Task
 from reeltalk.schema.turn_sense import Film, unit_findings
 from reeltalk_build.construct.gate_results import Subject
 from reeltalk_build.construct.replies import ROUNDS
-from reeltalk_build.construct.text_rules import TEXT_RULES, Part, declines
+from reeltalk_build.construct.text_rules import GRAVE_TEXT_RULES, TEXT_RULE_FILE, TEXT_RULES, Part, declines
 from reeltalk_build.construct.writers import Language
 
 RULE_FILE: Final = read_rules(Path(__file__).with_suffix(".toml"))
@@ -105,7 +105,7 @@ MOST_RECURRING: Final = 0.5
 """Largest share of a chain's questions that other chains of the video may ask too."""
 MOST_RECURRING_ELSEWHERE: Final = 0.75
 """Largest share of a unit's questions that one unit of another video may ask too."""
-GRAVE: Final = frozenset({"characters", "markup", "placeholder", "self", "prompt", "language", "looping", "task"})
+GRAVE: Final = frozenset({*GRAVE_TEXT_RULES, "task"})
 """Rules after whose faults a text must not stay: it says nothing, says it to nobody, or is no turn of its task."""
 
 
@@ -121,7 +121,18 @@ def text_faults(text: str, *, part: Part, language: Language = "en") -> list[tup
         A rule's name and a reason for each fault, grave ones first. The rules of `GRAVE` mean that the text must not
         stay.
     """
-    return [(name, f"the {part} {said}") for name, rule in TEXT_RULES.items() for said in rule(text, part, language)]
+    # Characters are looked for in all of a text; no other rule needs more than a text may have, or runs of spaces.
+    read = _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", text)[:MOST_READ]
+    return [
+        (name, f"the {part} {said}")
+        for name, rule in TEXT_RULES.items()
+        for said in rule(text if name == "characters" else read, part, language)
+    ]
+
+
+MOST_READ: Final = 4000
+"""Characters of a text that are read for faults; one of more is too long."""
+_SPACES: Final = re.compile(r"\s\s+")
 
 
 def lint(unit: QAChain | Dialogue, *, language: Language = "en") -> list[GateResult]:
@@ -144,6 +155,12 @@ def _texts(unit: QAChain | Dialogue, language: Language) -> Iterator[tuple[int, 
             for name, reason in text_faults(text, part=part, language=language):
                 # A talk about photography is about pictures, and an assistant may not know what a user asks there.
                 if turn.extra.get(ABOUT) == "topic" and name in ("wording", "declines"):
+                    continue
+                if isinstance(unit, Dialogue) and name in TEXT_RULE_FILE.raw["spoken"]:
+                    continue
+                # A clock in the video may be asked for.
+                asked = " ".join(one.question for one in unit.turns[max(0, index - 1) : index + 1])
+                if "a point in time" in reason and RULE_FILE.find("tells_the_time", asked):
                     continue
                 yield index, name, reason
 
@@ -168,6 +185,58 @@ def _dependence(unit: QAChain | Dialogue, language: Language) -> Found:
         shared = topic_words(question) & topic_words(" ".join(text for turn in before for text in turn.references[:1]))
         if not shared and not pattern.search(question):
             yield index, "it refers to nothing in the answers before: no pronoun and no shared word"
+
+
+def _opening(unit: QAChain | Dialogue, _: Language) -> Found:
+    for turn in unit.turns[:1]:
+        if not is_graph_written(turn) and turn.extra.get(ABOUT) not in ("topic", "chat"):
+            if found := RULE_FILE.find("refers_to_nothing", turn.question):
+                yield 0, f"nothing was said before it that it can refer to: {shorten(found[0])}"
+
+
+def _exchange(unit: QAChain | Dialogue, language: Language) -> Found:
+    if isinstance(unit, Dialogue):
+        return
+    for index, turn in enumerate(unit.turns):
+        question, answer = turn.question, " ".join(turn.references[:1])
+        plain = RULE_FILE.pattern("quoted").sub("“”", question).strip()
+        marks = plain.count("?") + plain.count("？")
+        if marks > 1:
+            yield index, "it asks two questions"
+        elif not marks and not _ASKS_OPENLY.search(question):
+            yield index, "it asks nothing"
+        elif not _ENDS_WITH_A_QUESTION.search(plain) and (marks or (language == "en" and plain[-1:].isalnum())):
+            yield index, "it does not end with its question"
+        if is_graph_written(turn):
+            continue
+        if _ENDS_WITH_A_QUESTION.search(RULE_FILE.pattern("quoted").sub("“”", answer)):
+            yield index, "its answer is a question"
+        if (words := len(text_words(answer))) > MOST_WORDS[language]:
+            yield index, f"its answer has {words} words, more than {MOST_WORDS[language]}"
+        if RULE_FILE.find("does_not_fit", f"{question}\n{answer}"):
+            yield index, "its answer is none to such a question"
+
+
+MOST_WORDS: Final = {"en": 50, "zh": 100}
+"""Most words of an answer in a chain; for Chinese, pairs of characters. People's longest in VDAct has 52."""
+
+
+def _same_fact(unit: QAChain | Dialogue, _: Language) -> Found:
+    """Turns with an answer of earlier ones: the same is asked in other words, or the third time."""
+    told: list[tuple[frozenset[str], frozenset[str]]] = []
+    for index, turn in enumerate(unit.turns):
+        if not _is_compared(turn) or turn.extra.get(ABOUT) == "topic" or is_labelled(turn, Task.MEMORY_RECALL):
+            continue
+        asks, says = topic_words(turn.question) - _PEOPLE, topic_words(" ".join(turn.references[:1])) - _PEOPLE
+        again = [
+            asked for asked, said in told if min(len(says), len(said)) > 1 and (says <= said or said <= says)
+        ]  # fmt: skip
+        if len(again) > 1 or any(2 * len(asks & asked) >= min(len(asks), len(asked)) > 0 for asked in again):
+            yield index, "an earlier question has this answer already"
+        told.append((asks, says))
+
+
+_PEOPLE: Final = RULE_FILE.words["people"]
 
 
 def _order(unit: QAChain | Dialogue, _: Language) -> Found:
@@ -213,9 +282,13 @@ def _given_away(unit: QAChain | Dialogue, _: Language) -> Found:
         )
         if turn.extra.get(ABOUT) == "topic" or closed:
             continue
-        answer = topic_words(" ".join(turn.references[:1]))
+        answer = topic_words(" ".join(turn.references[:1])) - _EMPTY
         if answer and len(answer & topic_words(turn.question)) >= LEAST_GIVEN_AWAY * len(answer):
             yield index, "the question already says what the answer says"
+
+
+_EMPTY: Final = frozenset({"th", "thing", "someth", "one", "object", "way"})
+"""Topics that add nothing to a question, as in *with the thing that she uses*."""
 
 
 def _yes_no(unit: QAChain | Dialogue, _: Language) -> Found:
@@ -260,6 +333,9 @@ _DENIES: Final = RULE_FILE.pattern("denies")
 RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language], Found]]] = {
     "task": _task,
     "yes_no": _yes_no,
+    "opening": _opening,
+    "exchange": _exchange,
+    "same_fact": _same_fact,
     "dependence": _dependence,
     "order": _order,
     "sense": _sense,

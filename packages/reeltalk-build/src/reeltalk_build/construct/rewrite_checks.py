@@ -33,8 +33,8 @@ from reeltalk_build.construct.writers import Language
 
 GRAVE_RULES: Final = GRAVE | {"unchanged", "method"}
 """Rules after whose faults a draft must not stay."""
-_OF_OTHERS: Final = frozenset({"yes_no", "order"})
-"""Rules for turns that a draft need not keep: a method may ask whether something is possible."""
+_OF_OTHERS: Final = frozenset({"yes_no", "order", "opening"})
+"""Rules for turns that a draft need not keep: a method may ask whether something is possible, and a draft refers."""
 MOST_SHARED: Final = 0.8
 """A draft that has at least this share of the words that an answer adds to its question tells the answer."""
 _COMPARES: Final = re.compile(r"\bwhich (?:of|one)\b|\bcompared\b|相比|哪一?[个只件样种]更", re.I)

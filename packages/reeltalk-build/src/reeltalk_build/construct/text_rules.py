@@ -36,7 +36,9 @@ _LATIN_WORD: Final = re.compile(r"[a-zA-Z\u00c0-\u024f]+(?:['’][a-z]+)?")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][a-z]+)?")
 
 
-_QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|‘[^’]*’")
+_QUOTED: Final = re.compile(
+    r"\"[^\"]*\"|“[^“”]*”|「[^「」]*」|『[^『』]*』|《[^《》]*》|‘[^‘’]*’|(?<!\w)'[^'\n]{1,200}'(?!\w)"
+)
 
 
 MOST_CHINESE_IN_ENGLISH: Final = 0.3
@@ -93,7 +95,9 @@ _BLANK: Final = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\ufffd"
 
 
 def _found(rule: str, text: str, part: Part, _: Language) -> Said:
-    return TEXT_RULE_FILE.faults(rule, text, part)
+    # What somebody says and what a sign reads may be anything.
+    plain = text if rule in TEXT_RULE_FILE.raw["quotes_too"] else _QUOTED.sub("“”", text)
+    return TEXT_RULE_FILE.faults(rule, plain, part)
 
 
 def declines(text: str) -> bool:
@@ -279,18 +283,16 @@ def _length(text: str, part: Part, language: Language) -> Said:
         yield f"has {size} {name}, more than {high}"
 
 
-TEXT_RULES: Final[dict[str, Callable[[str, Part, Language], Said]]] = {
+_CODED: Final[Mapping[str, Callable[[str, Part, Language], Said]]] = {
     "characters": _characters,
-    "markup": partial(_found, "markup"),
-    "placeholder": partial(_found, "placeholder"),
-    "self": partial(_found, "self"),
     "prompt": _echoes,
     "language": _foreign,
     "looping": _looping,
     "cut_off": _cut_off,
-    "declines": partial(_found, "declines"),
-    "wording": partial(_found, "wording"),
     "length": _length,
-    "form": partial(_found, "form"),
 }
-"""Rules for single texts by name. Each gives what is wrong with a text."""
+GRAVE_TEXT_RULES: Final = tuple(TEXT_RULE_FILE.raw["grave"])
+TEXT_RULES: Final[dict[str, Callable[[str, Part, Language], Said]]] = {
+    name: _CODED.get(name, partial(_found, name)) for name in (*GRAVE_TEXT_RULES, *TEXT_RULE_FILE.raw["others"])
+}
+"""Rules for single texts by name, grave ones first. Each gives what is wrong with a text."""

@@ -1,6 +1,7 @@
 """Faults that are found without a model: one passing and one failing example of every rule at least."""
 
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -179,6 +180,70 @@ def test_questions_are_open(question: str, fault: bool) -> None:
     language = "en" if question.isascii() else "zh"
     assert (found(chain((question, "x")), "yes_no", language=language) == [0]) is fault
     assert found(dialogue(Turn(question=question, extra={"about": "topic"})), "yes_no", language=language) == []
+
+
+def test_a_first_question_refers_to_nothing() -> None:
+    for question in ("Where does he put it?", "What is its colour?", "And what does the man take then?"):
+        assert found(chain((question, "x"), *GOOD), "opening") == [0]
+        assert found(dialogue(Turn(question=question, extra={ABOUT: "chat"})), "opening") == []
+    assert found(chain(("他拿了什么？", "杯子。"), *GOOD_ZH), "opening", language="zh") == [0]
+    assert found(chain(*GOOD), "opening") == found(chain(*GOOD_ZH), "opening", language="zh") == []
+
+
+def test_a_turn_asks_one_question_and_answers_it() -> None:
+    for faulty in (
+        ("He takes it.", "x"), ("What is it? And where?", "x"), ("What is it?", "What do you mean?"), ("What is it when", "x"),
+        ("What is it? It was a mug.", "x"), ("Where is it?", "Twice."), ("What is it?", "so it is " * 20),
+    ):  # fmt: skip
+        assert found(chain(GOOD[0], faulty), "exchange") == [1]
+        assert found(dialogue(Turn(question=faulty[0], references=(faulty[1],))), "exchange") == []
+    assert found(chain(("Tell me what he takes.", "A crate.")), "exchange") == []
+
+
+def test_a_fact_is_asked_for_once() -> None:
+    told = (
+        ("What does the man lift from the bench?", "A red kettle."),
+        ("Which object does the man pick up from the bench?", "He picks up the red kettle."),
+    )
+    assert found(chain(*told), "same_fact") == [1]
+    other = ("What falls to the floor in the end?", "The red kettle.")
+    assert found(chain(told[0], other), "same_fact") == []
+    assert found(chain(told[0], other, ("What rolls below the sofa?", "The red kettle.")), "same_fact") == [2]
+
+
+def test_speakers_of_a_dialogue_may_come_back_and_think() -> None:
+    turn = Turn(question="What does he do with the crate mentioned earlier?", references=("I think he opens it.",))
+    assert found(dialogue(turn), "numbering") == found(dialogue(turn), "opinion") == []
+    assert found(chain(*GOOD, (turn.question, turn.references[0])), "numbering") == [3]
+    assert found(chain(*GOOD, (turn.question, turn.references[0])), "opinion") == [3]
+
+
+def test_long_runs_are_read_in_linear_time() -> None:
+    started = process_time()
+    for run in (
+        " ",
+        "\n",
+        "\n ",
+        "(",
+        "[",
+        "【",
+        "“",
+        "<",
+        "*",
+        "1. ",
+        "a. ",
+        "- ",
+        "a",
+        "A) ",
+        "one ",
+        "the ",
+        "在",
+        "[insert ",
+        "](",
+    ):
+        text_faults(run * (64_000 // len(run)), part="answer")
+        list(lint(chain((run * (64_000 // len(run)), "x"))))
+    assert process_time() - started < 20
 
 
 def test_an_answer_is_no_question() -> None:
