@@ -14,6 +14,7 @@ from typing import Final
 from reeltalk.language import phrases
 from reeltalk.language.answer_reading import read_answer
 from reeltalk.language.answer_values import UNKNOWN
+from reeltalk.language.vocabulary import class_of
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, AnswerKey, Turn
 from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
@@ -92,7 +93,7 @@ ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suit
 NOT_ASKED: Final = frozenset(
     {
         "would_happen", "would_place", "daytime", "posture", "things_count", "towards", "clothes_colour", "what_else",
-        "which_colour", "which_size", "duration",
+        "which_colour", "which_size", "duration", "who_beside",
     }
 )  # fmt: skip
 """Kinds that are about no moment or that nobody would ask while talking about a film."""
@@ -112,8 +113,10 @@ PLAIN: Final = "{question}"
 """The opening of a round that begins with its question."""
 
 OTHER_ONE: Final = "the other one"
-EXPECTED: Final = frozenset({"grab", "open", "close", "walk", "put", "putIn"})
+EXPECTED: Final = frozenset({"grab", "open", "close", "walk", "put", "putIn", "fill", "rinse"})
 """Acts that anybody expects of a thing that was spoken of."""
+OBVIOUS: Final = frozenset({"eat", "drink", "read", "fill", "pour", "write", "sit", "lie", "sleep", "squeeze"})
+"""What anybody does with a thing that is made for it."""
 REASONS: Final = ORIGINS - {"where_from", "previous_action"}
 """Kinds whose answer is known once its act was told."""
 REFERRING_SHARE: Final = 0.6
@@ -443,9 +446,8 @@ class DialogueMaker:
     def refusal(self, premise: FalsePremise) -> bool:
         """Add a round that takes for granted what does not happen; False if its words or what they deny were said."""
         told = event_facts(premise.event, self._agent(premise.event))
-        if told & self._told or ends_at(premise.event) < self._reached:
-            return False
-        asked = self._word(premise.question) if self._can_be_said(premise.question) else None
+        able = not told & self._told and self._can_be_said(premise.question)
+        asked = self._word(premise.question) if able else None
         if asked is None:
             return False
         slots = {"says": premise.says, "instead": premise.instead}
@@ -481,7 +483,6 @@ class DialogueMaker:
         self.rounds.append(GraphRound(turn, says=(said,)))
         self._said.add(asked.text)
         self._told |= told
-        self._reached = ends_at(premise.event)
         self._before = turn
         return True
 
@@ -657,7 +658,7 @@ class DialogueMaker:
         template = self.draw.choice(new)
         self._said.add(template)
         turn = Turn(
-            question=phrases.sentence(fill_form(template, slots, named=True)),
+            question=phrases.sentence(fill_form(template, slots, named=self._before is None)),
             references=(self._answer(sort, slots),),
             asked_at_s=self.part.asked_at_s,
             evidence=evidence,
@@ -720,11 +721,15 @@ def facts_of(turn: Turn) -> list[dict[str, Json]]:
 
 
 def _is_dull(question: Question, story: Story) -> bool:
-    """True if a question names or tells an act of which nobody takes note."""
-    acts = {question.key.split("|")[0]}
+    """True if a question names or tells an act of which nobody takes note, or asks what a thing is for."""
+    action, thing, *_ = f"{question.key}|".split("|")
+    acts = {action}
+    asked = str(question.params.get("object"))
     if "event" in question.params and question.answer_type in ("action", "room", "person"):
-        acts.add(story_of(question, story).events[int(question.params["event"])].action)
-    return bool(acts & (DULL | {"calm"}))
+        event = story_of(question, story).events[int(question.params["event"])]
+        acts.add(event.action)
+        asked = str(event.main)
+    return bool(acts & (DULL | {"calm"})) or (action in OBVIOUS and class_of(asked) == class_of(thing))
 
 
 def _leaves_one(question: Question, story: Story) -> bool:

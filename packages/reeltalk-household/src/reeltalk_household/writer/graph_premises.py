@@ -32,13 +32,13 @@ from reeltalk_household.questions.question import (
 )
 from reeltalk_household.questions.questions import CARRIED, can_be_done_to
 
-OF_EVENTS: Final = frozenset({"which_room", "next_action", "previous_action", "who_beside", "why_act"})
+OF_EVENTS: Final = frozenset({"which_room", "next_action", "previous_action", "why_act"})
 """Kinds that name an act by which a false premise can be made."""
 OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
 """Kinds that name a thing, with the acts that they take for granted."""
 DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "lookAt", "wait", "watch", "calm", "wakeUp"})
 """Acts of which nobody is sure whether they happen."""
-NEVER_DONE: Final = ("dance", "jump", "squat", "stretch")
+NEVER_DONE: Final = ("dance", "jump", "stretch")
 """Acts on nothing, of which a video may show none."""
 
 
