@@ -16,7 +16,7 @@ from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.benchmark import Benchmark
 from reeltalk_build.graph.story import Story
 from reeltalk_household.questions.asking import stories
-from reeltalk_household.questions.linked import linked_questions
+from reeltalk_household.questions.linked import linked_questions, scene_questions
 from reeltalk_household.questions.question import Question, answer_key
 from reeltalk_household.questions.questions import questions
 from reeltalk_household.questions.wording import all_forms, fill_form, form_of, forms, linked_forms
