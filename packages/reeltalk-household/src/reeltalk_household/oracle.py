@@ -44,7 +44,7 @@ EVERYTHING: Final = (0.25, 0.75)
 """Seeds for which all is chosen that a seed may choose, with the one decision or the other where there are two."""
 PREMISES: Final = frozenset({"premise", "premise_act", "premise_by", "premise_towards", "premise_towards_by"})
 """Kinds of turns that take for granted what does not happen."""
-UNTOLD: Final = frozenset({"day", "sound"})
+UNTOLD: Final = frozenset({"sound"})
 """Kinds of turns that ask for what no graph holds."""
 NOT_HELD: Final = "the graphs do not hold what is asked for"
 SAME_TIME_S: Final = 1e-3

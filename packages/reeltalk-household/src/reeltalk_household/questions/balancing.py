@@ -13,8 +13,11 @@ The counts grow in the order of the videos, so the same benchmark gives the same
 """
 
 import math
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from reeltalk.language.answer_values import names_of_people, place_of_name
@@ -55,6 +58,8 @@ SHARPNESS: Final = 2.0
 """How much rarer answers are preferred."""
 EARLY: Final = 12
 """Questions of a kind that are chosen before its shares are looked at."""
+USUAL_ANSWERS: Final = Path(__file__).parent / "usual_answers.toml"
+"""What anybody guesses who has not seen the film, counted in other houses by `tools/write_usual_answers.py`."""
 TWO: Final = frozenset({"yes_no", "order", "comparison"})
 """Types of keys with two answers."""
 
@@ -130,6 +135,17 @@ class AnswerCounts:
             counts.answers[tuple(cue)] = Counter(answers)
             counts.totals[tuple(cue)] = sum(answers.values())
         return counts
+
+
+@cache
+def _usual_answers() -> Mapping[str, str]:
+    return tomllib.loads(USUAL_ANSWERS.read_text(encoding="utf-8"))
+
+
+def is_usual(question: Question, story: Story) -> bool:
+    """True if the answer is the most frequent one, in other houses, for an act or a thing that the question names."""
+    cued = _Cued().of(question, story)
+    return cued is not None and any(_usual_answers().get(" ".join(cue)) == cued.answer for cue in cued.cues[1:])
 
 
 class AnswerBalance:

@@ -155,20 +155,21 @@ def _items(made: GraphRound) -> tuple[list[Item], str | None, Mapping[str, str]]
     if kind == "remark":
         items = [(forms["brings_up"], {"says": said.says}, said.says) for said in made.says]
         return [*items, (forms["asks"], {}, "?")], forms["turns_away"], {}
-    if kind in ("day", "sound"):
-        return [(forms[kind], {}, made.says[0].says)], forms[f"not_{kind}"], {}
+    if kind == "sound":
+        return [(forms["sound"], {}, made.says[0].says)], forms["not_sound"], {}
     said = made.says[0]
     slots = {"about": said.about, "wrong": said.wrong or ""}
     no = forms["wrong"] if said.wrong is not None else None
-    if "recalls" in made.turn.extra and "recall" not in made.turn.extra:
+    if "recalls" in made.turn.extra:
         numbers = re.findall(r"round (\d+)", made.turn.references[0])
         items = [(forms["says"], {"says": one.says}, one.says) for one in made.says]
         items += [(forms["round"], {"number": number}, f"round {number}") for number in numbers]
         return items, no, slots
     if made.turn.extra.get("answer_type") == "refusal":
         items = [(forms["denies"], {"wrong": said.wrong or ""}, said.says)]
-        instead = said.value or ""
-        return [*items, (forms["instead"], {"value": instead}, instead)], forms["goes_along"], slots
+        if said.value is not None:
+            items.append((forms["instead"], {"value": said.value}, said.value))
+        return items, forms["goes_along"], slots
     key = str(made.turn.extra.get("answer_key"))
     if made.turn.extra.get("answer_type") == "yes_no":
         return [(forms["closed"][key], {"about": said.about}, key)], no, slots

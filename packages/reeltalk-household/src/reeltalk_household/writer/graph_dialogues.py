@@ -1,8 +1,13 @@
-"""Dialogues from a graph for MT-Video-Bench's six tasks: exact, with 5 to 8 rounds, about one or several scenes."""
+"""Dialogues from a graph for MT-Video-Bench's six tasks: exact, with five or six rounds, about one or several scenes.
+
+Every round after the first goes on from the one before or performs the task: by *it*, *that*, *he* or *she*. What could
+be guessed without the film, or follows from what was said, is not asked. A dialogue that keeps no such order is not
+written.
+"""
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,17 +19,19 @@ from reeltalk.schema.intervals import Interval, union
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Json
 from reeltalk_build.construct.knowledge import topics
-from reeltalk_build.construct.leakage import leak_of
 from reeltalk_build.construct.linting import TASK_LABEL
 from reeltalk_build.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk_build.graph.story import Story, StoryEvent
-from reeltalk_household.questions.balancing import AnswerBalance
+from reeltalk_household.questions.balancing import AnswerBalance, is_usual
 from reeltalk_household.questions.checking import FACTS
 from reeltalk_household.questions.linked import DULL
 from reeltalk_household.questions.question import (
     Question,
     act_phrase,
+    called_thing,
+    event_key,
     event_slots,
+    only_object,
     story_of,
     told_act,
     told_clause,
@@ -37,7 +44,6 @@ from reeltalk_household.questions.wording import (
     identity,
     name_in,
     question_labels,
-    spoken_of,
     turn_of,
     word_question,
 )
@@ -63,11 +69,9 @@ from reeltalk_household.writer.graph_chains import (
 from reeltalk_household.writer.graph_checklists import GraphRound, Statement, statement_of
 from reeltalk_household.writer.graph_premises import FalsePremise, false_premises, missing_premises
 from reeltalk_household.writer.graph_references import (
-    Description,
     candidates_of,
-    described,
-    descriptions,
     is_ambiguous,
+    others_of_two,
     people_for,
     recorded,
 )
@@ -79,33 +83,43 @@ from reeltalk_household.writer.graph_summaries import (
     event_fact,
     find_consequences,
     important_events,
+    is_important,
     sum_up,
 )
 
-DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase", "seconds": "two minutes"}
 """Wrong values for a story with too few things to choose one from. No house contains these."""
-REFERRING_SHARE: Final = 0.6
-"""Least share of the rounds of an object-reference dialogue whose words have several candidates."""
-MOST_OF_A_SORT: Final = {"other person": 2, "that": 2}
-"""Most rounds of a dialogue that refer in the same way, for ways that would grow tiresome."""
-FOLLOW_UP_SHARE: Final = 0.4
-"""Probability that a round refers to the one before if it can, in the other tasks."""
+NOT_ASKED: Final = frozenset(
+    {
+        "would_happen", "would_place", "daytime", "posture", "things_count", "towards", "clothes_colour", "what_else",
+        "which_colour", "which_size", "duration",
+    }
+)  # fmt: skip
+"""Kinds that are about no moment or that nobody would ask while talking about a film."""
 REFUSED_SHARE: Final = 0.5
 """Probability that a round of an answer-refusal dialogue takes for granted what does not happen."""
+LEAST_REFUSED: Final = 2
+"""Fewest rounds of such a dialogue that are refused, and that are answered."""
 MOST_LIKE: Final = 2
 """Most rounds of an answer-refusal dialogue that ask for the same."""
-LEAST_DISTANCE: Final = 3
-"""Least number of rounds between a fact and its recall."""
-CLOSED_FROM: Final = 7
-"""Rounds from which a dialogue may ask one question for yes or no, so that fewer than 15 % of all rounds do."""
 AHEAD: Final = 4
 """Questions among which the one about the earliest moment is asked, so that a dialogue goes on in time."""
 TRIES: Final = 12
-"""Wordings or plans that are drawn before a round or a plan is given up."""
+"""Wordings that are drawn before a question is given up."""
+ATTEMPTS: Final = 20
+"""Dialogues that are begun before a task is given up."""
 PLAIN: Final = "{question}"
 """The opening of a round that begins with its question."""
-ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+OTHER_ONE: Final = "the other one"
+EXPECTED: Final = frozenset({"grab", "open", "close", "walk", "put", "putIn"})
+"""Acts that anybody expects of a thing that was spoken of."""
+REASONS: Final = ORIGINS - {"where_from", "previous_action"}
+"""Kinds whose answer is known once its act was told."""
+REFERRING_SHARE: Final = 0.6
+"""Least share of the rounds of an object-reference dialogue whose words have several candidates."""
+BOTH_SHARE: Final = 0.4
+"""Probability that one round recalls two answers."""
 
 Fits = Callable[[Question], bool]
 
@@ -148,33 +162,36 @@ class DialogueMaker:
     ) -> None:
         self.part, self.split, self.shown, self.earlier = part, split, shown, earlier
         self.draw = random.Random(f"dialogue {seed}")
-        self._balance = balance
+        self._balance, self._objects = balance, objects
         self.universe = part.question_pool(pool_seed)
-        self.pool = [q for q in self.universe if can_be_asked(q, self.story, shown)]
-        wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
-        many: dict[str, float] = defaultdict(float)
-        for want, question in zip(wanted, self.pool, strict=True):
-            many[question.kind] += want
-        # By kind, so that kinds with many questions do not come first most of the time.
-        drawn = [
-            (self.draw.expovariate(form_of(q.kind).weight * want / many[q.kind]), q)
-            for want, q in zip(wanted, self.pool, strict=True)
-            if want > 0
+        self.pool = [
+            question
+            for question in self.universe
+            if question.kind not in NOT_ASKED and question.answer_type != "yes_no"
+            if can_be_asked(question, self.story, shown) and not is_usual(question, self.story)
+            if not _is_dull(question, self.story) and not _leaves_one(question, self.story)
         ]
-        self.pool = [question for _, question in sorted(drawn, key=lambda one: one[0])]
-        # Questions about the shared objects come first; the sort is stable.
-        self.pool.sort(key=lambda q: not objects & _objects_of(q))
+        wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
+        self._wanted = {id(question): want for question, want in zip(self.pool, wanted, strict=True)}
+        self.pool = [question for question in self.pool if self._wanted[id(question)] > 0]
         self._reset()
 
     def _reset(self) -> None:
+        many: dict[str, float] = defaultdict(float)
+        for question in self.pool:
+            many[question.kind] += self._wanted[id(question)]
+        # By kind, so that kinds with many questions do not come first most of the time; shared objects before all.
+        drawn = {
+            id(q): self.draw.expovariate(form_of(q.kind).weight * self._wanted[id(q)] / many[q.kind]) for q in self.pool
+        }
+        self.pool.sort(key=lambda q: (not self._objects & _objects_of(q), drawn[id(q)]))
         self.rounds: list[GraphRound] = []
         self._told: frozenset[KnownFact] = frozenset()
         self._asked: list[Question] = []
         self._by_round: dict[int, Question] = {}
         self._said: set[str] = set()
-        self._last: Question | None = None
-        self._before: Question | None = None
-        """The last question about the video, also after rounds about something else."""
+        self._before: Turn | None = None
+        """The last turn about the video, also after rounds about something else."""
         self._sorts: Counter[str] = Counter()
         self._reached = (0, 0.0)
         """When the latest act that was asked about is over."""
@@ -204,81 +221,99 @@ class DialogueMaker:
         """True if a question is about the later of two scenes alone."""
         return bool(question.evidence) and not any(event.part in self.earlier for event in question.evidence)
 
+    def matters(self, question: Question) -> bool:
+        """True if a summary could tell what a question is about."""
+        return bool(question.evidence) and all(map(is_important, question.evidence))
+
     def dialogue(self, task: Task) -> list[GraphRound] | str:
         """The rounds of a dialogue for a task, or the reason why there are none."""
-        wanted = self.draw.randint(5, 8)
-        for count in dict.fromkeys((wanted, 6, 5)):
+        for attempt in range(ATTEMPTS):
             self._reset()
-            self._count = count
-            if _MAKERS[task](self, count):
+            if _MAKERS[task](self, 6 - attempt % 2):
                 return self.rounds
-        return _REASONS.get(task, "too little happens for five rounds that each ask for something new")
+        return _REASONS[task]
 
     def _new(self, fits: Fits | None = None) -> list[Question]:
         """Questions that nothing said so far answers, about no moment before those that were asked about."""
         asked = {(q.kind, identity(q)) for q in self._asked}
         kinds = Counter(q.kind for q in self._asked)
-        closed = self._count < CLOSED_FROM or any(q.answer_type == "yes_no" for q in self._asked)
         neighbours = sum(kinds[kind] for kind in NEIGHBOURS) >= MOST_NEIGHBOURS
-        said = " ".join((self.rounds[-1].turn.question, *self.rounds[-1].turn.references)) if self.rounds else ""
+        said = self._all_said()
         return [
             q
             for q in self.pool
             if (q.kind, identity(q)) not in asked and is_news(q, self._told) and (fits is None or fits(q))
-            if not (closed and q.answer_type == "yes_no") and not (neighbours and q.kind in NEIGHBOURS)
+            if not (neighbours and q.kind in NEIGHBOURS) and kinds[q.kind] < MOST_LIKE
             if q.kind in TIMELESS | ORIGINS or ends(q) >= self._reached
-            if not is_named(q, said, self.story)
+            if not self._follows(q, said)
             if self._balance is None or self._balance.suits(q, self._asked, self.split)
         ]
 
-    def _rarest(self, options: Sequence[Question]) -> Question:
+    def _all_said(self) -> str:
+        return " ".join(text for made in self.rounds for text in (made.turn.question, *made.turn.references))
+
+    def _follows(self, question: Question, said: str) -> bool:
+        """True if what was said so far tells the answer, or makes it easy to guess, since it is named."""
+        told = [e for e in question.evidence if ("event", f"{e.part}.{e.index}") in self._told]
+        if question.kind in REASONS and any(
+            question.kind == "makes_feel" or event_key(e) == question.key for e in told
+        ):
+            return True
+        if question.answer_type == "person" and self._before is not None:
+            return question.key in self._before.extra[SPEAKS_OF]
+        if question.answer_type == "action" and question.focus_event is not None:
+            event = story_of(question, self.story).events[question.focus_event]
+            named = event.main is not None and called_thing(event.main, self.story).casefold() in said.casefold()
+            return named and event.action in EXPECTED
+        return is_named(question, said, self.story)
+
+    def _rarest(self, options: Sequence[tuple[Question, bool]]) -> tuple[Question, bool]:
         """Of the rarest kinds, what happens earliest among a few."""
         kinds = Counter(q.kind for q in self._asked)
-        least = min(kinds[q.kind] for q in options)
-        return min([q for q in options if kinds[q.kind] == least][:AHEAD], key=ends)
+        least = min(kinds[q.kind] for q, _ in options)
+        return min([one for one in options if kinds[one[0].kind] == least][:AHEAD], key=lambda one: ends(one[0]))
 
     def video(
-        self,
-        task: Task | None = None,
-        *,
-        follow: bool | None = None,
-        leads: bool = False,
-        fits: Fits | None = None,
-        opening: str = PLAIN,
+        self, task: Task | None = None, *, fits: Fits | None = None, opening: str = PLAIN, by_person: bool = False
     ) -> bool:
-        """Add a round about the video; False if there is nothing new to ask.
+        """Add a round about the video that goes on from the one before; False if there is none.
 
-        With `follow` it refers to the round before, with False it does not; with `leads` a later one can refer to it.
+        The first round of a dialogue names all that it is about. With `by_person` only *he* or *she* refers back.
         """
-        leaking: list[Question] = []
-        while True:
-            new = [q for q in self._new(fits) if q not in leaking]
-            last = self._before if opening != PLAIN else self._last
-            follows = [q for q in new if last is not None and self._rests(q)]
-            rests = bool(follows) and (follow if follow is not None else self.draw.random() < FOLLOW_UP_SHARE)
-            options = follows if rests else [q for q in new if fitting_forms(q, self.split, ref=False)]
-            if leads:
-                options = [q for q in options if any(self._can_rest(other, q) for other in new)] or options
-            if not options or (follow and not rests):
-                return False
-            question = self._rarest(options)
-            if self._ask(question, task, rests=rests, opening=opening):
+        # After another topic, *that* is too far away.
+        options = [
+            (q, not by_person and self._rests(q) and (opening == PLAIN or isinstance(q.anchor, str)))
+            for q in self._new(fits)
+        ]
+        options = [one for one in options if one[1] or self._can_be_said(one[0])]
+        while options:
+            chosen = self._rarest(options)
+            if self._ask(chosen[0], task, rests=chosen[1], opening=opening):
                 return True
-            leaking.append(question)
+            options.remove(chosen)
+        return False
+
+    def _can_be_said(self, question: Question) -> bool:
+        """True if a question can follow the round before without *it* or *that*, by *he* or *she*."""
+        return (self._before is None or self._means(question)) and bool(fitting_forms(question, self.split, ref=False))
 
     def _rests(self, question: Question) -> bool:
         """True if *it* or *that* in a question can mean only what the last round about the video speaks of."""
         before = self._before
-        if before is None or not self._can_rest(question, before):
-            return False
-        turn = next(made.turn for made in reversed(self.rounds) if made.turn.extra["about"] == "video")
-        text = " ".join((turn.question, *turn.references))
-        return has_one_referent(question, text, self.story, self.universe)
-
-    def _can_rest(self, question: Question, before: Question) -> bool:
         name = name_in(question.anchor, story_of(question, self.story))
-        spoken = spoken_of(before, story_of(before, self.story))
-        return name in spoken and bool(fitting_forms(question, self.split, ref=True))
+        if before is None or name not in before.extra[SPEAKS_OF] or not fitting_forms(question, self.split, ref=True):
+            return False
+        return has_one_referent(question, " ".join((before.question, *before.references)), self.story, self.universe)
+
+    def _means(self, question: Question) -> bool:
+        """True if *he* or *she* in a question means the person of the round before, and nobody else."""
+        before = self._before
+        return (
+            before is not None
+            and question.subject is not None
+            and question.subject in before.extra[SPEAKS_OF]
+            and means_one_person(question, before, self.story)
+        )
 
     def _ask(
         self,
@@ -286,19 +321,22 @@ class DialogueMaker:
         task: Task | None,
         *,
         rests: bool = False,
-        description: Description | None = None,
+        candidates: Mapping[str, Question] | None = None,
         opening: str = PLAIN,
-        ambiguous: bool = False,
     ) -> bool:
-        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit."""
-        asked = self._word(question, rests=rests, description=description)
+        """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit.
+
+        With `candidates` its words could mean these; by default it is counted what they could mean.
+        """
+        asked = self._word(question, rests=rests, other_one=candidates is not None, opens=opening == PLAIN)
         if asked is None:
             return False
         turn = self._turn(asked, opening, asked.answer, task)
-        candidates = self._candidates(asked, description)
+        if candidates is None:
+            candidates = self._candidates(asked)
         if is_ambiguous(candidates):
             turn = turn.model_copy(update={"extra": turn.extra | recorded(candidates)})
-        elif ambiguous:
+        elif task is Task.OBJECT_REFERENCE:
             return False
         told = [(made.turn.question, made.turn.references[0]) for made in self.rounds]
         fault = fault_of_turn(turn, told, self.story)
@@ -308,8 +346,13 @@ class DialogueMaker:
         so_far = said_before([*(made.turn for made in self.rounds), turn])[-1]
         if self._balance and not self._balance.suits_person(question, self.story, so_far, self.split):
             return False
-        self._add(asked, turn, self._statement(question))
-        self._last = self._before = question
+        self._by_round[len(self.rounds)] = asked.question
+        self.rounds.append(GraphRound(turn, says=(self._statement(question),)))
+        self._said.add(asked.text)
+        self._asked.append(question)
+        self._told |= known_facts(question)
+        self._reached = max(self._reached, ends(question))
+        self._before = turn
         return True
 
     @property
@@ -319,68 +362,45 @@ class DialogueMaker:
         return [said[index] for index in sorted(self._by_round)]
 
     def _word(
-        self,
-        question: Question,
-        *,
-        rests: bool,
-        description: Description | None = None,
+        self, question: Question, *, rests: bool = False, other_one: bool = False, opens: bool = True
     ) -> WordedQuestion | None:
-        """A question in words that were not said before; None if no form has a place for the description."""
-        spoken = question if description is None else described(question, description, self.story)
-        other = description is not None and description.sort == "other person"
-        goes_on = bool(self.rounds) and self._last is not None
-        one = goes_on and not other and means_one_person(question, self.rounds[-1].turn, self.story)
+        """A question in words that were not said before, and that refer to the round before; None if there are none."""
+        spoken = replace(question, slots=question.slots | {"o": OTHER_ONE}) if other_one else question
+        one = self._before is not None and means_one_person(question, self._before, self.story)
         for _ in range(TRIES):
             asked = word_question(spoken, split=self.split, draw=self.draw, rests=rests, named=not one)
-            if description is not None and description.words.casefold() not in asked.text.casefold():
+            if other_one:
+                asked = replace(asked, rests=OTHER_ONE in asked.text, anchored=True)
+            if not opens and asked.text.startswith("And "):
                 continue
-            if asked.text in self._said:
-                continue
-            if description is not None:
-                asked = replace(asked, rests=True, anchored=not other)
-            return replace(asked, question=question)
+            if asked.text not in self._said and (asked.rests or self._before is None):
+                return replace(asked, question=question)
         return None
 
-    def _candidates(self, asked: WordedQuestion, description: Description | None) -> Mapping[str, Question]:
-        if description is not None:
-            return description.candidates
+    def _candidates(self, asked: WordedQuestion) -> Mapping[str, Question]:
         if asked.anchored:
             return candidates_of(asked.question, self.story, self.universe)
         return people_for(asked.question, self.universe, self.story) if asked.rests else {}
 
-    def refer(self, task: Task) -> bool:
+    def refer(self) -> bool:
         """Add a round whose words have several candidates, which only the dialogue tells apart; False if none can."""
-        last = self._last
-        if last is None:
-            return False
-        options: list[tuple[str, Question, Description | None, bool]] = []
+        task = Task.OBJECT_REFERENCE
+        options: list[tuple[str, Question, Mapping[str, Question] | None]] = []
         for question in self._new():
-            rests = self._rests(question)
-            if rests and is_ambiguous(candidates_of(question, self.story, self.universe)):
-                sort = "it" if isinstance(question.anchor, str) else "that"
-                options.append((sort, question, None, True))
-            if not fitting_forms(question, self.split, ref=False):
-                continue
-            if not rests and self._means(question) and is_ambiguous(people_for(question, self.universe, self.story)):
-                options.append(("he or she", question, None, False))
-            options += [
-                (one.sort, question, one, False) for one in descriptions(question, last, self.story, self.universe)
-            ]
+            if self._rests(question):
+                options.append(("it" if isinstance(question.anchor, str) else "that", question, None))
+            elif self._can_be_said(question):
+                options.append(("he or she", question, None))
+            if self._before is not None and fitting_forms(question, self.split, ref=False):
+                alike = others_of_two(question, self._before.extra[SPEAKS_OF], self.story, self.universe)
+                options += [("other", question, alike)] if alike else []
         kinds = Counter(q.kind for q in self._asked)
-        options = [o for o in options if self._sorts[o[0]] < MOST_OF_A_SORT.get(o[0], 4) and kinds[o[1].kind] < 2]
-        self.draw.shuffle(options)
         options.sort(key=lambda o: (self._sorts[o[0]], kinds[o[1].kind]))
-        for sort, question, description, rests in options[:TRIES]:
-            if self._ask(question, task, rests=rests, description=description, ambiguous=True):
+        for sort, question, candidates in options:
+            if self._ask(question, task, rests=sort in ("it", "that"), candidates=candidates):
                 self._sorts[sort] += 1
                 return True
         return False
-
-    def _means(self, question: Question) -> bool:
-        """True if *he* or *she* in a question means the person of the round before, and nobody else."""
-        turn = self.rounds[-1].turn
-        spoken = turn.extra.get(SPEAKS_OF, ())
-        return question.subject in spoken and means_one_person(question, turn, self.story)
 
     def _turn(self, asked: WordedQuestion, opening: str, reference: str, task: Task | None) -> Turn:
         turn = turn_of(asked, self.story, self.draw, asked_at_s=self.part.asked_at_s)
@@ -405,14 +425,6 @@ class DialogueMaker:
             return asked.text
         return asked.text[:1].lower() + asked.text[1:]
 
-    def _add(self, asked: WordedQuestion, turn: Turn, said: Statement) -> None:
-        self._by_round[len(self.rounds)] = asked.question
-        self.rounds.append(GraphRound(turn, says=(said,)))
-        self._said.add(asked.text)
-        self._asked.append(asked.question)
-        self._told |= known_facts(asked.question)
-        self._reached = max(self._reached, ends(asked.question))
-
     def _statement(self, question: Question) -> Statement:
         """The statement of a question; what somebody else does, or what else happens, is the wrong answer to it."""
         right = {question.slots.get(name) for name in ("next", "why", "purpose", "effect")}
@@ -431,15 +443,17 @@ class DialogueMaker:
     def refusal(self, premise: FalsePremise) -> bool:
         """Add a round that takes for granted what does not happen; False if its words or what they deny were said."""
         told = event_facts(premise.event, self._agent(premise.event))
-        asked = self._word(premise.question, rests=False) if not told & self._told else None
-        if asked is None or ends_at(premise.event) < self._reached:
+        if told & self._told or ends_at(premise.event) < self._reached:
+            return False
+        asked = self._word(premise.question) if self._can_be_said(premise.question) else None
+        if asked is None:
             return False
         slots = {"says": premise.says, "instead": premise.instead}
         shown = () if premise.event.interval is None else (premise.event.interval,)
         labels = question_labels(premise.question, asked.template, rests=asked.rests)
         turn = Turn(
             question=asked.text,
-            references=(self._answer("premise", slots),),
+            references=(self._answer("absent" if premise.is_absent else "premise", slots),),
             asked_at_s=self.part.asked_at_s,
             evidence=shown,
             labels=labels | {TASK_LABEL: (Task.ANSWER_REFUSAL.value,)},
@@ -455,24 +469,26 @@ class DialogueMaker:
                 "premise": premise.sort,
                 FACTS: [event_fact(self._whole(premise.event), self.story)],
                 REFERS_TO: asked.refers_to,
-                SPEAKS_OF: [],
+                # Only what is shown instead can be spoken of next, or whom the question is about.
+                SPEAKS_OF: [premise.question.subject] if premise.is_absent else self._speaks_of(premise.event),
             },
         )
         if self._is_misread(turn):
             return False
         about = f"whether {premise.wrong}"
-        said = Statement(about=about, says=premise.says, wrong=premise.wrong, value=premise.instead)
+        value = None if premise.is_absent else premise.instead
+        said = Statement(about=about, says=premise.says, wrong=premise.wrong, value=value)
         self.rounds.append(GraphRound(turn, says=(said,)))
         self._said.add(asked.text)
         self._told |= told
         self._reached = ends_at(premise.event)
-        # No later question can refer to what does not happen.
-        self._last = self._before = None
+        self._before = turn
         return True
 
-    def affirm(self, premise: FalsePremise) -> bool:
-        """Add the round from which a false premise was made; False if it asks for nothing new."""
-        return self.video(follow=False, fits=lambda q: q is premise.true)
+    def _speaks_of(self, event: StoryEvent) -> list[Json]:
+        """What a later round can mean by *it*, *that*, *he* or *she* after an event was told."""
+        names = (only_object(event), name_in(self._whole(event).order, self.story), event.agent)
+        return [name for name in names if name is not None]
 
     def _whole(self, event: StoryEvent) -> StoryEvent:
         """An event of one person's story, as it stands in the story of everybody."""
@@ -480,45 +496,54 @@ class DialogueMaker:
 
     def premises(self) -> list[FalsePremise]:
         """Questions with a false premise whose kinds can also be asked with a true one, in a seeded order."""
-        able = [q for q in self.pool if fitting_forms(q, self.split, ref=False)]
+        able = [q for q in self.pool if q.subject is not None and fitting_forms(q, self.split, ref=False)]
         found = list(false_premises(able, self.story))
-        found += missing_premises(able, self.story, split=self.split, draw=self.draw)
+        found += missing_premises(able, self.story, draw=self.draw)
         # Somebody else may do what is asked about in another scene.
         found = [one for one in found if one.event.part in self.shown]
         self.draw.shuffle(found)
         return found
 
-    def unknown(self) -> bool:
-        """Add a round about the day of an act, or about a sound: what no video of ours tells; False if none can be."""
-        heard = " ".join(event.says or "" for event in self.story.events).casefold()
-        sorts = ["sound", *([] if any(day in heard for day in DAYS) else ["day"])]
-        acts = [q for q in self._new() if q.kind in ("next_action", "which_room", "who_does", "times", "meanwhile")]
-        acts = [q for q in acts if q.evidence[0].agent is not None and q.evidence[0].action not in DULL]
-        acts = [q for q in acts if ends_at(q.evidence[0]) >= self._reached]
-        if not acts:
+    def sound(self) -> bool:
+        """Add a round about music or a radio during an act, which no video of ours has; False if none can be."""
+        found = [
+            q
+            for q in self._new()
+            if q.kind in ("next_action", "which_room", "why_act", "meanwhile") and self._can_be_said(q)
+            if q.evidence[0].agent == q.subject and q.evidence[0].action not in DULL
+            if ends_at(q.evidence[0]) >= self._reached
+        ]
+        if not found:
             return False
-        event, sort = self._rarest(acts).evidence[0], self.draw.choice(sorts)
+        question, _ = self._rarest([(q, False) for q in found])
+        event = question.evidence[0]
         who, does = event_clause(event, self.story)
-        slots = {"who": who, "says": f"{who} {does}"} | event_slots(event, self.story)
+        slots = {"who": who, "he": question.slots["he"], "says": f"{who} {does}"}
         key = AnswerKey(type="refusal", values=(UNKNOWN,), about=(told_act(event),))
-        said = Statement(about=f"the {sort}", says=f"{who} {does}", wrong="nobody is seen", value=None)
         labels = {"vdact.question_type": ("VID",), "cogme.target": ("Commonsense",), "cogme.content": ("Identity",)}
-        extra: dict[str, Json] = {"about": "video", "answer_type": "refusal", REFERS_TO: None, SPEAKS_OF: []}
-        extra |= {FACTS: [event_fact(self._whole(event), self.story)]}
-        if not self._speak(
-            sort,
+        made = self._speak(
+            "sound",
             Task.ANSWER_REFUSAL,
-            [said],
-            slots=slots,
+            [Statement(about="the sound", says=f"{who} {does}", wrong="nobody is seen", value=None)],
+            slots=slots | event_slots(event, self.story),
             evidence=() if event.interval is None else (event.interval,),
             labels=labels | {"cogme.thinking": ("Recall",)},
-            extra=extra,
+            extra={
+                "about": "video",
+                "answer_type": "refusal",
+                FACTS: [event_fact(self._whole(event), self.story)],
+                REFERS_TO: None,
+                SPEAKS_OF: self._speaks_of(event),
+            },
             key=key,
-        ):
-            return False
-        self._reached = ends_at(event)
-        self.forget_last()
-        return True
+        )
+        if made:
+            self._reached, self._before = ends_at(event), self.rounds[-1].turn
+        return made
+
+    def affirm(self, kinds: Container[str]) -> bool:
+        """Add a round that could have been one with a false premise; False if it asks for nothing new."""
+        return self.video(fits=lambda q: q.kind in kinds, by_person=True)
 
     def repeat(self, sort: str, task: Task, places: Sequence[int]) -> bool:
         """Add a round that repeats what earlier ones said: a `recall`, `recall_first` or `recall_both`."""
@@ -538,7 +563,13 @@ class DialogueMaker:
     def summary(self) -> bool:
         """Add a round that asks to sum up what the dialogue was about; False if too little of it matters."""
         shown = {(event.part, event.index) for question in self._asked for event in question.evidence}
-        events = [event for event in self.story.events if (event.part, event.index) in shown]
+        said = self._all_said().casefold()
+        events = [
+            event
+            for event in self.story.events
+            if (event.part, event.index) in shown
+            if all(called_thing(name, self.story).casefold() in said for name in (event.main, *event.targets) if name)
+        ]
         told = sum_up(events, self.story)
         if not told:
             return False
@@ -547,11 +578,6 @@ class DialogueMaker:
             "limit": phrases.number(max(len(told), LIMITS[0])),
             "says": " ".join(sentence.text for sentence in told),
         }
-        extra: dict[str, Json] = {
-            "about": "video",
-            "recalls": list(self._by_round),
-            FACTS: [event_fact(event, self.story) for event in kept],
-        }
         return self._speak(
             "summary",
             Task.CONTENT_SUMMARY,
@@ -559,55 +585,16 @@ class DialogueMaker:
             slots=slots,
             evidence=union(event.interval for event in kept if event.interval is not None),
             labels={"cogme.target": ("Event",), "cogme.content": ("Sequence",)} | _RECALLED,
-            extra=extra,
+            extra={
+                "about": "video",
+                "recalls": list(self._by_round),
+                FACTS: [event_fact(event, self.story) for event in kept],
+            },
             told=told,
         )
 
-    def use_of_recalled(self) -> bool:
-        """Add a question about the later scene and a thing that an earlier question was about, without its name."""
-        distant = {
-            str(q.anchor): index
-            for index, q in self._by_round.items()
-            if isinstance(q.anchor, str) and self.is_earlier(q) and len(self.rounds) - index >= LEAST_DISTANCE
-        }
-        options = [
-            q
-            for q in self._new(self.is_later)
-            if isinstance(q.anchor, str) and q.anchor in distant and fitting_forms(q, self.split, ref=True)
-        ]
-        patterns = texts_of_split(round_forms()["recall_use"].questions, self.split)
-        for question in options:
-            index = distant[str(question.anchor)]
-            self._last, self._before = None, None
-            asked = self._word(question, rests=True)
-            if asked is None:
-                continue
-            said = self._statement(question)
-            opening = self.draw.choice(patterns).replace("{ordinal}", self._ordinal(index))
-            slots = {"number": str(index + 1), "thing": question.slots["o"], "says": said.says}
-            turn = self._turn(asked, opening, self._answer("recall_use", slots), Task.MEMORY_RECALL)
-            extra: dict[str, Json] = {
-                "recalls": [index],
-                "recall": "use",
-                FACTS: facts_of(self.rounds[index].turn),
-            }
-            candidates = candidates_of(question, self.story, self.universe)
-            if is_ambiguous(candidates):
-                extra |= recorded(candidates)
-            turn = turn.model_copy(update={"extra": turn.extra | extra})
-            if leak_of(turn, []) is not None:
-                continue
-            self._add(asked, turn, said)
-            self._last = self._before = question
-            return True
-        return False
-
-    def _ordinal(self, index: int) -> str:
-        """Which of the user's questions about the video a round is."""
-        return ORDINALS[sum(made.turn.extra["about"] == "video" for made in self.rounds[:index])]
-
     def remark(self) -> bool:
-        """Add a round in which the user shows no interest in what is on screen, and the assistant goes on from it."""
+        """Add a round in which the user does not follow what is on screen, and the assistant tells what comes of it."""
         found = [one for one in find_consequences(self.story, sorted(self.shown)) if self._is_new(one)]
         patterns = texts_of_split(round_forms()["remark"].questions, self.split)
         if not found:
@@ -629,6 +616,8 @@ class DialogueMaker:
                 "about": "chat",
                 "kind": "remark",
                 FACTS: [event_fact(event, self.story) for event in events],
+                REFERS_TO: None,
+                SPEAKS_OF: self._speaks_of(events[-1]),
             },
         )
         said = tuple(Statement(f"what comes of it that {told}", one, "nothing comes of it", None) for one in clauses)
@@ -637,7 +626,7 @@ class DialogueMaker:
         for event in events:
             self._told |= event_facts(event, self._agent(event))
         self._reached = max(self._reached, *map(ends_at, events))
-        self._last = None
+        self._before = turn
         return True
 
     def _is_new(self, one: Consequence) -> bool:
@@ -713,31 +702,12 @@ class DialogueMaker:
             extra={"about": "topic", "kind": "topic"},
         )
         self.rounds.append(GraphRound(turn, topic=chosen))
-        self._last = None
         return True
 
     def back(self) -> bool:
-        """Add a round that returns to what was said about the video last, or else to the video with a new question."""
-        forms = round_forms()
-        again = self.draw.choice(texts_of_split(forms["back_to"].questions, self.split))
-        if self.draw.random() < 0.6 and self.video(Task.TOPIC_SHIFTING, follow=True, opening=again):
-            return True
-        opening = self.draw.choice(texts_of_split(forms["back"].questions, self.split))
-        return self.video(Task.TOPIC_SHIFTING, follow=False, opening=opening)
-
-    def forget_last(self) -> None:
-        """Go on without a reference to the round before, as when another scene begins."""
-        self._last = self._before = None
-
-    def recall_places(self, *, again: bool = True) -> list[int]:
-        """Rounds about the earlier scene that are far enough back, those that were not recalled yet first, or alone."""
-        now = len(self.rounds)
-        recalled = Counter(n for made in self.rounds for n in made.turn.extra.get("recalls", ()))
-        places = [n for n, q in self._by_round.items() if self.is_earlier(q) and now - n >= LEAST_DISTANCE]
-        self.draw.shuffle(places)
-        alone = {n for made in self.rounds if made.turn.extra["kind"] == "recall" for n in made.turn.extra["recalls"]}
-        fitting = (n for n in places if n not in alone and (again or not recalled[n]))
-        return sorted(fitting, key=lambda n: recalled[n])
+        """Add a round that returns to what was said about the video last."""
+        again = self.draw.choice(texts_of_split(round_forms()["back"].questions, self.split))
+        return self.video(Task.TOPIC_SHIFTING, opening=again)
 
 
 _RECALLED: Final = {"vdact.question_type": ("REF",), "cogme.thinking": ("Grasping",)}
@@ -749,102 +719,91 @@ def facts_of(turn: Turn) -> list[dict[str, Json]]:
     return [*own, *turn.extra.get(FACTS, ())]
 
 
+def _is_dull(question: Question, story: Story) -> bool:
+    """True if a question names or tells an act of which nobody takes note."""
+    acts = {question.key.split("|")[0]}
+    if "event" in question.params and question.answer_type in ("action", "room", "person"):
+        acts.add(story_of(question, story).events[int(question.params["event"])].action)
+    return bool(acts & (DULL | {"calm"}))
+
+
+def _leaves_one(question: Question, story: Story) -> bool:
+    """True if a question asks for a person and names one of only two."""
+    return question.answer_type == "person" and question.subject is not None and len(story.people) <= 2
+
+
 def _objects_of(question: Question) -> frozenset[str]:
     names = {event.main for event in question.evidence} | {t for event in question.evidence for t in event.targets}
     return frozenset(name for name in names if name is not None)
 
 
 def _object_reference(maker: DialogueMaker, count: int) -> bool:
-    """Most rounds have words that only the conversation resolves, since several things or people could be meant."""
-    if not maker.video(follow=False, leads=True):
-        return False
+    """After the first, most rounds have words that only the conversation resolves, and the others go on from it."""
     referring = 0
     while len(maker.rounds) < count:
-        if maker.refer(Task.OBJECT_REFERENCE):
+        if maker.rounds and maker.refer():
             referring += 1
-        elif not maker.video(follow=False, leads=True):
+        elif not maker.video():
             return False
-        # As many rounds as may do without a reference have gone.
-        if len(maker.rounds) - referring > (1 - REFERRING_SHARE) * count:
-            return False
-    return True
+    return referring >= REFERRING_SHARE * count
 
 
 def _memory_recall(maker: DialogueMaker, count: int) -> bool:
-    """Rounds about an earlier scene, then about a later one; the last rounds recall what was said about the earlier."""
-    recalls = 3 if count == 8 else 2
-    first = 2 if count < 7 else 3
-    if not all(maker.video(fits=maker.is_earlier, leads=True) for _ in range(first)):
+    """Two rounds about an earlier scene, some about a later one, and one or two that recall what was said at first."""
+    both = maker.draw.random() < BOTH_SHARE
+    if not all(maker.video(fits=maker.is_earlier) for _ in range(2)):
         return False
-    maker.forget_last()
-    later = count - recalls - first
-    if not all(maker.video(fits=maker.is_later) for _ in range(later)):
+    if not all(maker.video(fits=maker.is_later) for _ in range(count - (3 if both else 4))):
         return False
-    sorts = ["recall", "recall_both", "recall_first"]
-    maker.draw.shuffle(sorts)
-    made = int(maker.use_of_recalled())
-    for again, sort in [(False, sort) for sort in sorts] + [(True, "recall")]:
-        if made == recalls:
-            break
-        made += _recall(maker, sort, again=again)
-    return made == recalls
-
-
-def _recall(maker: DialogueMaker, sort: str, *, again: bool) -> bool:
-    """Add a round that recalls what was said about the earlier scene, what was not recalled yet if it can."""
-    places = maker.recall_places(again=again)
-    if not places:
-        return False
-    if sort == "recall_first":
-        return places[0] == 0 and maker.repeat(sort, Task.MEMORY_RECALL, [0])
-    if sort == "recall_both":
-        return len(places) > 1 and maker.repeat(sort, Task.MEMORY_RECALL, places[:2])
-    return maker.repeat(sort, Task.MEMORY_RECALL, places[:1])
+    if both:
+        return maker.repeat("recall_both", Task.MEMORY_RECALL, [0, 1])
+    first = maker.draw.choice(["recall", "recall_first"])
+    return maker.repeat(first, Task.MEMORY_RECALL, [0]) and maker.repeat("recall", Task.MEMORY_RECALL, [1])
 
 
 def _summary(maker: DialogueMaker, count: int) -> bool:
     """The last round, and only that one, asks for a summary of the conversation."""
-    return all(maker.video() for _ in range(count - 1)) and maker.summary()
+    return all(maker.video(fits=maker.matters) for _ in range(count - 1)) and maker.summary()
 
 
 def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
     """Each round takes for granted what does not happen, or asks the same about what does, as a coin falls."""
     left = maker.premises()
-    order = sorted({premise.sort for premise in left})
-    maker.draw.shuffle(order)
+    able = {premise.question.kind for premise in left}
     sorts, kinds = Counter[str](), Counter[str]()
-    refused, unknown = False, maker.draw.randrange(1, 2 * count)
+    refused, sound = 0, maker.draw.randrange(1, 3 * count)
     while len(maker.rounds) < count:
-        if len(maker.rounds) == unknown and maker.unknown():
-            refused = True
+        if len(maker.rounds) == sound and maker.sound():
+            refused += 1
             continue
-        last = len(maker.rounds) == count - 1
-        is_false = maker.draw.random() < REFUSED_SHARE or (last and not refused)
-        left = [premise for premise in left if kinds[premise.question.kind] < MOST_LIKE]
-        left.sort(key=lambda premise: (sorts[premise.sort], order.index(premise.sort)))
-        chosen = next((p for p in left if (maker.refusal(p) if is_false else maker.affirm(p))), None)
-        if chosen is None:
-            # Few acts can be asked about twice, so the last rounds may ask for something else.
-            if refused and maker.video(follow=False):
-                continue
+        coin = maker.draw.random() < REFUSED_SHARE
+        if not coin and maker.affirm(able):
+            continue
+        left = [p for p in left if kinds[p.question.kind] < MOST_LIKE and not (p.is_absent and sorts[p.sort])]
+        left.sort(key=lambda premise: sorts[premise.sort])
+        chosen = next(filter(maker.refusal, left), None)
+        if chosen is not None:
+            refused += 1
+            sorts[chosen.sort] += 1
+            kinds[chosen.question.kind] += 1
+        elif not coin or not maker.affirm(able):
             return False
-        refused = refused or (is_false and len(maker.rounds) > 1)
-        sorts[chosen.sort] += 1
-        kinds[chosen.question.kind] += 1
-        left = [premise for premise in left if premise.event != chosen.event]
-    return True
+    return LEAST_REFUSED <= refused <= count - LEAST_REFUSED
 
 
 def _topic_shifting(maker: DialogueMaker, count: int) -> bool:
-    """Two shifts to other topics, each with a return, after rounds about the video alone."""
-    before = all(maker.video(leads=True) for _ in range(max(2, count - 4)))
+    """Two shifts to other topics, each with a return to what was spoken of before it."""
+    before = all(maker.video() for _ in range(count - 4))
     return before and maker.topic() and maker.back() and maker.topic() and maker.back()
 
 
 def _proactive_interaction(maker: DialogueMaker, count: int) -> bool:
-    """In two rounds the user shows no interest in what is on screen, and the assistant tells what comes of it."""
-    places = {2, count - 1} if count < CLOSED_FROM else {1, 4, count - 1}
-    return all(maker.remark() if place in places else maker.video() for place in range(count))
+    """The user does not follow what is on screen, and the assistant tells what comes of it; then they go on from it."""
+    remarks = {maker.draw.randrange(1, count - 2), count - 1}
+    for place in range(count):
+        if not (place in remarks and maker.remark()) and not maker.video():
+            return False
+    return any(made.turn.extra["about"] == "chat" for made in maker.rounds)
 
 
 _MAKERS: Final = {
@@ -860,5 +819,6 @@ _REASONS: Final = {
     Task.MEMORY_RECALL: "there are no two scenes with enough to ask about each",
     Task.CONTENT_SUMMARY: "too little that matters was asked about for a summary",
     Task.ANSWER_REFUSAL: "too few acts can be asked about with a false premise",
+    Task.TOPIC_SHIFTING: "too few questions go on from the one before",
     Task.PROACTIVE_INTERACTION: "too little happens for five rounds, or nothing comes of what is on screen",
 }

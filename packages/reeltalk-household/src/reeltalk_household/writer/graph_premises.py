@@ -1,7 +1,7 @@
 """Questions that take for granted what does not happen in a video (answer refusal).
 
-An act of the video is altered in one part: who does it, to what, or where to; or it is of a person, on a thing, or an
-act that the video does not show at all. The question keeps the form of its kind, so its words do not tell that its
+An act of the video is altered in one part: who does it, to what, or where to; or it is on a thing, or an act, that the
+video does not show at all. The question keeps the form of its kind, so its words do not tell that its
 premise is false. The answer says what is wrong, and what is shown instead. SPARQL finds no event as in the premise.
 """
 
@@ -31,14 +31,8 @@ from reeltalk_household.questions.question import (
     told_act,
 )
 from reeltalk_household.questions.questions import CARRIED, can_be_done_to
-from reeltalk_household.world.house import NAMES
 
-OF_EVENTS: Final = frozenset(
-    {
-        "which_room", "posture", "next_action", "previous_action", "who_beside", "why_act", "effect_of",
-        "who_does",
-    }
-)  # fmt: skip
+OF_EVENTS: Final = frozenset({"which_room", "next_action", "previous_action", "who_beside", "why_act"})
 """Kinds that name an act by which a false premise can be made."""
 OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
 """Kinds that name a thing, with the acts that they take for granted."""
@@ -59,7 +53,7 @@ class FalsePremise:
     event: StoryEvent
     """The act that is shown instead."""
     sort: str
-    """What is false: `agent`, `object` or `place`; or what is missing: `person`, `thing` or `act`."""
+    """What is false: `agent`, `object` or `place`; or what is missing: `thing` or `act`."""
     says: str
     """What does not happen, as a clause: `Tom does not open the fridge`."""
     wrong: str
@@ -70,6 +64,11 @@ class FalsePremise:
     """The kind of the SPARQL query that finds no such act."""
     params: Mapping[str, Json]
     key: AnswerKey
+
+    @property
+    def is_absent(self) -> bool:
+        """True if nothing like it is shown, so that there is nothing to tell instead."""
+        return self.sort in ("thing", "act")
 
 
 @dataclass(frozen=True)
@@ -94,10 +93,8 @@ def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePrem
             yield _as_question(question, event, act, story)
 
 
-def missing_premises(
-    pool: Sequence[Question], story: Story, *, split: str, draw: random.Random
-) -> Iterator[FalsePremise]:
-    """Questions about a thing, an act or a person that the film so far does not show."""
+def missing_premises(pool: Sequence[Question], story: Story, *, draw: random.Random) -> Iterator[FalsePremise]:
+    """Questions about a thing or an act that the film so far does not show."""
     handled = {class_of(name) for name in story.things}
     things = sorted(name for name in CARRIED - handled if not is_plural(name))
     acts = sorted(set(NEVER_DONE) - {event.action for event in story.events})
@@ -115,21 +112,9 @@ def missing_premises(
             yield _missing(question, event, wrong, "thing", slots, says, told, story)
         if question.kind in OF_EVENTS and acts:
             wrong = replace(event, action=draw.choice(acts), main=None, targets=(), speech_act=None)
-            words = {form: act_phrase(wrong, story, form) for form in ("do", "does")}
-            told = f"somebody {words['does']}" if question.kind == "who_does" else f"{doer['who']} {words['does']}"
-            yield _missing(
-                question, event, wrong, "act", _slots(question, event, wrong, story), f"nobody {words['does']}",
-                told, story,
-            )  # fmt: skip
-        strangers = sorted(set(NAMES[split][doer["he"]].split()) - set(story.called.values()))
-        # Of an act that two people do, nobody could say whom the question mistakes.
-        once = sum(_same_act(event, other) for other in story.events) == 1
-        if question.subject == event.agent is not None and story.names and strangers and once:
-            name = draw.choice(strangers)
-            slots = {key: value for key, value in question.slots.items() if key != "look"} | {"who": name}
-            told = f"{name} {act_phrase(event, story, 'does')}"
-            wrong = replace(event, agent=name)
-            yield _missing(question, event, wrong, "person", slots, f"nobody called {name} is seen", told, story)
+            does = act_phrase(wrong, story, "does")
+            slots = _slots(question, event, wrong, story)
+            yield _missing(question, event, wrong, "act", slots, f"nobody {does}", f"{doer['who']} {does}", story)
 
 
 def _missing(
@@ -144,11 +129,8 @@ def _missing(
 ) -> FalsePremise:
     params: dict[str, Json] = {"action": wrong.action}
     params |= {} if wrong.main is None else {"object": wrong.main}
-    params |= {"agent": wrong.agent} if sort == "person" else {}
     doer = person_slots(event.agent or story.agent, story)
-    asked = None if question.kind == "who_does" else event.agent or story.agent
-    people = people_slots(asked, people_of_act(wrong), story)
-    people |= {"agent": (slots["who"], doer["he"])} if sort == "person" else {}
+    people = people_slots(event.agent or story.agent, people_of_act(wrong), story)
     instead = (told_act(event), *person_words(event.agent or story.agent, story))
     return FalsePremise(
         question=replace(question, slots=slots),
@@ -158,7 +140,7 @@ def _missing(
         says=says,
         wrong=told,
         instead=f"{doer['who']} {act_phrase(event, story, 'does')}",
-        check={"act": "premise_act", "thing": "premise", "person": "premise_by"}[sort],
+        check={"act": "premise_act", "thing": "premise"}[sort],
         params=params,
         key=AnswerKey(type="refusal", values=(ABSENT,), about=(told_act(wrong),), instead=instead, **people),
     )
@@ -180,26 +162,22 @@ def _altered(
     done: Set[tuple[str | None, str, str | None]],
 ) -> Iterator[_Act]:
     """The event in other words, one for each part that can be false; `told` and `done` are what does happen."""
-    agents = story.people if kind == "who_does" else ()
     alike = {(e.agent, e.signature) for e in story.events}
     for act in _candidates(event, story, kind):
         # Of somebody who picks up another mug, an answer could not say plainly what is wrong.
-        if any((agent, act.event.signature) in alike for agent in (*agents, act.event.agent)):
+        if (act.event.agent, act.event.signature) in alike:
             continue
         # Who puts a mug into the sink puts it down, too.
-        if not act.event.targets and any(
-            (agent, act.event.action, act.event.main) in done for agent in (*agents, act.event.agent)
-        ):
+        if not act.event.targets and (act.event.agent, act.event.action, act.event.main) in done:
             continue
-        words = act_phrase(act.event, story, "does")
-        if not any((agent, words) in told for agent in (*agents, act.event.agent)):
+        if (act.event.agent, act_phrase(act.event, story, "does")) not in told:
             yield act
 
 
 def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
     name = event.main
     assert name is not None
-    by = story.names and kind != "who_does"
+    by = story.names
     if by and event.agent is not None:
         for person in story.people:
             if person not in (event.agent, event.main, *event.targets):
@@ -238,8 +216,7 @@ def _same_act(event: StoryEvent, other: StoryEvent) -> bool:
 
 def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story) -> FalsePremise:
     slots = _slots(question, event, act.event, story)
-    own = person_slots(event.agent or story.agent, story)["who"]
-    who = "nobody" if question.kind == "who_does" else own
+    who = person_slots(event.agent or story.agent, story)["who"]
     if act.sort == "agent" and act.event.agent is not None:
         slots |= person_slots(act.event.agent, story)
         who = slots["who"]
@@ -252,8 +229,8 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
         true=question,
         event=shown,
         sort=act.sort,
-        says=f"nobody {words['does']}" if who == "nobody" else f"{who} does not {words['do']}",
-        wrong=f"{'somebody' if who == 'nobody' else who} {words['does']}",
+        says=f"{who} does not {words['do']}",
+        wrong=f"{who} {words['does']}",
         instead=f"{doer} {act_phrase(shown, story, 'does')}",
         check=act.check,
         params=act.params,
@@ -264,7 +241,7 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
 def _key(question: Question, act: _Act, shown: StoryEvent, story: Story) -> AnswerKey:
     """The key of a false premise: the act, who does not do it, and what is shown instead."""
     wrong = act.event
-    agent = None if question.kind == "who_does" else wrong.agent or story.agent
+    agent = wrong.agent or story.agent
     return AnswerKey(
         type="refusal",
         values=(ABSENT,),

@@ -1,12 +1,11 @@
 """Words of a question that only the dialogue resolves, and what they could mean without it (object reference).
 
-A question about one of several mugs may say *it* or *the other one*; a question about
-one of several people *she* or *the other person*. The candidates are everything in the video of which the same question
-could be asked. A reference counts if there are at least two with different answers.
+A question about one of several mugs may say *it* or *the other one*; a question about one of several people *she*. The
+candidates are everything in the video of which the same question could be asked. A reference counts if there are at
+least two with different answers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reeltalk.language.phrases import is_plural
@@ -20,18 +19,6 @@ CANDIDATES: Final = "candidates"
 """Key of a turn's `extra`: everything that its referring words could mean without the dialogue, by name, each with the
 parameters with which SPARQL answers the question about it."""
 LEAST_CANDIDATES: Final = 2
-
-
-@dataclass(frozen=True)
-class Description:
-    """Words for what a question is about, to be resolved by the dialogue."""
-
-    words: str
-    means: str
-    """The thing or person."""
-    sort: str
-    """`other` or `other person`."""
-    candidates: Mapping[str, Question]
 
 
 def candidates_of(question: Question, story: Story, universe: Sequence[Question]) -> dict[str, Question]:
@@ -77,40 +64,17 @@ def recorded(candidates: Mapping[str, Question]) -> dict[str, Json]:
     return {CANDIDATES: {name: dict(candidates[name].params) for name in sorted(candidates)}}
 
 
-def descriptions(
-    question: Question, last: Question, story: Story, universe: Sequence[Question]
-) -> Iterator[Description]:
-    """Descriptions of what a question is about that can follow a turn."""
-    yield from _of_things(question, last, story, universe)
-    yield from _of_people(question, last, story, universe)
-
-
-def _of_things(question: Question, last: Question, story: Story, universe: Sequence[Question]) -> Iterator[Description]:
-    name, before = question.anchor, last.focus_object
-    if not isinstance(name, str) or is_plural(name) or before == name:
-        return
+def others_of_two(
+    question: Question, spoken: Sequence[str], story: Story, universe: Sequence[Question]
+) -> dict[str, Question]:
+    """The same question about two things alike, one of which was spoken of: *the other one*; empty if it cannot be."""
+    name = question.anchor
+    if not isinstance(name, str) or is_plural(name) or name in spoken:
+        return {}
     alike = next((names for names in siblings(story.things).values() if name in names), [])
     own = {
         str(other.anchor): other
         for other in universe
         if other.kind == question.kind and other.person == question.person and other.anchor in alike
     }
-    if before in alike and len(alike) == LEAST_CANDIDATES and is_ambiguous(own):
-        yield Description("the other one", name, "other", own)
-
-
-def _of_people(question: Question, last: Question, story: Story, universe: Sequence[Question]) -> Iterator[Description]:
-    person = question.subject
-    if person is None or last.focus_person in (None, person) or len(story.people) != LEAST_CANDIDATES:
-        return
-    same = _same_of_others(question, universe, story)
-    if is_ambiguous(same):
-        yield Description("the other person", person, "other person", same)
-
-
-def described(question: Question, description: Description, story: Story) -> Question:
-    """The question with the words of a description in place of what it names."""
-    slots = {name: words for name, words in question.slots.items() if name != "look"}
-    if description.sort == "other person":
-        return replace(question, slots=slots | {"who": description.words})
-    return replace(question, slots=slots | {"o": description.words})
+    return own if len(alike) == LEAST_CANDIDATES and {*alike} & {*spoken} and is_ambiguous(own) else {}

@@ -57,9 +57,14 @@ class Consequence:
     effects: tuple[StoryEvent, ...]
 
 
+def is_important(event: StoryEvent) -> bool:
+    """True if a summary may tell an event."""
+    return event.action in _WEIGHTS
+
+
 def important_events(events: Sequence[StoryEvent]) -> list[StoryEvent]:
     """The most important events, in order."""
-    weighed = [event for event in events if event.action in _WEIGHTS]
+    weighed = [event for event in events if is_important(event)]
     # What is picked up and then used or put down is told once.
     used = {event.main for event in weighed if event.action != "grab"}
     weighed = [event for event in weighed if event.action != "grab" or event.main not in used]
@@ -103,7 +108,7 @@ def _predicates(events: Sequence[StoryEvent], story: Story) -> Iterator[str]:
 
 
 def find_consequences(story: Story, shown: Sequence[int]) -> Iterator[Consequence]:
-    """Acts of some activities that can be named, each with what comes of it: its effects, or what is done with a thing.
+    """Acts of some activities that can be named, each with its effects.
 
     Args:
         story: The film so far.
@@ -115,10 +120,6 @@ def find_consequences(story: Story, shown: Sequence[int]) -> Iterator[Consequenc
         if act.agent is None or act.action in DULL or keys.count((act.agent, event_key(act))) > 1:
             continue
         effects = [event for event in events if event.cause == act.order and event.action != "calm"]
-        if not effects and act.action == "grab":
-            later = (e for e in events if e.order > act.order and e.main == act.main and e.action not in DULL)
-            used = next(later, None)
-            effects = [used] if used is not None and used.action not in ("grab", "put", "putIn") else []
         if effects:
             yield Consequence(act, tuple(effects[:2]))
 

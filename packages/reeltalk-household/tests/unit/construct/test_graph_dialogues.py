@@ -16,9 +16,10 @@ from reeltalk.schema.media import Clip
 from reeltalk.schema.record import ClipId, VideoId
 from reeltalk_build.construct.round_forms import expand_pattern, round_forms
 from reeltalk_build.graph.reading import read_activity
+from reeltalk_household.questions.balancing import is_usual
 from reeltalk_household.writer.graph_chains import NEIGHBOURS, ORIGINS, TIMELESS, VideoPart
 from reeltalk_household.writer.graph_checklists import GraphRound, graph_checklist
-from reeltalk_household.writer.graph_dialogues import CLOSED_FROM, LEAST_DISTANCE, REFERRING_SHARE, DialogueMaker
+from reeltalk_household.writer.graph_dialogues import NOT_ASKED, REFERRING_SHARE, DialogueMaker
 from reeltalk_household.writer.graph_premises import NEVER_DONE
 from reeltalk_household.writer.graph_references import CANDIDATES
 from reeltalk_household.writer.graph_summaries import LIMITS, find_consequences, important_events, sum_up
@@ -107,7 +108,7 @@ def test_recall_reaches_back_over_three_rounds_and_into_another_scene() -> None:
                 continue
             places = made.turn.extra["recalls"]
             sorts[str(made.turn.extra.get("recall", made.turn.extra["kind"]))] += 1
-            assert all(index - place >= LEAST_DISTANCE for place in places)
+            assert all(index - place >= 3 for place in places)
             for place in places:
                 shown = rounds[place].turn.evidence
                 assert shown, "a recalled fact is seen somewhere"
@@ -145,8 +146,9 @@ def test_a_refusal_says_what_is_wrong_and_what_is_shown_instead() -> None:
                 continue
             (said,) = made.says
             assert said.says in made.turn.references[0]
-            assert said.value is not None
-            assert said.value in made.turn.references[0]
+            if said.value is not None:
+                assert said.value in made.turn.references[0]
+            assert (said.value is None) == (made.turn.extra["premise"] in ("thing", "act"))
             assert said.says != said.value
             # SPARQL finds no such act, and the one that is shown.
             assert part().checker.answer(made.turn.extra["kind"], made.turn.extra["params"]) == "no"
@@ -154,40 +156,50 @@ def test_a_refusal_says_what_is_wrong_and_what_is_shown_instead() -> None:
             assert part().checker.answer(fact["kind"], fact["params"]) == fact["answer_key"]
 
 
-def test_a_dialogue_that_left_the_video_comes_back_to_it_by_reference_or_with_something_new() -> None:
-    referring, new, families = 0, 0, set()
+def test_a_dialogue_that_left_the_video_comes_back_to_what_was_spoken_of() -> None:
+    families = set()
     for rounds in written(Task.TOPIC_SHIFTING):
         for before, made in itertools.pairwise(rounds):
             if before.topic is None:
                 continue
             families.add(before.topic.family)
             assert made.turn.extra["about"] == "video"
-            referring += made.turn.extra["refers_to"] is not None
-            new += made.turn.extra["refers_to"] is None
-    assert referring
-    assert new
+            assert made.turn.extra["refers_to"] is not None
     assert len(families) >= 15
 
 
+@pytest.mark.parametrize("task", list(Task))
+def test_every_later_round_goes_on_from_the_one_before_or_does_the_task(task: Task) -> None:
+    for rounds in written(task):
+        for made in rounds[1:]:
+            assert made.turn.extra.get("refers_to") is not None or is_tested(made.turn, task), made.turn.question
+        assert rounds[0].turn.extra["refers_to"] is None
+
+
+def test_what_other_houses_make_anybody_guess_is_not_asked() -> None:
+    story = part().story
+    asked = {(t.extra["kind"], str(t.extra["params"])) for task in Task for t in turns_of(task) if "form" in t.extra}
+    usual = [q for q in part().question_pool(0) if is_usual(q, story)]
+    assert usual
+    assert not [q for q in usual if (q.kind, str(dict(q.params))) in asked and "premise" not in q.kind]
+
+
 def test_refusals_also_ask_for_what_is_not_there_at_all() -> None:
-    names = set(part().story.names.values())
     sorts = Counter[str]()
     for turn in turns_of(Task.ANSWER_REFUSAL):
         sort = str(turn.extra.get("premise", turn.extra["kind"]))
         sorts[sort] += 1
-        if sort == "person":
-            assert not any(name in turn.references[0].split(" is seen")[0] for name in names), turn.references
         if sort == "act":
             assert turn.extra["params"]["action"] in NEVER_DONE
-    assert set(sorts) >= {"person", "thing", "act", "sound"}
+    assert set(sorts) >= {"thing", "act", "sound"}
 
 
-def test_the_user_loses_interest_in_what_is_on_screen_and_is_told_what_comes_of_it() -> None:
+def test_the_user_does_not_follow_what_is_on_screen_and_is_told_what_comes_of_it() -> None:
     found = {one.act.order: one for one in find_consequences(part().story, [0, 1])}
     assert found
     for rounds in written(Task.PROACTIVE_INTERACTION):
         chats = [made for made in rounds if made.turn.extra["about"] == "chat"]
-        assert 2 <= len(chats) <= 3
+        assert 1 <= len(chats) <= 2
         for made in chats:
             act, *effects = made.turn.extra["facts"]
             assert found[act["params"]["event"]].effects[0].order == effects[0]["params"]["event"]
@@ -217,11 +229,11 @@ def test_a_summary_keeps_the_order_of_important_events() -> None:
     assert sum_up(events[:1], part().story) == (), "one event needs no summary"
 
 
-def test_dialogues_ask_little_for_yes_or_no_or_for_the_next_act_and_never_go_back_without_a_reason() -> None:
+def test_dialogues_ask_nothing_for_yes_or_no_little_for_the_next_act_and_never_go_back_without_a_reason() -> None:
     for rounds in (rounds for task in Task for rounds in written(task)):
-        closed = sum(made.turn.extra.get("answer_type") == "yes_no" for made in rounds)
-        assert closed <= (len(rounds) >= CLOSED_FROM)
+        assert not any(made.turn.extra.get("answer_type") == "yes_no" for made in rounds)
         kinds = [made.turn.extra["kind"] for made in rounds]
+        assert not NOT_ASKED & {*kinds}
         assert sum(kind in NEIGHBOURS for kind in kinds) <= 1
         reached = 0.0
         for made in rounds:
@@ -237,5 +249,5 @@ def test_wordings_are_varied() -> None:
         for sort in sorts:
             said = [t.question for t in turns_of(task) if t.extra["kind"] == sort]
             # All of them are about the same two scenes, which have few things to recall.
-            assert len(set(said)) >= 0.85 * len(said)
+            assert len(set(said)) >= 0.75 * len(said)
     assert all(len(expand_pattern(p)) > 0 for forms in round_forms().values() for p in forms.questions)
