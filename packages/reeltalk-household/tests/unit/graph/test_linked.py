@@ -79,6 +79,6 @@ def test_the_english_has_no_slips_that_a_rule_can_find(pairs: list[tuple[Story, 
                     assert not SLIPS.search(said), said
                     assert said[0].isupper()
                 assert asked.text[-1] in "?."
-                assert asked.answer[-1] == "."
+                assert asked.answer[-1] in ".”"
                 seen += 1
     assert seen > 500
