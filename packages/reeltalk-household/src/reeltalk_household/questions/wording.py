@@ -395,7 +395,7 @@ _OF_CAUSES: Final = frozenset({"why_feels", "why_act", "why_says", "cause_of", "
 
 
 def spoken_of(question: Question, story: Story) -> list[str]:
-    """Names of what a question and its answer speak of: a thing, the act that shows the answer, and a person."""
+    """Names of what a question and its answer speak of: a thing, the act that shows the answer, a person, a place."""
     event = question.focus_event
     if event is None and len(question.evidence) == 1:
         event = question.evidence[0].order
@@ -403,7 +403,8 @@ def spoken_of(question: Question, story: Story) -> list[str]:
         # *That* could be the cause as well as what it brings about.
         event = None
     person = question.key if question.answer_type == "person" else question.focus_person
-    names = (question.focus_object, name_in(event, story), person)
+    place = question.key if question.answer_type == "place" and "|" not in question.key else None
+    names = (question.focus_object, name_in(event, story), person, place)
     return [name for name in names if name is not None]
 
 

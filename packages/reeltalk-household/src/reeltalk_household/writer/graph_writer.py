@@ -42,7 +42,7 @@ from reeltalk_household.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk_household.questions.question import Question
 from reeltalk_household.questions.wording import WordedQuestion, turn_of
 from reeltalk_household.writer import graph_chains
-from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, can_be_asked
+from reeltalk_household.writer.graph_chains import GraphVideo, VideoPart, can_be_asked, is_open
 from reeltalk_household.writer.graph_checklists import GraphRound, graph_checklist
 from reeltalk_household.writer.graph_dialogues import DialogueMaker, said_before
 from reeltalk_household.writer.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
@@ -199,10 +199,10 @@ class GraphWriter(Writer):
             return None
 
         shown = [len(part.clips) - 1]
-        universe = part.question_pool(self.settings.seed)
+        universe = part.asked_of_last(self.settings.seed)
         chain = graph_chains.write_chain(
             part.story,
-            [question for question in universe if can_be_asked(question, part.story, shown)],
+            [q for q in universe if can_be_asked(q, part.story, shown) and is_open(q, part.story)],
             universe=universe,
             split=graphs.split,
             seed=seed,
