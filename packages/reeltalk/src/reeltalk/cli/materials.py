@@ -120,7 +120,7 @@ def _show_table(
 
     Returns whether guesses are taken, and whether some are left.
     """
-    from reeltalk.stages.layouts import preview_questions, write_table_file
+    from reeltalk.stages.layouts import beside, preview_questions
 
     try:
         seen = preview_questions(source, videos=videos, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
@@ -129,10 +129,8 @@ def _show_table(
             raise
         return False, False  # reading it without guesses says what is wrong
     print(*seen.lines(taken=fix), sep="\n")
-    if rows := seen.rows():
-        listed = benchmark.with_name(f"{benchmark.name}-import.csv")
-        write_table_file(rows, listed, overwrite=True)
-        print(f"  all {len(rows):,}: {listed}")
+    if number := seen.write(beside(benchmark)):
+        print(f"  all {number:,}: {beside(benchmark)}")
     if seen.guesses and not fix and sys.stdin.isatty() and sys.stderr.isatty():
         say("Import the table with these guesses? [y/N]")
         fix = sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -8,7 +8,7 @@ import difflib
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -102,7 +102,7 @@ def read_questions(
     one_dialogue_per_video: bool = False,
     strict: bool = False,
     fix: bool = False,
-    films: Collection[str] = (),
+    films: Sequence[str] = (),
 ) -> QuestionTable:
     """Read a table of questions, or a folder of tables.
 
@@ -117,7 +117,7 @@ def read_questions(
         one_dialogue_per_video: The rows of a video are one dialogue, in the order of `turn`, else of `asked_at_s`.
         strict: Raise the first fault.
         fix: Read tables as they are probably meant; see `table_guesses`. A table that needs no guess is read the same.
-        films: Names of video files by `table_guesses.film_name`, which help to find the column of videos.
+        films: Names of the video files that were found, for guesses.
 
     Raises:
         InputError: A column is missing, or no row can be read; or any fault, if `strict`.
@@ -180,7 +180,7 @@ class _Reader:
         one_dialogue_per_video: bool,
         *,
         strict: bool,
-        films: Collection[str] | None,
+        films: Sequence[str] | None,
     ) -> None:
         self.source, self.columns, self.one_dialogue_per_video = source, columns, one_dialogue_per_video
         self.strict, self.films = strict, films
@@ -607,7 +607,8 @@ def _correct(
                 if is_number
                 else "write its letter or its text",
             )
-        return index, answers if answers and options.index(answers[0]) != index else (options.texts[index],)
+        is_option = not answers or options.index(answers[0]) == index
+        return index, (options.texts[index], *answers[1:]) if is_option else answers
     if not answers:
         return None, ()
     index = options.index(answers[0])

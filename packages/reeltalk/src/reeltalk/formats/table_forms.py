@@ -107,7 +107,9 @@ def _plain_cell(cell: object) -> Json:
         return cell.isoformat()
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
-    return cell if isinstance(cell, str | int | float | bool) else None
+    if isinstance(cell, bool):
+        return str(cell).upper()  # as a spreadsheet shows it
+    return cell if isinstance(cell, str | int | float) else None
 
 
 def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
@@ -138,6 +140,12 @@ def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
         found.note("another delimiter", path.name, "", usual, delimiter)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     grid: list[tuple[int, list[Json]]] = []
+    if delimiter == "|" and (marked := _markdown(text)):
+        found.form = f"a table of Markdown, {encoding}"
+        _take_grid(found, marked)
+        return found
+    if delimiter == "\t" and not _is_quoted(text):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=csv.QUOTE_NONE)
     while True:
         line = reader.line_num + 1
         try:
@@ -153,6 +161,31 @@ def read_text_table(path: Path, faults: list[InputError]) -> GuessedTable:
             faults.append(fault)
     _take_grid(found, grid)
     return found
+
+
+def _is_quoted(text: str) -> bool:
+    """False if a quotation mark in a table of tabs is part of a text, as inches are."""
+    try:
+        return all(
+            True for _ in csv.reader(io.StringIO(text, newline=""), strict=True, delimiter="\t")
+        ) and not re.search(r'[^\t\n"]"[^\t\n"]', text)
+    except csv.Error:
+        return False
+
+
+def _markdown(text: str) -> list[tuple[int, list[Json]]]:
+    """The cells of a table of Markdown without its marks; none if the text holds no such table."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
+    barred = [(number, line) for number, line in lines if line.startswith("|")]
+    if not any(set(line) <= set("|:- ") for _, line in barred):
+        return []
+    grid: list[tuple[int, list[Json]]] = []
+    for number, line in barred:
+        if not set(line) <= set("|:- "):
+            cells = re.split(r"(?<!\\)\|", line.strip("|"))
+            plain = (re.sub(r"^\[([^\]]*)\]\(([^)]*)\)$", r"\2", cell.strip()) for cell in cells)
+            grid.append((number, [re.sub(r"^[`*]+|[`*]+$", "", cell).replace("\\|", "|") for cell in plain]))
+    return grid
 
 
 def _decoded(content: bytes, path: Path) -> tuple[str, str]:
@@ -183,7 +216,7 @@ def _take_grid(found: GuessedTable, grid: list[tuple[int, list[Json]]]) -> None:
         raise InputError("no line of column names", file=found.path, line=1)
     for line, cells in filled[:at]:
         found.note("a line above the names of columns", f"{found.path.name}:{line}", "", " ".join(map(str, cells)), "")
-    header = [str(cell if cell is not None else "").strip() for cell in filled[at][1]]
+    header = [str(cell if cell is not None else "").strip().lstrip("#") for cell in filled[at][1]]
     while header and not header[-1]:
         header.pop()
     found.header = header
@@ -255,10 +288,23 @@ def _records(value: Json, found: GuessedTable) -> Iterator[tuple[str, Json]]:
         return
     members = dict(value) if isinstance(value, dict) else {}
     lists = {key: one for key, one in members.items() if isinstance(one, list) and all_objects(one)}
-    if len(lists) == 1 and not any(isinstance(one, dict) for one in members.values()) and not _names_videos(lists):
+    columns, data = members.get("columns"), members.get("data")
+    if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        found.note("rows apart from the names of columns, as pandas splits them", name)
+        for number, row in enumerate(data):
+            yield f"$.data[{number}]", dict(zip(map(str, columns), row if isinstance(row, list) else [], strict=False))
+    elif len(lists) == 1 and len(members) > 1 and not _names_videos(lists):
         [(key, rows)] = lists.items()
         found.note(f"the rows are the list {key!r}", name)
         yield from ((f"$.{key}[{number}]", one) for number, one in enumerate(rows))
+    elif (
+        members
+        and all(isinstance(one, dict) and one.keys() == _first(members).keys() for one in members.values())
+        and (not any(isinstance(cell, dict | list) for cell in _first(members).values()) and "question" in members)
+    ):
+        found.note("an object for each column", name)
+        for key in _first(members):
+            yield f"$.*.{key}", {column: one[key] for column, one in members.items() if isinstance(one, dict)}
     elif members and all(isinstance(one, dict) or all_objects(one) for one in members.values()):
         key_is = "video" if _names_videos(members) or lists else "id"
         found.note(f"the key of each record is its {key_is}", name, "", next(iter(members)), "")
@@ -274,6 +320,11 @@ def _records(value: Json, found: GuessedTable) -> Iterator[tuple[str, Json]]:
         )
     else:
         raise InputError("not a list of objects", file=found.path, hint="write [{…}, {…}], a row each")
+
+
+def _first(members: dict[str, Json]) -> dict[str, Json]:
+    one = next(iter(members.values()))
+    return one if isinstance(one, dict) else {}
 
 
 def all_objects(value: Json) -> bool:

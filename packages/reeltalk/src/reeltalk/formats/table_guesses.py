@@ -10,10 +10,12 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
+from urllib.parse import unquote
 
 from reeltalk.errors import InputError
 from reeltalk.formats.multiple_choice import without_letters
@@ -48,7 +50,7 @@ def guess_table(
     *,
     columns: Mapping[str, str],
     known: Callable[[str], bool],
-    films: Collection[str] = (),
+    films: Sequence[str] = (),
     files: FilesInside | None = None,
     faults: list[InputError],
 ) -> GuessedTable:
@@ -58,7 +60,7 @@ def guess_table(
         path: A table, a spreadsheet, or a JSON document.
         columns: The table's name of a column, by our name, as the user gave them.
         known: Says whether a name is one of our columns.
-        films: Names of the video files that were found, without their endings and case.
+        films: Names of the video files that were found.
         files: Receives the files that Parquet holds.
         faults: Receives what is wrong with rows that cannot be read even so.
 
@@ -78,8 +80,10 @@ def guess_table(
         found = GuessedTable(path, "Parquet", table.header, table.rows)
     _expand(found)
     _drop_empty(found)
+    _unfold(found)
     _bind(found, columns, known, films)
     _mend_cells(found)
+    _find_files(found, films)
     return found
 
 
@@ -87,6 +91,7 @@ def _expand(found: GuessedTable) -> None:
     """A row for each question of a record that holds several, and for each exchange of a conversation."""
     nested, rows = _names()["nested"], []
     for row in found.rows:
+        _lift(row)
         plain = {_plain(key): key for key in row.cells}
         inner = next(
             (
@@ -118,6 +123,28 @@ def _expand(found: GuessedTable) -> None:
         found.header = list(dict.fromkeys(key for row in found.rows for key in row.cells))
 
 
+def _lift(row: TableRow) -> None:
+    """Put the members of an inner object, such as `metadata`, beside the other cells; options stay together."""
+    for key, value in list(row.cells.items()):
+        if isinstance(value, dict) and _plain(key) not in ("options", "answer", *_names()["columns"]["options"]):
+            for name, inner in value.items():
+                if any(_plain(name) in (ours, *usual) for ours, usual in _names()["columns"].items()):
+                    row.cells.setdefault(name, inner)
+    for key in _names()["nested"]["history"]:  # pairs before the last question
+        pairs = row.cells.get(key)
+        if isinstance(pairs, list) and pairs and all(isinstance(one, list) and len(one) == 2 for one in pairs):
+            last = next(([row.cells[q], row.cells.get(a)] for q, a in (("query", "response"),) if q in row.cells), None)
+            said = [*pairs, *([last] if last else [])]
+            row.cells["conversations"] = [
+                {"from": who, "value": text}
+                for pair in said
+                if isinstance(pair, list)
+                for who, text in zip(("user", "assistant"), pair, strict=True)
+            ]
+            for name in (key, "query", "response"):
+                row.cells.pop(name, None)
+
+
 def _speaks(value: Json) -> bool:
     nested = _names()["nested"]
     return isinstance(value, list) and all(
@@ -135,9 +162,13 @@ def _turns(value: Json, found: GuessedTable, row: TableRow) -> list[dict[str, Js
         said = next(one[key] for key in nested["said"] if key in one)
         if isinstance(said, list):
             parts = [part for part in said if isinstance(part, dict)]
-            film = film or next((part["video"] for part in parts if isinstance(part.get("video"), str)), None)
+            for part in parts:
+                shown = part.get("video") or part.get("video_url")
+                film = film or (shown.get("url") if isinstance(shown, dict) else shown)
+                for name in ("video_start", "video_end"):
+                    row.cells.setdefault(name, part.get(name))
             said = "\n".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
-        text = re.sub(r"<(?:video|image|vid|img)>", "", str(said)).strip()
+        text = re.sub(r"<(?:video|image|vid|img)>|<\|\w{1,40}\|>", "", str(said)).strip()
         if who in nested["user"]:
             asked = f"{asked}\n{text}".strip()
         elif who in nested["assistant"] and asked:
@@ -163,15 +194,37 @@ def _drop_empty(found: GuessedTable) -> None:
         raise InputError("the table has no rows", file=found.path, hint="write a question a row")
 
 
+def _unfold(found: GuessedTable) -> None:
+    """A row for each of `Question 1`, `Answer 1`, `Question 2` and so on."""
+    names = _names()["columns"]
+    pairs: dict[str, dict[str, str]] = {}
+    for theirs in found.header:
+        base, _, number = _plain(theirs).rpartition("_")
+        for ours in ("question", "answer"):
+            if number.isdecimal() and base in (ours, *names[ours]):
+                pairs.setdefault(number, {})[ours] = theirs
+    pairs = {number: pair for number, pair in pairs.items() if len(pair) == 2}
+    if len(pairs) < 2:
+        return
+    wide = {theirs for pair in pairs.values() for theirs in pair.values()}
+    rows = []
+    for row in found.rows:
+        around = {name: cell for name, cell in row.cells.items() if name not in wide}
+        for pair in pairs.values():
+            asked = {ours: row.cells.get(theirs) for ours, theirs in pair.items()}
+            if str(asked["question"] or "").strip():
+                rows.append(TableRow(row.path, row.line, row.place, {**around, **asked}))
+    found.note("a row for each numbered question", found.path.name, "", sorted(wide), len(rows))
+    found.rows, found.header = rows, [*(name for name in found.header if name not in wide), "question", "answer"]
+
+
 def _plain(name: str) -> str:
     """A name of a column in lower case, with `_` between words."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name.strip())
     return re.sub(r"[\s./-]+", "_", plain_column(words)).strip("_")
 
 
-def _bind(
-    found: GuessedTable, columns: Mapping[str, str], known: Callable[[str], bool], films: Collection[str]
-) -> None:
+def _bind(found: GuessedTable, columns: Mapping[str, str], known: Callable[[str], bool], films: Sequence[str]) -> None:
     """Find out which column has which meaning: by its own name, by a usual one, or by its cells."""
     meanings = {theirs: ours for ours, theirs in columns.items() if theirs in found.header}
     for theirs in found.header:
@@ -180,13 +233,22 @@ def _bind(
             meanings[theirs] = ours
     exact = set(meanings)
     _bind_options(found, meanings)
-    plain = {theirs: _plain(theirs) for theirs in found.header}
+    plain = {
+        theirs: {_plain(part) for part in (theirs, *re.split(r"[/(),]", theirs))} - {""} for theirs in found.header
+    }
+
+    names = {film_name(name) for name in films}
 
     def is_film(text: str) -> bool:
-        return Path(text).suffix.lower() in VIDEO_SUFFIXES or film_name(text) in films
+        return Path(text).suffix.lower() in VIDEO_SUFFIXES or film_name(text) in names
 
     for ours, usual in _names()["columns"].items():
-        free = [theirs for name in usual for theirs in found.header if plain[theirs] == name and theirs not in meanings]
+        free = [
+            theirs
+            for name in (ours, *usual)
+            for theirs in found.header
+            if name in plain[theirs] and theirs not in meanings
+        ]
         fitting = [theirs for theirs in free if _may_be(found, theirs, ours)]
         if ours == "video":  # of an identifier and a file, the one that names a file
             fitting.sort(key=lambda theirs: not any(is_film(str(row.cells.get(theirs))) for row in found.rows))
@@ -208,14 +270,60 @@ def _bind(
 
 def film_name(text: str) -> str:
     """The name of a video without folder, ending and case, by which its file may be found."""
-    path = PurePosixPath(text.strip().replace("\\", "/"))
+    plain = text.strip().replace("\\", "/")
+    path = PurePosixPath(unquote(plain.partition("?")[0]) if "://" in plain else plain)
     return unicodedata.normalize("NFC", path.stem if path.suffix.lower() in VIDEO_SUFFIXES else path.name).casefold()
+
+
+def _find_files(found: GuessedTable, films: Sequence[str]) -> None:
+    """Write the name of its file for each video that is named otherwise, or in several ways, if one file alone fits."""
+    column = next((theirs for theirs, ours in found.meanings.items() if ours == "video"), "")
+    cells = [row.cells.get(column) for row in found.rows if films]
+    given = [str(cell[0] if isinstance(cell, list) and len(cell) == 1 else cell or "").strip() for cell in cells]
+    known = {name: same[0] for name in {*given} - {""} if len(same := _files_named(name, films)) == 1}
+    spellings = Counter(known[name] for name in {*known})
+    for row, name in zip(found.rows, given, strict=False):
+        if name in known:
+            path = PurePosixPath(known[name])
+            usual = {known[name], path.name, path.stem, path.with_suffix("").as_posix()}
+            plain = PurePosixPath(name)
+            if "://" in name or spellings[known[name]] > 1 or not usual & {name, plain.name, plain.stem}:
+                found.note("a file under another spelling", row.where, column, row.cells[column], known[name])
+                row.cells[column] = known[name]
+
+
+def _files_named(wanted: str, films: Sequence[str]) -> list[str]:
+    """The files that a name may mean: the end of its path, its name in any case, or a name that only ends in it.
+
+    yt-dlp puts the identifier behind the title, and others a prefix before the name, as `v_`.
+    """
+    if address := _ADDRESS.search(wanted):
+        wanted = address[1]
+    path = unicodedata.normalize("NFC", unquote(wanted).replace("\\", "/")).casefold()
+    folded = {name: unicodedata.normalize("NFC", name).casefold() for name in films}
+    stem = film_name(unquote(wanted))
+    for fits in (
+        lambda name: path == folded[name] or path.endswith(f"/{folded[name]}"),
+        lambda name: folded[name].endswith(f"/{path}"),
+        lambda name: film_name(name) == stem,
+        lambda name: len(stem) >= _SHORTEST and re.search(rf"[\W_]{re.escape(stem)}\]?$", film_name(name)),
+        lambda name: len(stem) >= _SHORTEST and re.fullmatch(rf"{re.escape(stem)}\.f\d+", film_name(name)),
+        lambda name: len(film_name(name)) >= _SHORTEST and re.search(rf"[\W_]{re.escape(film_name(name))}$", stem),
+    ):
+        if same := [name for name in films if fits(name)]:
+            return same
+    return []
 
 
 def _may_be(found: GuessedTable, column: str, ours: str) -> bool:
     cells = [row.cells.get(column) for row in found.rows]
     if ours == "span":
         return any(_span(cell) is not None for cell in cells[:_LOOKED_AT])
+    if ours == "options":
+        return any(_option_list(cell) for cell in cells)
+    if ours.endswith("_s"):
+        given = [str(cell) for cell in cells if cell not in (None, "")]
+        return 2 * sum(read_seconds(cell) is not None for cell in given) >= len(given)
     if ours == "id":
         given = [str(cell) for cell in cells if cell not in (None, "")]
         return len(set(given)) == len(given)
@@ -253,6 +361,11 @@ def _bind_by_cells(found: GuessedTable, meanings: dict[str, str], ours: str, fit
             return
 
 
+_UNITS: Final = str.maketrans({"：": ":", "．": ".", "秒": "s", "分": "m", "第": " ", "～": "~", "約": " ", "约": " "})
+_ADDRESS: Final = re.compile(r"(?:[?&]v=|youtu\.be/|/shorts/|/embed/)([\w-]{11})")
+"""The identifier of a video in an address of YouTube."""
+_SHORTEST: Final = 5
+"""Fewest characters of a name that is looked for in a longer one."""
 _CLOCK: Final = re.compile(r"(?:(\d{1,2})[:h])?(\d{1,3}):(\d{1,2}(?:[.,]\d{1,6})?)")
 _SECONDS: Final = re.compile(r"(\d{1,6}(?:[.,]\d{1,6})?) ?(?:s|sec|secs|seconds?|sek|sekunden)?\.?", re.IGNORECASE)
 _MINUTES: Final = re.compile(
@@ -263,7 +376,7 @@ _BETWEEN: Final = re.compile(r"\s?(?:-->|[-\u2013\u2014~]|to|bis)\s?", re.IGNORE
 
 def read_seconds(text: str) -> float | None:
     """Seconds from a time as people write it: `0:05`, `1:02:03.5`, `12,5`, `1 min 5 s`; None for another text."""
-    plain = text.strip()
+    plain = text.translate(_UNITS).strip().lstrip("~≈").strip()
     if match := _CLOCK.fullmatch(plain):
         hours, minutes, seconds = (float((part or "0").replace(",", ".")) for part in match.groups())
         return hours * 3600 + minutes * 60 + seconds
@@ -275,12 +388,18 @@ def read_seconds(text: str) -> float | None:
 
 
 def _span(value: Json) -> tuple[float, float] | None:
-    """The start and end of a stretch: `0:05-0:09`, `[5, 9]`; None for another value."""
+    """The start and end of a stretch, a moment or several stretches: `0:05-0:09`, `[5, 9]`; None for another value."""
     if isinstance(value, str) and value.strip().startswith(("[", "(")):
         value = _literal(value)
     if isinstance(value, list | tuple) and len(value) == 1:
         return _span(value[0])
-    parts = _BETWEEN.split(value.strip()) if isinstance(value, str) else value
+    if isinstance(value, str) and ", " in value:
+        several = [_span(part) for part in value.split(", ")]
+        found = [one for one in several if one is not None]
+        return (min(one[0] for one in found), max(one[1] for one in found)) if len(found) == len(several) else None
+    parts = _BETWEEN.split(value.strip().lstrip("~")) if isinstance(value, str) else value
+    if isinstance(parts, list) and len(parts) == 1 and ":" in str(parts[0]):
+        parts = [parts[0], parts[0]]
     if not isinstance(parts, list | tuple) or len(parts) != 2:
         return None
     start, end = (read_seconds(str(part)) for part in parts)
@@ -299,6 +418,8 @@ def _literal(text: str) -> Any:
 
 def _mend_cells(found: GuessedTable) -> None:
     theirs = {ours: name for name, ours in found.meanings.items()}
+    _fill_down(found, theirs)
+    _leave_out_splits(found, theirs)
     in_minutes = _are_minutes(found, theirs)
     base = _first_index(found, theirs)
     for row in found.rows:
@@ -307,14 +428,28 @@ def _mend_cells(found: GuessedTable) -> None:
                 _mend_time(found, row, theirs[ours], in_minutes)
         if "span" in theirs and row.cells.get(theirs["span"]) is not None:
             given = row.cells[theirs["span"]]
-            if (stretch := _span(given)) is not None:
+            stretch = _span(given)
+            if stretch is None and str(given).strip():
+                found.note("what is no stretch of time is left out", row.where, theirs["span"], given, "")
+            elif stretch is not None:
                 row.cells.update(start_s=stretch[0], end_s=stretch[1])
                 found.note("a stretch as its start and end", row.where, theirs["span"], given, list(stretch))
+        for ours in ("answer", "also"):
+            if ours in theirs:
+                _mend_answers(found, row, theirs, ours)
         if "options" in theirs:
             _mend_options(found, row, theirs["options"])
         elif "question" in theirs and not any(ours.startswith(OPTION) for ours in theirs):
             _options_of_question(found, row, theirs)
         _mend_index(found, row, theirs, base)
+        right = row.cells.get(theirs.get("correct", ""))
+        if right not in (None, "") and not _option_texts(row, theirs):
+            row.cells[theirs["correct"]] = None
+            row.cells.setdefault(theirs.get("answer", "answer"), right)
+            found.meanings.setdefault(theirs.get("answer", "answer"), "answer")
+            found.note("the right one of no options is the answer", row.where, theirs["correct"], right, right)
+    if "also" in theirs:
+        found.meanings = {name: ours for name, ours in found.meanings.items() if ours != "also"}
     if "span" in theirs:
         found.meanings = {name: ours for name, ours in found.meanings.items() if ours != "span"}
         found.meanings |= {ours: ours for ours in ("start_s", "end_s") if any(ours in row.cells for row in found.rows)}
@@ -322,12 +457,77 @@ def _mend_cells(found: GuessedTable) -> None:
         found.meanings["options"] = "options"
 
 
+def _fill_down(found: GuessedTable, theirs: Mapping[str, str]) -> None:
+    """An empty name of a video is that of another column, or the one above: in merged cells, or in a later turn."""
+    other = [
+        name for name in found.header if _plain(name) in _names()["columns"]["video"] and name not in found.meanings
+    ]
+    video, dialogue, turn = (theirs.get(ours, "") for ours in ("video", "dialogue", "turn"))
+    above: TableRow | None = None
+    for row in found.rows:
+        for column in other if "video" in theirs and not row.cells.get(theirs["video"]) else ():
+            if row.cells.get(column):
+                row.cells[theirs["video"]] = row.cells[column]
+                found.note("the video in another column", row.where, column, "", row.cells[column])
+                break
+        asks = str(row.cells.get(theirs.get("question", "")) or "").strip()
+        later = str(row.cells.get(turn) or "").strip() not in ("", "1")
+        merged = found.path.suffix.lower() in SPREADSHEETS or later
+        merged &= not str(row.cells.get(dialogue) or "").strip()
+        if above is not None and asks and merged and video and not str(row.cells.get(video) or "").strip():
+            for column in filter(None, (video, dialogue)):
+                if not str(row.cells.get(column) or "").strip():
+                    row.cells[column] = above.cells.get(column)
+            found.note("an empty cell below the name of a video", row.where, video, "", row.cells[video])
+        above = row
+
+
+def _leave_out_splits(found: GuessedTable, theirs: Mapping[str, str]) -> None:
+    """A video whose rows are in several splits has none."""
+    splits: dict[str, set[str]] = {}
+    for row in found.rows if "split" in theirs and "video" in theirs else ():
+        split = str(row.cells.get(theirs["split"]) or "")
+        splits.setdefault(str(row.cells.get(theirs["video"])), set()).add(split)
+    for video, names in splits.items():
+        if len(names - {""}) > 1:
+            for row in found.rows:
+                if str(row.cells.get(theirs["video"])) == video:
+                    row.cells[theirs["split"]] = None
+            found.note("a video in several splits is in none", found.path.name, theirs["split"], sorted(names), "")
+
+
+def _mend_answers(found: GuessedTable, row: TableRow, theirs: Mapping[str, str], ours: str) -> None:
+    """Several answers in one text, and the marks that models write around one."""
+    column, given = theirs[ours], row.cells.get(theirs[ours])
+    if not isinstance(given, str) or not given.strip():
+        return
+    texts: Any = unicodedata.normalize("NFKC", given).strip() if len(given.strip()) == 1 else given
+    if isinstance(_json_list(given), list):
+        return
+    if given.strip().startswith(("[", "{")) and isinstance(value := _literal(given.strip()), list | dict):
+        texts = next(iter(value.values()), None) if isinstance(value, dict) else value
+    elif match := re.fullmatch(r"(?:<think>.*</think>)?\s?(?:<answer>)?(.*?)(?:</answer>)?", given, re.DOTALL):
+        texts = match[1].strip() if match[1] != given else texts
+    if isinstance(texts, str) and (" / " in texts or ours == "also"):
+        texts = [part.strip() for part in re.split(r" / |;" if ours == "also" else " / ", texts) if part.strip()]
+    listed = texts if isinstance(texts, list) and all(isinstance(one, str) for one in texts) else None
+    if ours == "also" and "answer" in theirs and listed:
+        first = row.cells.get(theirs["answer"])
+        row.cells[theirs["answer"]] = [*(first if isinstance(first, list) else [first]), *listed]
+        found.note("further answers", row.where, column, given, list[Json](listed))
+    elif ours == "answer" and texts != given and (listed or isinstance(texts, str)):
+        row.cells[column] = texts
+        found.note("an answer out of what stands around it", row.where, column, given, texts)
+
+
 def _are_minutes(found: GuessedTable, theirs: Mapping[str, str]) -> bool:
     """True if a spreadsheet took all times, typed as `0:05`, for hours and minutes."""
     columns = [theirs[ours] for ours in ("asked_at_s", "start_s", "end_s") if ours in theirs]
     cells = [str(row.cells.get(name) or "") for row in found.rows for name in columns]
     times = [cell for cell in cells if re.fullmatch(r"\d{1,2}:\d{2}:\d{2}", cell)]
-    return found.path.suffix.lower() in SPREADSHEETS and bool(times) and all(cell.endswith(":00") for cell in times)
+    # Nobody shows a film of hours in a table of moments; a few cells with seconds were typed in full.
+    short = sum(cell.endswith(":00") for cell in times)
+    return found.path.suffix.lower() in SPREADSHEETS and 2 * short > len(times)
 
 
 def _mend_time(found: GuessedTable, row: TableRow, column: str, in_minutes: bool) -> None:
@@ -335,7 +535,7 @@ def _mend_time(found: GuessedTable, row: TableRow, column: str, in_minutes: bool
     if not isinstance(given, str) or not given.strip():
         return
     text = given.strip()
-    if in_minutes and re.fullmatch(r"\d{1,2}:\d{2}:\d{2}", text):
+    if in_minutes and re.fullmatch(r"\d{1,2}:\d{2}:00", text):
         seconds, why = read_seconds(text[:-3]), "hours and minutes of a spreadsheet as minutes and seconds"
     else:
         seconds, why = read_seconds(text), "a time as seconds"
@@ -347,13 +547,17 @@ def _mend_time(found: GuessedTable, row: TableRow, column: str, in_minutes: bool
             found.note(why, row.where, column, given, seconds)
 
 
-_MARKED: Final = re.compile(r"(?:^|(?<=\s)|(?<=[;,|]))[(\[]?([A-J])[)\].:](?=\s|[^\s.])")
+_MARKED: Final = re.compile(r"(?:^|(?<=\s)|(?<=[;,|>]))[(\[]?([A-Ja-j])[)\].:、](?=\s|[^\s.])")
+_QUOTED: Final = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
 def _split_options(text: str) -> list[str] | None:
     """The options in one text: a list as code, letters from A on, lines, bars or semicolons; None for another text."""
+    text = re.sub(r"<br ?/?>", "\n", unicodedata.normalize("NFKC", text) if "．" in text or "：" in text else text)
     if text.strip().startswith(("[", "{", "(")):
-        value = _literal(text.strip())
+        # numpy writes no commas between texts, and Python would join them
+        quoted = _QUOTED.findall(text) if re.search(r"['\"]\s+['\"]", text) and not re.search(r"['\"],", text) else []
+        value = [ast.literal_eval(one) for one in quoted] or _literal(text.strip())
         if isinstance(value, dict):
             value = list(value.values())
         if (
@@ -365,12 +569,12 @@ def _split_options(text: str) -> list[str] | None:
     marks = list(_MARKED.finditer(text))
     if (
         len(marks) > 1
-        and [one[1] for one in marks] == list(LETTERS[: len(marks)])
+        and [one[1].upper() for one in marks] == list(LETTERS[: len(marks)])
         and not text[: marks[0].start()].strip()
     ):
         ends = [*(one.start() for one in marks[1:]), len(text)]
         return [text[one.start() : end].strip(" \n;,|") for one, end in zip(marks, ends, strict=True)]
-    for delimiter in ("\n", "|", ";"):
+    for delimiter in ("\n", "|", ";", " / "):
         parts = [part.strip() for part in text.split(delimiter) if part.strip()]
         if len(parts) > 1:
             return parts
@@ -385,9 +589,13 @@ def _mend_options(found: GuessedTable, row: TableRow, column: str) -> None:
         options = [str(next(iter(list(one.values())[-1:]), "")) for one in given if isinstance(one, dict)]
     else:
         return
-    if options is not None:
-        row.cells[column] = list[Json](options)
-        found.note("options out of one text", row.where, column, given, list[Json](options))
+    row.cells[column] = None if options is None else list[Json](options)
+    why = "options out of one text" if options else "what is no list of options is left out"
+    found.note(why, row.where, column, given, row.cells[column])
+
+
+def _option_list(cell: Json) -> bool:
+    return isinstance(cell, list | dict) or (isinstance(cell, str) and _split_options(cell) is not None)
 
 
 def _json_list(text: str) -> Any:
@@ -400,14 +608,14 @@ def _json_list(text: str) -> Any:
 def _options_of_question(found: GuessedTable, row: TableRow, theirs: Mapping[str, str]) -> None:
     """Take options out of the text of a question whose answer is the letter of one."""
     question, answer = row.cells.get(theirs["question"]), row.cells.get(theirs.get("answer", theirs.get("correct", "")))
-    letter = re.match(r"\s?[(\[]?([A-J])(?:[)\].:]|\s?$)", str(answer or ""))
+    letter = re.match(r"\s?[(\[]?([A-Ja-j])(?:[)\].:]|\s?$)", str(answer or ""))
     if not isinstance(question, str) or letter is None:
         return
     marks = list(_MARKED.finditer(question))
     if (
         len(marks) < 2
-        or [one[1] for one in marks] != list(LETTERS[: len(marks)])
-        or letter[1] not in LETTERS[: len(marks)]
+        or [one[1].upper() for one in marks] != list(LETTERS[: len(marks)])
+        or letter[1].upper() not in LETTERS[: len(marks)]
     ):
         return
     head, tail = question[: marks[0].start()].rstrip(), question[marks[-1].start() :]
@@ -416,11 +624,11 @@ def _options_of_question(found: GuessedTable, row: TableRow, theirs: Mapping[str
     options = _split_options(body)
     if options is None or not head:
         return
-    head = re.sub(r"\n\s?(?:options|choices)\s?:?$", "", head, flags=re.IGNORECASE)
+    head = re.sub(r"\s(?:options|choices|choose)\s?:?$", "", head, flags=re.IGNORECASE)
     row.cells[theirs["question"]] = head
     row.cells["options"] = list[Json](options)
     if "answer" in theirs:
-        row.cells[theirs["answer"]] = letter[1]
+        row.cells[theirs["answer"]] = letter[1].upper()
     found.note("options out of the question", row.where, theirs["question"], question, [head, *options])
     if after.strip():
         found.note("an instruction behind the options is left out", row.where, theirs["question"], after.strip(), "")
@@ -443,7 +651,8 @@ def _index(row: TableRow, theirs: Mapping[str, str]) -> tuple[str, int, list[str
         text = str(row.cells.get(column) if column and row.cells.get(column) is not None else "").strip()
         if column and options and re.fullmatch(r"\d{1,2}(?:\.0)?", text):
             marked = without_letters(options)
-            if text not in options and text not in marked[0] and text not in marked[1]:
+            is_number = column != ours and ours == "correct"
+            if is_number or (text not in options and text not in marked[0] and text not in marked[1]):
                 return column, int(float(text)), options
     return None
 
@@ -452,7 +661,7 @@ def _first_index(found: GuessedTable, theirs: Mapping[str, str]) -> int | None:
     """0 or 1, as the table counts its options; None if its numbers do not say."""
     numbers = [(one[1], len(one[2])) for row in found.rows if (one := _index(row, theirs)) is not None]
     if any(number == 0 for number, _ in numbers):
-        return 0 if all(number < count for number, count in numbers) else None
+        return 0
     return 1 if any(number == count for number, count in numbers) else None
 
 

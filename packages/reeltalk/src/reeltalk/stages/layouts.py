@@ -47,8 +47,6 @@ NAMED_ROWS: Final = 3
 """Maximum number of rows of a table that a warning names."""
 SHOWN_CHARACTERS: Final = 40
 """Most characters of a cell in a line of `TablePreview.lines`."""
-ADDRESS_ID: Final = re.compile(r"(?:[?&]v=|youtu\.be/|/shorts/|/embed/)([\w-]{11})")
-"""The identifier of a video in an address of YouTube."""
 
 
 def import_layout(format: str, source: Path | str, into: Path | str, *, overwrite: bool = False) -> StageReport:
@@ -145,6 +143,7 @@ def import_questions(
     options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
     if fix:
         options["guesses"] = "taken"
+        _preview(table, searched).write(beside(into))
     if one_dialogue_per_video:
         options["dialogues"] = "one a video"
     imported = _import("qa", lambda _: table.content, options, source, into, overwrite=overwrite)
@@ -212,30 +211,9 @@ def _read(
     from reeltalk.curate.sources import find_videos
 
     files = [found.name for found in find_videos([searched])[0]] if fix and searched is not None else []
-    table = read_questions(
-        source,
-        columns=columns,
-        one_dialogue_per_video=one_dialogue_per_video,
-        strict=strict,
-        fix=fix,
-        films={film_name(name) for name in files},
+    return read_questions(
+        source, columns=columns, one_dialogue_per_video=one_dialogue_per_video, strict=strict, fix=fix, films=files
     )
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for name in files:
-        by_name[film_name(name)].append(name)
-        if in_title := re.search(r"\[([\w-]{6,})\]$", PurePosixPath(name).stem):  # as yt-dlp names its files
-            by_name[in_title[1].casefold()].append(name)
-    exact = {part for name in files for path in [PurePosixPath(name)] for part in (name, path.name, path.stem)}
-    for number, video in enumerate(table.content.videos if table.guessed else ()):
-        address = ADDRESS_ID.search(video.source or "")
-        wanted = video.file or (address[1] if address else video.id)
-        path = PurePosixPath(wanted)
-        same = by_name.get(film_name(wanted), [])
-        if not exact & {wanted, path.name, path.stem} and len(same) == 1:
-            table.content.videos[number] = video.model_copy(update={"file": same[0]})
-            where = table.about(video.id)[0]
-            table.guessed[0].note("a file under another spelling", where, "video", wanted, same[0])
-    return table
 
 
 @dataclass(frozen=True)
@@ -260,6 +238,12 @@ class TablePreview:
         return [{key: row.get(key) for key in ("guess", "fault", "where", "column", "before", "after")} for row in
                 [*guessed, *wrong, *({"fault": "no file", "where": line} for line in self.missing)]]  # fmt: skip
 
+    def write(self, out: Path) -> int:
+        """Write every guess and fault as a table, if there are any; return their number."""
+        if rows := self.rows():
+            write_table_file(rows, out, overwrite=True)
+        return len(rows)
+
     def lines(self, *, taken: bool) -> Iterator[str]:
         """What was understood, and a line for each kind of guess or fault with its number and its first place."""
         yield from self.tables
@@ -278,6 +262,11 @@ class TablePreview:
             yield f"  wrong, {len(places):,} times: {reason} ({', '.join(places[:NAMED_ROWS])})"
         if self.missing:
             yield f"  no file, {len(self.missing):,} videos: {', '.join(self.missing[:NAMED_ROWS])}"
+
+
+def beside(benchmark: Path) -> Path:
+    """The table of guesses and faults of an import into a benchmark."""
+    return benchmark.with_name(f"{benchmark.name}-import.csv")
 
 
 def _short(value: Json) -> str:
@@ -303,10 +292,13 @@ def preview_questions(
     Raises:
         InputError: No row can be read, even with guesses.
     """
+    searched = _folder_of_videos(Path(source), videos)
+    return _preview(_read(Path(source), searched, columns, one_dialogue_per_video, strict=False, fix=True), searched)
+
+
+def _preview(table: QuestionTable, searched: Path | None) -> TablePreview:
     from reeltalk.curate.sources import find_videos
 
-    searched = _folder_of_videos(Path(source), videos)
-    table = _read(Path(source), searched, columns, one_dialogue_per_video, strict=False, fix=True)
     found = {film_name(one.name) for one in find_videos([searched])[0]} if searched is not None else set()
     inside = {name for names in table.files.rows.values() for name in names}
     missing = [

@@ -1,18 +1,33 @@
 """Tables as people keep them: what they are taken to mean, what stays wrong, and that a clean table needs no guess."""
 
 import json
+import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from places import TESTS
 
-from reeltalk.errors import InputError
+from reeltalk.errors import InputError, MissingExtraError
 from reeltalk.formats.qa import QuestionTable, read_questions
 from reeltalk.formats.table_guesses import read_seconds
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json
+from reeltalk.stages.layouts import _read, import_questions, preview_questions
 
 SAMPLE = TESTS / "samples" / "qa"
+TABLES = TESTS / "samples" / "tables"
+"""Tables that somebody wrote as others of the field keep them, without having seen the rules, and what they mean."""
+NOT_READ = {
+    "15-label-studio-csv": {
+        "What does he climb?": "its times count frames",
+        "What does the frog do?": "its times count frames",
+        "Does it rain?": "its answer is a choice without the choices",
+        "Which colours are on the flag?": "its answer is a choice without the choices",
+    },
+    "19-wide-xls-ods": {"Is there sound?": "a spreadsheet's TRUE is read as it is shown"},
+}
+"""Questions that are known to be read otherwise, and why."""
 
 
 def guessed(path: Path, films: tuple[str, ...] = ()) -> QuestionTable:
@@ -45,9 +60,7 @@ def test_a_clean_table_is_read_the_same_and_nothing_is_guessed() -> None:
 
 
 def test_the_table_of_a_german_spreadsheet(tmp_path: Path) -> None:
-    rows = (
-        "Datei;Frage;Antwort;Beginn;Ende;;;\r\n;;;;;;;\r\nampel;Farbe über der Straße?;Grün;0:05;0:07,5;;;\r\n"
-    )
+    rows = "Datei;Frage;Antwort;Beginn;Ende;;;\r\n;;;;;;;\r\nampel;Farbe über der Straße?;Grün;0:05;0:07,5;;;\r\n"
     table = guessed(as_file(tmp_path, "q.csv", rows.encode("cp1252")))
     [turn] = turns(table)
     assert (turn.question, turn.references) == ("Farbe über der Straße?", ("Grün",))
@@ -143,7 +156,7 @@ def test_numbers_of_options_that_may_count_from_0_or_from_1_stay_wrong(tmp_path:
 
 def test_of_an_identifier_and_a_file_the_one_whose_file_is_there_names_the_video(tmp_path: Path) -> None:
     text = "video_path,videoID,question,answer\n001,fFjv93ACGo8,Who?,Ana\n"
-    table = guessed(as_file(tmp_path, "q.csv", text), films=("ffjv93acgo8",))
+    table = guessed(as_file(tmp_path, "q.csv", text), films=("fFjv93ACGo8.mp4",))
     assert [video.file for video in table.content.videos] == ["fFjv93ACGo8"]
 
 
@@ -154,3 +167,79 @@ def test_of_an_identifier_and_a_file_the_one_whose_file_is_there_names_the_video
 )  # fmt: skip
 def test_times_as_people_write_them(text: str, seconds: float | None) -> None:
     assert read_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("folder", sorted(TABLES.iterdir()), ids=lambda folder: folder.name)
+def test_tables_as_others_keep_them(tmp_path: Path, folder: Path) -> None:
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    known = NOT_READ.get(folder.name, {})
+    videos = tmp_path / "videos"
+    for name in expected["films"]:
+        (videos / name).parent.mkdir(parents=True, exist_ok=True)
+        (videos / name).write_bytes(b"x")
+    for file in expected["files"]:
+        try:
+            found = _understood(folder / file, videos)
+        except MissingExtraError as error:
+            pytest.skip(str(error))
+        for question in expected["questions"]:
+            words = _plain(question["question"])
+            wanted = {
+                "answers": _all_plain(question.get("answers")), "options": _all_plain(question.get("options")),
+                "correct": question.get("correct"), "asked_at_s": question.get("asked_at_s"),
+                "stretch": (question["start_s"], question["end_s"]) if "start_s" in question else None,
+                "video": _plain(Path(question["video"]).name),
+            }  # fmt: skip
+            assert (wanted in found.get(words, [])) is (words not in known), (file, wanted, found.get(words))
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+def _all_plain(texts: Iterable[str] | None) -> list[str]:
+    return [_plain(text) for text in texts or ()]
+
+
+def _understood(path: Path, videos: Path) -> dict[str, list[dict[str, object]]]:
+    table = _read(path, videos, None, False, strict=False, fix=True)
+    files = {video.id: video.file for video in table.content.videos}
+    found: dict[str, list[dict[str, object]]] = {}
+    for dialogue in table.content.dialogues:
+        stem = _plain(Path(files[dialogue.video_id] or "").name).casefold()
+        names = [
+            name
+            for path in videos.rglob("*")
+            if stem in ((name := _plain(path.name)).casefold(), Path(name).stem.casefold())
+        ]
+        for turn in dialogue.turns:
+            stretch = next(((one.start_s, one.end_s) for one in turn.evidence), None)
+            found.setdefault(_plain(turn.question), []).append({
+                "answers": _all_plain(turn.references), "options": _all_plain(turn.options),
+                "correct": turn.correct_option, "asked_at_s": turn.asked_at_s, "stretch": stretch,
+                "video": names[0] if names else None,
+            })  # fmt: skip
+    return found
+
+
+def test_the_preview_names_every_guess_and_fault_at_once_and_writes_nothing(tmp_path: Path) -> None:
+    text = "clip;prompt;gt;start\nA.MP4;Who?;Ana;0:05\nb;;x;soon\nc;Where?;here;\n"
+    path = as_file(tmp_path, "q.csv", text)
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / "a.mp4").touch()
+    preview = preview_questions(path, videos=tmp_path / "videos")
+    told = "\n".join(preview.lines(taken=False))
+    assert "columns between semicolons, UTF-8, 3 questions; columns: clip as video, prompt as question" in told
+    assert "not read, 4 times: a column under another name" in told
+    assert "wrong, 1 times: the question is empty" in told
+    assert len(preview.rows()) == len(preview.guesses) + len(preview.faults) + len(preview.missing)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["q.csv", "videos"]
+
+
+def test_what_was_guessed_is_listed_beside_the_benchmark(tmp_path: Path) -> None:
+    path = as_file(tmp_path, "q.csv", "clip,prompt,gt\na,Who?,Ana\n")
+    import_questions(path, tmp_path / "mine", fix=True)
+    listed = (tmp_path / "mine-import.csv").read_text(encoding="utf-8").splitlines()
+    assert listed[0] == "guess,fault,where,column,before,after"
+    assert listed[1] == "a column under another name,,q.csv,clip,clip,video"
+    assert len(listed) == 4
