@@ -20,8 +20,8 @@ from rich.console import Console
 from reeltalk import errors
 from reeltalk.analysis.published.records import FILES, markdown, published_overview, read_published
 from reeltalk.cli import app
-from reeltalk.evaluate.checks import OF_PROTOCOLS
-from reeltalk.evaluate.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
+from reeltalk.evaluation.checks import OF_PROTOCOLS
+from reeltalk.evaluation.model_options import EXAMPLES, KINDS_OF, OPTIONS_OF, UNSIGNED, kinds_of_option
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.labels import VOCABULARIES, label_title

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RUNS: Final = Path("runs")
 """Folder of runs for which no folder is given."""
+_LAYOUT: Final = "{desc} |{bar:30}| {percentage:3.0f} % [{elapsed} gone]"
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,9 +197,7 @@ class _Bar:
         from tqdm import tqdm
 
         if self._bar is None:
-            self._bar = tqdm(
-                total=1.0, bar_format="{desc} |{bar:30}| {percentage:3.0f} % [{elapsed} gone]", leave=False
-            )
+            self._bar = tqdm(total=1.0, bar_format=_LAYOUT, leave=False)
         self._bar.set_description_str(f"{what}: {done:,} of {total:,}", refresh=False)
         self._bar.n = share
         self._bar.refresh()
@@ -206,7 +205,7 @@ class _Bar:
     def tell(self, message: str) -> None:
         """Print a sentence above the bar."""
         if self.shown:
-            print(message, file=sys.stderr, flush=True)
+            sys.stderr.write(f"{message}\n")
 
 
 __all__ = ["Compared", "Evaluated", "compare", "evaluate"]

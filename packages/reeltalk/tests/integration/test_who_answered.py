@@ -13,7 +13,7 @@ import pytest
 from scripted_server import Body, completion, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluate import signing
+from reeltalk.evaluation import signing
 from reeltalk.judge import choice, match, typed
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
 from reeltalk.schema.media import Video

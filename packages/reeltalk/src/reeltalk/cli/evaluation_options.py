@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, START, describe_default, in_groups, options_of
-from reeltalk.evaluate.settings import (
+from reeltalk.evaluation.settings import (
     CHANGEABLE,
     OTHER_NAMES,
     FrameSettings,
@@ -42,7 +42,7 @@ def _default(
     """Help for an option that a preset may fix: the default, and the values of the presets that have another."""
 
     def describe(_: object) -> str:
-        from reeltalk.evaluate.presets import PRESETS
+        from reeltalk.evaluation.presets import PRESETS
 
         value = attrgetter(path)
         start = value(PlaySettings() if part == "play" else JUDGED_BY_DEFAULT)

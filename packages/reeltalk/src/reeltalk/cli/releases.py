@@ -16,7 +16,7 @@ from reeltalk.plugins import needed
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.evaluate.asked_turns import AskedTurn
+    from reeltalk.evaluation.asked_turns import AskedTurn
     from reeltalk.formats.training_samples import SampleLayout
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.benchmark import Benchmark
@@ -224,10 +224,10 @@ def export(
 
 def _chosen_turns(benchmark: "Benchmark", options: PartOptions) -> tuple["Content", list["AskedTurn"]]:
     """The turns that are asked, with the content."""
-    from reeltalk.evaluate.asked_turns import list_asked_turns
-    from reeltalk.evaluate.playing.script import make_scripts
-    from reeltalk.evaluate.playing.subtitles import spoken_lines
-    from reeltalk.evaluate.settings import PlaySettings
+    from reeltalk.evaluation.asked_turns import list_asked_turns
+    from reeltalk.evaluation.playing.script import make_scripts
+    from reeltalk.evaluation.playing.subtitles import spoken_lines
+    from reeltalk.evaluation.settings import PlaySettings
 
     content = benchmark.stored_content()
     tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
@@ -245,8 +245,8 @@ def _chosen_turns(benchmark: "Benchmark", options: PartOptions) -> tuple["Conten
 
 def _export_questions(benchmark: Path, out: Path, options: PartOptions, *, overwrite: bool) -> int:
     """Write the turns that are asked as a table for somebody's own inference script."""
-    from reeltalk.evaluate.asked_turns import question_rows
-    from reeltalk.evaluate.playing.script import media_of
+    from reeltalk.evaluation.asked_turns import question_rows
+    from reeltalk.evaluation.playing.script import media_of
     from reeltalk.stages.layouts import write_table_file
     from reeltalk.store.benchmark import Benchmark
 

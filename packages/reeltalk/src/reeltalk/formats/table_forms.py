@@ -306,7 +306,8 @@ def _records(value: Json, found: GuessedTable) -> Iterator[tuple[str, Json]]:
         for key in _first(members):
             yield f"$.*.{key}", {column: one[key] for column, one in members.items() if isinstance(one, dict)}
     elif members and all(isinstance(one, dict) or all_objects(one) for one in members.values()):
-        key_is = "video" if _names_videos(members) or lists else "id"
+        nested = any(all_objects(cell) for one in members.values() if isinstance(one, dict) for cell in one.values())
+        key_is = "video" if _names_videos(members) or lists or nested else "id"
         found.note(f"the key of each record is its {key_is}", name, "", next(iter(members)), "")
         for key, one in members.items():
             for number, row in enumerate(one if isinstance(one, list) else [one]):

@@ -89,38 +89,33 @@ def guess_table(
 
 def _expand(found: GuessedTable) -> None:
     """A row for each question of a record that holds several, and for each exchange of a conversation."""
-    nested, rows = _names()["nested"], []
+    rows = []
     for row in found.rows:
         _lift(row)
-        plain = {_plain(key): key for key in row.cells}
-        inner = next(
-            (
-                (key, _turns(row.cells[key], found, row))
-                for name in nested["conversation"]
-                if (key := plain.get(name)) and all_objects(row.cells[key]) and _speaks(row.cells[key])
-            ),
-            None,
-        ) or next(
-            (
-                (key, row.cells[key])
-                for name in nested["questions"]
-                if (key := plain.get(name)) and all_objects(row.cells[key])
-            ),
-            None,
-        )
-        if inner is None:
-            rows.append(row)
-            continue
-        key, members = inner
-        found.note(f"a row for each question in {key!r}", row.where, key, None, len(members))
-        around = {name: value for name, value in row.cells.items() if name != key}
-        for number, member in enumerate(members):
-            place = f"{row.place}.{key}[{number}]"
-            rows.append(TableRow(row.path, row.line, place, {**around, **member}))
-    if len(rows) != len(found.rows) or any(one is not other for one, other in zip(rows, found.rows, strict=True)):
-        found.rows = rows
+        inner = {key: _turns(cell, found, row) for key, cell in list(row.cells.items()) if _speaks(cell)}
+        inner = inner or {key: cell for key, cell in row.cells.items() if _asks(cell)}
+        around = {name: value for name, value in row.cells.items() if name not in inner}
+        for key, members in inner.items():
+            found.note("a row for each question of a list", row.where, key, None, len(members))
+            several = {"type": key} if len(inner) > 1 else {}
+            rows += [
+                TableRow(row.path, row.line, f"{row.place}.{key}[{number}]", {**around, **several, **member})
+                for number, member in enumerate(members)
+            ]
+        rows += [] if inner else [row]
+    found.rows = rows
     if not is_text_table(found.path) and found.path.suffix.lower() not in SPREADSHEETS:
-        found.header = list(dict.fromkeys(key for row in found.rows for key in row.cells))
+        found.header = list(dict.fromkeys(key for row in rows for key in row.cells))
+
+
+def _asks(cell: Json) -> bool:
+    """True for a list of objects that each hold a question."""
+    names = {"question", *_names()["columns"]["question"]}
+    return (
+        isinstance(cell, list)
+        and bool(cell)
+        and all(isinstance(one, dict) and any(_plain(key) in names for key in one) for one in cell)
+    )
 
 
 def _lift(row: TableRow) -> None:
@@ -147,9 +142,13 @@ def _lift(row: TableRow) -> None:
 
 def _speaks(value: Json) -> bool:
     nested = _names()["nested"]
-    return isinstance(value, list) and all(
-        isinstance(one, dict) and any(k in one for k in nested["speaker"]) and any(k in one for k in nested["said"])
-        for one in value
+    return (
+        all_objects(value)
+        and isinstance(value, list)
+        and all(
+            isinstance(one, dict) and any(k in one for k in nested["speaker"]) and any(k in one for k in nested["said"])
+            for one in value
+        )
     )
 
 
@@ -157,6 +156,7 @@ def _turns(value: Json, found: GuessedTable, row: TableRow) -> list[dict[str, Js
     """The exchanges of a conversation: what the user says, and the answer."""
     nested, asked, film = _names()["nested"], "", None
     turns: list[dict[str, Json]] = []
+    at_s: Json = None
     for one in value if isinstance(value, list) else ():
         who = next(str(one[key]).strip().lower() for key in nested["speaker"] if key in one)
         said = next(one[key] for key in nested["said"] if key in one)
@@ -169,10 +169,12 @@ def _turns(value: Json, found: GuessedTable, row: TableRow) -> list[dict[str, Js
                     row.cells.setdefault(name, part.get(name))
             said = "\n".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
         text = re.sub(r"<(?:video|image|vid|img)>|<\|\w{1,40}\|>", "", str(said)).strip()
-        if who in nested["user"]:
+        if who not in (*nested["assistant"], *nested["others"]):
             asked = f"{asked}\n{text}".strip()
+            at_s = next((one[key] for key in nested["time"] if one.get(key) is not None), None)
         elif who in nested["assistant"] and asked:
             turns.append({"dialogue": None, "turn": len(turns) + 1, "question": asked, "answer": text})
+            turns[-1] |= {} if at_s is None else {"asked_at_s": at_s}
             asked = ""
         else:
             found.note("what nobody asked is left out of a conversation", row.where, who, text[:200], "")
@@ -199,13 +201,14 @@ def _unfold(found: GuessedTable) -> None:
     names = _names()["columns"]
     pairs: dict[str, dict[str, str]] = {}
     for theirs in found.header:
-        base, _, number = _plain(theirs).rpartition("_")
+        numbered = re.fullmatch(r"([a-z_]*?)_?(\d{1,2})", _plain(theirs))
         for ours in ("question", "answer"):
-            if number.isdecimal() and base in (ours, *names[ours]):
-                pairs.setdefault(number, {})[ours] = theirs
-    pairs = {number: pair for number, pair in pairs.items() if len(pair) == 2}
-    if len(pairs) < 2:
+            if numbered is not None and numbered[1] in (ours, *names[ours]):
+                pairs.setdefault(numbered[2], {})[ours] = theirs
+    if sum("question" in pair for pair in pairs.values()) < 2:
         return
+    alone = next((name for name in found.header if _plain(name) in ("answer", *names["answer"])), "")
+    pairs = {number: {"answer": alone, **pair} for number, pair in pairs.items() if "question" in pair}
     wide = {theirs for pair in pairs.values() for theirs in pair.values()}
     rows = []
     for row in found.rows:
@@ -221,7 +224,9 @@ def _unfold(found: GuessedTable) -> None:
 def _plain(name: str) -> str:
     """A name of a column in lower case, with `_` between words."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name.strip())
-    return re.sub(r"[\s./-]+", "_", plain_column(words)).strip("_")
+    letters = unicodedata.normalize("NFD", plain_column(words))
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return re.sub(r"[\s./-]+", "_", unicodedata.normalize("NFC", plain)).strip("_")
 
 
 def _bind(found: GuessedTable, columns: Mapping[str, str], known: Callable[[str], bool], films: Sequence[str]) -> None:
@@ -280,6 +285,7 @@ def _find_files(found: GuessedTable, films: Sequence[str]) -> None:
     column = next((theirs for theirs, ours in found.meanings.items() if ours == "video"), "")
     cells = [row.cells.get(column) for row in found.rows if films]
     given = [str(cell[0] if isinstance(cell, list) and len(cell) == 1 else cell or "").strip() for cell in cells]
+    given = [re.sub(r" \(https?://[^ ]*\)$", "", name) for name in given]  # a file attached to a cell, and its address
     known = {name: same[0] for name in {*given} - {""} if len(same := _files_named(name, films)) == 1}
     spellings = Counter(known[name] for name in {*known})
     for row, name in zip(found.rows, given, strict=False):
@@ -287,7 +293,11 @@ def _find_files(found: GuessedTable, films: Sequence[str]) -> None:
             path = PurePosixPath(known[name])
             usual = {known[name], path.name, path.stem, path.with_suffix("").as_posix()}
             plain = PurePosixPath(name)
-            if "://" in name or spellings[known[name]] > 1 or not usual & {name, plain.name, plain.stem}:
+            if (
+                "://" in str(row.cells[column])
+                or spellings[known[name]] > 1
+                or not usual & {name, plain.name, plain.stem}
+            ):
                 found.note("a file under another spelling", row.where, column, row.cells[column], known[name])
                 row.cells[column] = known[name]
 
@@ -332,7 +342,7 @@ def _may_be(found: GuessedTable, column: str, ours: str) -> bool:
 
 def _bind_options(found: GuessedTable, meanings: dict[str, str]) -> None:
     """Columns such as `a0`, `option 1`, `Choice A` or plain `A`, if at least two follow each other from the first."""
-    pattern = re.compile(r"(option|choice|candidate|opt|answer|ans|antwort|a)?_?([0-9]|[a-j])")
+    pattern = re.compile(r"(option|opcion|choice|candidate|opt|answer|ans|antwort|a)?_?([0-9]|[a-j])")
     groups: dict[str, dict[str, str]] = {}
     for theirs in found.header:
         if theirs not in meanings and (match := pattern.fullmatch(_plain(theirs))):
@@ -387,15 +397,21 @@ def read_seconds(text: str) -> float | None:
     return None
 
 
-def _span(value: Json) -> tuple[float, float] | None:
+def _nested(values: Sequence[Any]) -> bool:
+    return all(isinstance(one, list | tuple) for one in values)
+
+
+def _span(value: Any) -> tuple[float, float] | None:
     """The start and end of a stretch, a moment or several stretches: `0:05-0:09`, `[5, 9]`; None for another value."""
     if isinstance(value, str) and value.strip().startswith(("[", "(")):
         value = _literal(value)
-    if isinstance(value, list | tuple) and len(value) == 1:
-        return _span(value[0])
-    if isinstance(value, str) and ", " in value:
-        several = [_span(part) for part in value.split(", ")]
-        found = [one for one in several if one is not None]
+    several = value.split(", ") if isinstance(value, str) and ", " in value else value
+    if (
+        isinstance(several, list | tuple)
+        and several
+        and (len(several) == 1 or value is not several or _nested(several))
+    ):
+        found = [one for part in several if (one := _span(part)) is not None]
         return (min(one[0] for one in found), max(one[1] for one in found)) if len(found) == len(several) else None
     parts = _BETWEEN.split(value.strip().lstrip("~")) if isinstance(value, str) else value
     if isinstance(parts, list) and len(parts) == 1 and ":" in str(parts[0]):
@@ -418,6 +434,7 @@ def _literal(text: str) -> Any:
 
 def _mend_cells(found: GuessedTable) -> None:
     theirs = {ours: name for name, ours in found.meanings.items()}
+    _empty_absent(found, theirs)
     _fill_down(found, theirs)
     _leave_out_splits(found, theirs)
     in_minutes = _are_minutes(found, theirs)
@@ -455,6 +472,18 @@ def _mend_cells(found: GuessedTable) -> None:
         found.meanings |= {ours: ours for ours in ("start_s", "end_s") if any(ours in row.cells for row in found.rows)}
     if any("options" in row.cells for row in found.rows) and "options" not in theirs:
         found.meanings["options"] = "options"
+
+
+def _empty_absent(found: GuessedTable, theirs: Mapping[str, str]) -> None:
+    """Cells that say that there is no time are empty; in a table of R so is every `NA`."""
+    columns = {theirs[ours] for ours in ("asked_at_s", "start_s", "end_s", "span") if ours in theirs}
+    absent = {"NA", "N/A", "NaN", "nan", "null", "None", "-", "–", "—"}
+    in_r = any(row.cells.get(column) == "NA" for row in found.rows for column in columns)
+    for row in found.rows:
+        for column, cell in row.cells.items():
+            if isinstance(cell, str) and (cell == "NA" if in_r else column in columns and cell in absent):
+                found.note("a word for an empty cell", row.where, column, cell, "")
+                row.cells[column] = ""
 
 
 def _fill_down(found: GuessedTable, theirs: Mapping[str, str]) -> None:
@@ -586,7 +615,11 @@ def _mend_options(found: GuessedTable, row: TableRow, column: str) -> None:
     if isinstance(given, str) and given.strip() and not isinstance(_json_list(given), list):
         options = _split_options(given)
     elif isinstance(given, list) and given and all(isinstance(one, dict) for one in given):
-        options = [str(next(iter(list(one.values())[-1:]), "")) for one in given if isinstance(one, dict)]
+        options = [
+            next((str(one[key]) for key in ("choice", "text", "option", "value", "label") if key in one), "")
+            for one in given
+            if isinstance(one, dict)
+        ]
     else:
         return
     row.cells[column] = None if options is None else list[Json](options)

@@ -3,14 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.estimates import FEW
-from reeltalk.analysis.leaderboard import build_leaderboard, metric_title
+from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.standings import find_standings
 from reeltalk.errors import SettingError
 from reeltalk.pages.charts import Mark, estimate_of, interval_chart, on_paper
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.runs import Run
+
+BY: Final = ("question_type", "task", "skill", "kind", "form")
+"""Groups of a profile, the first that a run has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,12 +67,12 @@ def plot_leaderboard(runs: Sequence[Run]) -> Plot:
     return _plot(marks, f"{metric_title(metric)} on {found.videos:,} videos", metric_title(metric))
 
 
-def plot_profile(run: Run, by: str = "question_type") -> Plot:
+def plot_profile(run: Run, by: str | None = None) -> Plot:
     """A run's models by the groups of turns, such as types of questions, on the metric that ranks them.
 
     Args:
         run: The run.
-        by: Key of the groups, as in `Run.groups`.
+        by: Key of the groups, as in `Run.groups`; by default the first of `BY` that the run has.
 
     Raises:
         SettingError: The run has no such groups with a value.
@@ -75,16 +80,19 @@ def plot_profile(run: Run, by: str = "question_type") -> Plot:
     board = build_leaderboard([run])
     headline = find_standings(board).headline
     rows = [row for row in run.groups() if headline is not None and row.metric == headline.metric]
-    keys = sorted({row.by for row in rows})
-    if headline is None or not any(row.by == by and row.value is not None for row in rows):
-        raise SettingError(f"the run has no values by {by!r}; it has {', '.join(keys) or 'no groups'}")
+    keys = {row.by for row in rows if row.value is not None}
+    chosen = by or next((key for key in BY if key in keys), None)
+    if headline is None or chosen not in keys:
+        raise SettingError(
+            f"the run has no values by {by or 'type of question'}; it has {', '.join(sorted(keys)) or 'no groups'}"
+        )
     places = {model.name: place for place, model in enumerate(board.models)}
     marks = [
         Mark(places[row.model], row.model, estimate_of(row, headline.metric), row=f"{row.group} ({row.n:,})")
         for row in rows
-        if row.by == by and row.model in places
+        if row.by == chosen and row.model in places
     ]
-    title = f"{metric_title(headline.metric)} by {by.replace('_', ' ')}"
+    title = f"{metric_title(headline.metric)} by {str(chosen).replace('_', ' ')}"
     return _plot(marks, title, metric_title(headline.metric))
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from reeltalk.analysis.calibration import CalibrationSettings
     from reeltalk.analysis.comparison import CompareSettings
-    from reeltalk.evaluate.settings import (
+    from reeltalk.evaluation.settings import (
         FrameSettings,
         LimitSettings,
         ModelSettings,
@@ -78,13 +78,13 @@ _HOMES: Final = {
     "import_questions": "reeltalk.stages.layouts",
     "export_layout": "reeltalk.stages.layouts",
     "ExportReport": "reeltalk.stages.layouts",
-    "FrameSettings": "reeltalk.evaluate.settings",
+    "FrameSettings": "reeltalk.evaluation.settings",
     "JudgeModelSettings": "reeltalk.judge.settings",
     "JudgeSettings": "reeltalk.judge.settings",
-    "LimitSettings": "reeltalk.evaluate.settings",
-    "ModelSettings": "reeltalk.evaluate.settings",
-    "PlaySettings": "reeltalk.evaluate.settings",
-    "ScoreSettings": "reeltalk.evaluate.settings",
+    "LimitSettings": "reeltalk.evaluation.settings",
+    "ModelSettings": "reeltalk.evaluation.settings",
+    "PlaySettings": "reeltalk.evaluation.settings",
+    "ScoreSettings": "reeltalk.evaluation.settings",
     "CalibrationSettings": "reeltalk.analysis.calibration",
     "CompareSettings": "reeltalk.analysis.comparison",
     "ReportSettings": "reeltalk.pages.settings",
@@ -92,7 +92,7 @@ _HOMES: Final = {
     "write_rating_sheet": "reeltalk.stages.calibrating",
     "compare": "reeltalk.stages.reporting",
     "evaluate": "reeltalk.stages.evaluating",
-    "RunConfig": "reeltalk.evaluate.settings",
+    "RunConfig": "reeltalk.evaluation.settings",
     "RunReport": "reeltalk.stages.run",
     "judge": "reeltalk.stages.judging",
     "plan_evaluation": "reeltalk.stages.planning",

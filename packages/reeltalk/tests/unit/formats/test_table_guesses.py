@@ -1,14 +1,17 @@
 """Tables as people keep them: what they are taken to mean, what stays wrong, and that a clean table needs no guess."""
 
+import contextlib
 import json
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from places import TESTS
 
-from reeltalk.errors import InputError, MissingExtraError
+from reeltalk.errors import InputError, MissingExtraError, ReeltalkError
 from reeltalk.formats.qa import QuestionTable, read_questions
 from reeltalk.formats.table_guesses import read_seconds
 from reeltalk.schema.dialogue import Turn
@@ -243,3 +246,31 @@ def test_what_was_guessed_is_listed_beside_the_benchmark(tmp_path: Path) -> None
     assert listed[0] == "guess,fault,where,column,before,after"
     assert listed[1] == "a column under another name,,q.csv,clip,clip,video"
     assert len(listed) == 4
+
+
+_WORDS = st.sampled_from(
+    ["question", "answer", "video", "options", "conversations", "from", "value", "human", "gpt", "data", "columns",
+     "start", "span", "a0", "a1", "correct", "A. x B. y",
+     "0:05-0:09", "a.mp4", "1", "['x' 'y']", "{", "NA", "Q1", "Q2", "type"]
+)  # fmt: skip
+_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _WORDS
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_WORDS, inner, max_size=6),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(document=_JSON, text=st.lists(st.lists(_WORDS | st.text(max_size=9), max_size=6), max_size=6))
+def test_no_table_ends_in_a_traceback(tmp_path: Path, document: Json, text: list[list[str]]) -> None:
+    lines = "\n".join(";".join(row) for row in text)
+    for name, content in (("any.json", json.dumps(document)), ("any.csv", lines), ("any.txt", lines.replace(";", "|"))):
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8", errors="replace")
+        with contextlib.suppress(ReeltalkError):
+            guessed(path, films=("a.mp4", "b/c.mkv"))
