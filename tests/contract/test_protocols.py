@@ -27,7 +27,7 @@ from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.runs import read_run
 
 ENDINGS = (".py", ".toml", ".html", ".js")
-PRESETS = CORE / "evaluate" / "presets.py"
+PRESETS = CORE / "evaluation" / "presets.py"
 """The papers' settings, which name protocols and metrics."""
 APPLAUSE = '''"""How loudly a hall would clap at an answer."""
 

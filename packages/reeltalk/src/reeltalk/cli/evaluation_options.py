@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, START, describe_default, in_groups, options_of
+from reeltalk.cli.short_help import short_panel
 from reeltalk.evaluation.settings import (
     CHANGEABLE,
     OTHER_NAMES,
@@ -136,7 +137,8 @@ def _with_list(title: str, entries: Callable[[], Iterable[tuple[str, str]]]) -> 
         from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
 
         print_panel = DefaultFormatter()
-        print_panel(console, options, panel)
+        if (short := short_panel(panel)).entries:
+            print_panel(console, options, short)
         listed = [HelpEntry(positive_names=(name,), description=description) for name, description in entries()]
         print_panel(console, options, HelpPanel(format="command", title=title, entries=listed))
 
