@@ -169,5 +169,5 @@ def test_a_rule_that_is_edited_by_one_word_moves_the_signature(
         file.write_text(f"{text}# another\n", encoding="utf-8")
         assert read(str(module)) != before, file
         file.write_text(text, encoding="utf-8")
-    (package / "evaluate" / "tables.py").write_text("", encoding="utf-8")
+    (package / "evaluation" / "tables.py").write_text("", encoding="utf-8")
     assert read(str(module)) == before
